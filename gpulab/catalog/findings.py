@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from gpulab.core.findings import finding, plain
-
-run_on_cpu = plain("run_on_cpu", "this run is on the CPU")
-torch_not_installed = plain("torch_not_installed", "torch is not installed")
-torch_without_cuda = plain("torch_without_cuda", "this torch is a build without CUDA")
-devices_hidden = plain("devices_hidden", "CUDA_VISIBLE_DEVICES hides every device")
-no_gpu = plain("no_gpu", "no NVIDIA device in this machine")
-compiler_not_installed = plain("compiler_not_installed", "no C++ compiler: install g++")
+from gpulab.core.findings import finding
 
 
-@finding()
-def not_installed(*, package: str, install: str) -> str:
-    return f"{package} is not installed: pip install '{install}'"
-
-
-@finding()
-def file_unreadable(*, file: str, line: int, message: str, fix: str) -> str:
-    return f"{file}, line {line}: {message}; {fix}"
-
-
-@finding()
-def no_scenario(*, file: str) -> str:
-    return f"{file} has no Scenario"
-
-
-@finding()
-def takes_arguments(*, arguments: list[str]) -> str:
-    return (
-        f"it takes arguments ({', '.join(arguments)}), but is called without any: wrap it, or "
-        "give defaults"
-    )
+@finding("this run is on the CPU")
+def run_on_cpu() -> None: ...
+@finding("torch is not installed")
+def torch_not_installed() -> None: ...
+@finding("this torch is a build without CUDA")
+def torch_without_cuda() -> None: ...
+@finding("CUDA_VISIBLE_DEVICES hides every device")
+def devices_hidden() -> None: ...
+@finding("no NVIDIA device in this machine")
+def no_gpu() -> None: ...
+@finding("no C++ compiler: install g++")
+def compiler_not_installed() -> None: ...
+@finding("{package} is not installed: pip install '{install}'")
+def not_installed(*, package: str, install: str) -> None: ...
+@finding("{file}, line {line}: {message}; {fix}")
+def file_unreadable(*, file: str, line: int, message: str, fix: str) -> None: ...
+@finding("{file} has no Scenario")
+def no_scenario(*, file: str) -> None: ...
+@finding(
+    "it takes arguments ({arguments:list}), but is called without any: wrap it, or give defaults"
+)
+def takes_arguments(*, arguments: list[str]) -> None: ...
 
 
 @finding()

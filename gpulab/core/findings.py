@@ -1,7 +1,9 @@
 """Findings: what the reader of a result must know, as data, each declared once with its words.
 
 A declaration stands in the `findings.py` of the folder that makes it. Its name is the code of the
-finding, its keywords are the typed values, its body is the sentence.
+finding and its keywords are the typed values. The sentence is a template of them, or, where it
+depends on more than their format, the body of the function. A field of a template is formatted as
+in str.format, or by a function of `units`: {step_s:seconds}, {count:plural process/processes}.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from inspect import CO_VARKEYWORDS
-from typing import Generic, ParamSpec, TypedDict, Unpack
+from string import Formatter
+from typing import Any, Generic, ParamSpec, TypedDict, Unpack
 
 import msgspec
 
 from gpulab.core.statuses import CheckKind
+from gpulab.core.units import byte_count, plural, rate, seconds, times
 from gpulab.core.values import Integer, Name, Text
 
 Value = bool | Integer | float | Text | list[Text] | None
@@ -51,12 +55,41 @@ class Options(TypedDict, total=False):
     """The check of a comparison that it casts doubt on."""
     doubt: bool
     """Whether it casts doubt on a comparison; implied by a check."""
-    short: str | Callable[..., str]
-    """Its few words in the line with a grade; else what stands before its first colon."""
+    short: str
+    """A template of its few words in the line with a grade; else what stands before its first
+    colon.
+    """
     several: str
     """Begins one line about several variants; without it, those of one sentence share a line."""
-    each: Callable[..., str]
+    each: str | Callable[..., str]
     """What this line says of each variant."""
+
+
+_UNITS: dict[str, Callable[[Any], str]] = {
+    "seconds": seconds,
+    "times": times,
+    "bytes": byte_count,
+    "rate": rate,
+    "list": ", ".join,
+}
+
+
+class _Template(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        kind, _, noun = format_spec.partition(" ")
+        if kind == "plural":
+            return plural(value, *noun.split("/"))
+        if kind in _UNITS:
+            return _UNITS[kind](value)
+        return format(value, format_spec)
+
+
+_TEMPLATE = _Template()
+
+
+def fill(template: str, values: Mapping[str, Value]) -> str:
+    """The template of a sentence with its values; LookupError where one is missing."""
+    return _TEMPLATE.vformat(template, (), values)
 
 
 class Declaration(Generic[Values]):
@@ -65,15 +98,21 @@ class Declaration(Generic[Values]):
     Called with the variant it is about and its values, it makes a finding.
     """
 
-    def __init__(self, code: str, words: Callable[..., str], options: Options) -> None:
-        self.code = code
+    def __init__(
+        self,
+        words: Callable[Values, str | None],
+        sentence: str | Callable[..., str],
+        options: Options,
+    ) -> None:
+        self.code = words.__name__
         self.rank = options.get("rank", Rank.WEAKENING)
         self.check = options.get("check")
         self.doubt = options.get("doubt", False) or self.check is not None
         self.several = options.get("several", "")
         self.words = words
         self._short = options.get("short", "")
-        self._each = options.get("each", words)
+        self._sentence = sentence
+        self._each = options.get("each", sentence)
 
     def __call__(
         self, variant: str | None = None, /, *_: Values.args, **values: Values.kwargs
@@ -90,46 +129,41 @@ class Declaration(Generic[Values]):
 
     def sentence(self, finding: Finding) -> str:
         """TypeError, ValueError and the like where its values are not those declared."""
-        return _said(self.words, finding)
+        return _said(self._sentence, finding)
 
     def short_sentence(self, finding: Finding) -> str:
         """In a few words: those declared, or what stands before the first colon."""
-        if callable(self._short):
-            return _said(self._short, finding)
-        return self._short or self.sentence(finding).partition(":")[0]
+        return _said(self._short, finding) or self.sentence(finding).partition(":")[0]
 
     def of_each(self, finding: Finding) -> str:
         """What is said of one variant in the line about several."""
         return _said(self._each, finding)
 
 
-def finding(**options: Unpack[Options]) -> Callable[[Callable[Values, str]], Declaration[Values]]:
-    """Declares a finding: its sentence is made of its values.
+def finding(
+    sentence: str = "", **options: Unpack[Options]
+) -> Callable[[Callable[Values, str | None]], Declaration[Values]]:
+    """Declares a finding: its sentence is a template of its values, or what the function returns.
 
-    A body that names `variant: str = ""` gets the name of the variant.
+    A function that names `variant: str = ""` gets the name of the variant; a template may name it.
     """
 
-    def declare(words: Callable[Values, str]) -> Declaration[Values]:
-        return Declaration(words.__name__, words, options)
+    def declare(words: Callable[Values, str | None]) -> Declaration[Values]:
+        return Declaration(words, sentence or words, options)  # type: ignore[arg-type]
 
     return declare
 
 
-def plain(code: str, sentence: str, **options: Unpack[Options]) -> Declaration[[]]:
-    """Declares a finding without values."""
-    return Declaration(code, lambda: sentence, options)
-
-
-def _said(words: Callable[..., str], finding: Finding) -> str:
+def _said(words: str | Callable[..., str], finding: Finding) -> str:
     """A finding may have more values than its words use: a stage, a need."""
+    values = {**finding.values, "variant": finding.variant}
+    if isinstance(words, str):
+        return fill(words, values)
     code = words.__code__
-    if code.co_flags & CO_VARKEYWORDS:
-        known = finding.values
-    else:
+    if not code.co_flags & CO_VARKEYWORDS:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        every = {**finding.values, "variant": finding.variant}
-        known = {name: every[name] for name in names if name in every}
-    text = words(**known)
+        values = {name: values[name] for name in names if name in values}
+    text = words(**values)
     if not isinstance(text, str):
         raise TypeError("a value that is the sentence is no text")
     return text

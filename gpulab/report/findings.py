@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from gpulab.core.findings import Rank, finding, plain
+from gpulab.core.findings import Rank, finding
 from gpulab.core.statuses import CheckKind
-from gpulab.core.units import byte_count, seconds, span, times
-
-never_started = plain("never_started", "the run has not started")
-no_end = plain("no_end", "incomplete run file: killed or still running")
-stopped_after_measuring = plain(
-    "stopped_after_measuring", "the measurement is complete; what follows it was stopped"
-)
-stopped_while_measuring = plain(
-    "stopped_while_measuring", "stopped while measuring: earlier results are in the run file"
-)
-ended_before = plain("ended_before", "not measured: the run ended before it")
+from gpulab.core.units import span, times
 
 
-@finding()
-def failed_after(*, count: int, unit: str) -> str:
-    return f"failed after {count} {unit}: their pairs are kept"
+@finding("the run has not started")
+def never_started() -> None: ...
+@finding("incomplete run file: killed or still running")
+def no_end() -> None: ...
+@finding("the measurement is complete; what follows it was stopped")
+def stopped_after_measuring() -> None: ...
+@finding("stopped while measuring: earlier results are in the run file")
+def stopped_while_measuring() -> None: ...
+@finding("not measured: the run ended before it")
+def ended_before() -> None: ...
+@finding("failed after {count} {unit}: their pairs are kept")
+def failed_after(*, count: int, unit: str) -> None: ...
 
 
 @finding()
@@ -27,88 +26,56 @@ def baseline_skipped(*, cause: str | None) -> str:
     return f"the baseline was skipped, so nothing was measured: {cause or 'unknown'}"
 
 
-@finding()
-def control_differs(*, verdict: str, speedup: float | None) -> str:
-    return (
-        f"the control, a second build of the baseline, came out {verdict} ({times(speedup)}): "
-        "measure again"
-    )
-
-
-@finding()
-def nothing_compared(*, required: float) -> str:
-    return "--fail-below requires a comparison, and nothing is compared"
-
-
-@finding()
-def below_required(*, required: float, variant: str = "") -> str:
-    return f"the interval of {variant} lies below the required {required:g}x"
-
-
-@finding()
-def not_shown_to_reach(*, required: float, variant: str = "") -> str:
-    return f"{variant} is inconclusive against the required {required:g}x"
-
-
-@finding()
-def exercise_unchecked(*, variant: str = "") -> str:
-    return f"{variant} is unchecked: an exercise requires a compared result"
-
-
-@finding()
-def sustained_contradicts(*, interleaved: float | None, sustained: float | None) -> str:
-    return (
-        f"{times(interleaved)} when interleaved and {times(sustained)} alone: it depends on what "
-        "else runs"
-    )
-
-
-plain_function = plain("plain_function", "a plain function: nothing to compare it with")
-plain_functions = plain(
-    "plain_functions",
+@finding(
+    "the control, a second build of the baseline, came out {verdict} ({speedup:times}): measure "
+    "again"
+)
+def control_differs(*, verdict: str, speedup: float | None) -> None: ...
+@finding("--fail-below requires a comparison, and nothing is compared")
+def nothing_compared(*, required: float) -> None: ...
+@finding("the interval of {variant} lies below the required {required:g}x")
+def below_required(*, required: float) -> None: ...
+@finding("{variant} is inconclusive against the required {required:g}x")
+def not_shown_to_reach(*, required: float) -> None: ...
+@finding("{variant} is unchecked: an exercise requires a compared result")
+def exercise_unchecked() -> None: ...
+@finding(
+    "{interleaved:times} when interleaved and {sustained:times} alone: it depends on what else runs"
+)
+def sustained_contradicts(*, interleaved: float | None, sustained: float | None) -> None: ...
+@finding("a plain function: nothing to compare it with")
+def plain_function() -> None: ...
+@finding(
     "plain functions: nothing is checked and nothing compared, so no speedup is claimed",
     rank=Rank.INVALIDATING,
 )
-checked_in_its_own_run = plain(
-    "checked_in_its_own_run", "checked in its own run: with another parameter its output differs"
-)
-
-
-@finding(rank=Rank.INVALIDATING)
-def declared_unchecked(*, reason: str) -> str:
-    return f"unchecked: {reason}"
-
-
-@finding()
-def builds_differ(*, speedup: float | None) -> str:
-    return (
-        f"two builds of the first function differ: {times(speedup)}; times of single builds vary "
-        "by as much"
-    )
-
-
+def plain_functions() -> None: ...
+@finding("checked in its own run: with another parameter its output differs")
+def checked_in_its_own_run() -> None: ...
+@finding("unchecked: {reason}", rank=Rank.INVALIDATING)
+def declared_unchecked(*, reason: str) -> None: ...
 @finding(
+    "two builds of the first function differ: {speedup:times}; times of single builds vary by as "
+    "much"
+)
+def builds_differ(*, speedup: float | None) -> None: ...
+@finding(
+    "still drifting by {drift:.1%} when its warm-up ended",
     check=CheckKind.CLOCKS,
-    short=lambda drift: f"drifting {drift:.1%}",
+    short="drifting {drift:.1%}",
     several="still drifting when the warm-up ended:",
-    each=lambda drift: f"by {drift:.1%}",
+    each="by {drift:.1%}",
 )
-def warm_up_drifts(*, drift: float) -> str:
-    return f"still drifting by {drift:.1%} when its warm-up ended"
-
-
+def warm_up_drifts(*, drift: float) -> None: ...
 @finding(
+    "descheduled for {share:.0%} of the time (contention on a busy machine, or a step that waits)",
     check=CheckKind.CONTENTION,
-    short=lambda share: f"contention {share:.0%}",
+    short="contention {share:.0%}",
     several="descheduled for a part of the time (contention on a busy machine, or steps that "
     "wait):",
-    each=lambda share: f"{share:.0%}",
+    each="{share:.0%}",
 )
-def off_the_cpu(*, share: float) -> str:
-    return (
-        f"descheduled for {share:.0%} of the time (contention on a busy machine, or a step that "
-        "waits)"
-    )
+def off_the_cpu(*, share: float) -> None: ...
 
 
 def _solo_change(change: float) -> str:
@@ -127,25 +94,19 @@ def solo_run_differs(*, change: float, seconds: float) -> str:
 
 
 @finding(
+    "computes in lower precision: checked to a relative error of {allowed:.0e}, not {baseline:.0e}",
     rank=Rank.EXPLAINING,
     several="compute in lower precision, checked to a larger relative error:",
-    each=lambda allowed, baseline: f"{allowed:.0e} (baseline {baseline:.0e})",
+    each="{allowed:.0e} (baseline {baseline:.0e})",
 )
-def lower_precision(*, allowed: float, baseline: float) -> str:
-    return (
-        f"computes in lower precision: checked to a relative error of {allowed:.0e}, not "
-        f"{baseline:.0e}"
-    )
-
-
-@finding()
-def no_effect(*, reason: str) -> str:
-    return f"no effect here: {reason}"
-
-
-@finding(rank=Rank.REMARK)
-def same_operations(*, against: str) -> str:
-    return f"it runs the same operations as {against}, on operands of the same shapes"
+def lower_precision(*, allowed: float, baseline: float) -> None: ...
+@finding("no effect here: {reason}")
+def no_effect(*, reason: str) -> None: ...
+@finding(
+    "it runs the same operations as {against}, on operands of the same shapes",
+    rank=Rank.REMARK,
+)
+def same_operations(*, against: str) -> None: ...
 
 
 def _together(product: float, speedup: float, low: float | None, high: float | None) -> str:
@@ -176,24 +137,17 @@ def fixes_multiply(*, product: float, speedup: float, low: float | None, high: f
 
 
 @finding(
+    "its first step, which compiles or sets up, took {first_step_s:seconds}, apart from these "
+    "times",
     rank=Rank.REMARK,
     several="first steps, which compile or set up, apart from these times:",
-    each=lambda first_step_s: seconds(first_step_s),
+    each="{first_step_s:seconds}",
 )
-def first_step_sets_up(*, first_step_s: float) -> str:
-    return (
-        f"its first step, which compiles or sets up, took {seconds(first_step_s)}, apart from "
-        "these times"
-    )
-
-
+def first_step_sets_up(*, first_step_s: float) -> None: ...
 @finding(
+    "{faults:,.0f} page faults a step: {bytes:bytes} of memory touched for the first time",
     rank=Rank.REMARK,
     several="page faults, memory touched for the first time, per step:",
-    each=lambda faults, bytes: f"{faults:,.0f} ({byte_count(bytes)})",
+    each="{faults:,.0f} ({bytes:bytes})",
 )
-def page_faults(*, faults: float, bytes: float) -> str:
-    return (
-        f"{faults:,.0f} page faults a step: {byte_count(bytes)} of memory touched for the first "
-        "time"
-    )
+def page_faults(*, faults: float, bytes: float) -> None: ...

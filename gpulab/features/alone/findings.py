@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from gpulab.core.findings import finding, plain
-from gpulab.core.units import seconds, times
+from gpulab.core.findings import finding
 
 
-@finding()
-def variants_influence(*, interleaved: float | None, alone: float | None) -> str:
-    return (
-        f"variants influence each other: {times(interleaved)} among the others, {times(alone)} "
-        "where no other was built"
-    )
-
-
-@finding()
-def fails_alone(*, message: str) -> str:
-    return f"fails where no other variant was built: {message}"
-
-
-@finding()
-def baseline_slowed(*, later_s: float, before_s: float, ratio: float) -> str:
-    return (
-        f"variants influence each other: a step of the baseline takes {seconds(later_s)}, and "
-        f"{seconds(before_s)} before the others were built"
-    )
-
-
-power_cap_alone = plain(
-    "power_cap_alone", "power-limited alone; they share the limit when interleaved"
+@finding(
+    "variants influence each other: {interleaved:times} among the others, {alone:times} where no "
+    "other was built"
 )
-differs_alone = plain("differs_alone", "its step time alone differs from the interleaved one")
+def variants_influence(*, interleaved: float | None, alone: float | None) -> None: ...
+@finding("fails where no other variant was built: {message}")
+def fails_alone(*, message: str) -> None: ...
+@finding(
+    "variants influence each other: a step of the baseline takes {later_s:seconds}, and "
+    "{before_s:seconds} before the others were built"
+)
+def baseline_slowed(*, later_s: float, before_s: float, ratio: float) -> None: ...
+@finding("power-limited alone; they share the limit when interleaved")
+def power_cap_alone() -> None: ...
+@finding("its step time alone differs from the interleaved one")
+def differs_alone() -> None: ...

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isclose
 
 from gpulab.core import units
-from gpulab.core.findings import Rank, finding, plain
+from gpulab.core.findings import Rank, finding
 from gpulab.core.statuses import CheckKind
-from gpulab.core.units import byte_count, plural, seconds, span, times
+from gpulab.core.units import plural, seconds, span, times
 
 _UNNOTICED = "a result computed in the build would go unnoticed"
 _CLOSE = 0.01
@@ -38,22 +38,14 @@ def one_element_off(*, largest: float | None, allowed: float | None) -> str:
     return f"one element is off by {off}, allowed {limit}"
 
 
-@finding()
-def elements_differ(*, differ: int, elements: int) -> str:
-    return f"{differ} of {elements} elements differ"
-
-
-@finding()
-def element_counts_differ(*, elements: int, baseline: int) -> str:
-    return f"the output has {elements} elements, the baseline's {baseline}"
-
-
-output_has_nan = plain("output_has_nan", "the output holds NaN where the baseline's does not")
-
-
-@finding()
-def part_not_computed(*, size: float, rms: float) -> str:
-    return "a part of its output is one constant value, where the baseline's values differ"
+@finding("{differ} of {elements} elements differ")
+def elements_differ(*, differ: int, elements: int) -> None: ...
+@finding("the output has {elements} elements, the baseline's {baseline}")
+def element_counts_differ(*, elements: int, baseline: int) -> None: ...
+@finding("the output holds NaN where the baseline's does not")
+def output_has_nan() -> None: ...
+@finding("a part of its output is one constant value, where the baseline's values differ")
+def part_not_computed(*, size: float, rms: float) -> None: ...
 
 
 @finding()
@@ -70,127 +62,80 @@ def timed_step_is_wrong(*, error: float | None, allowed: float, change: str) -> 
     return f"in a timed block, {changed}: {_relative_error(error, allowed)}"
 
 
-@finding()
-def timed_step_is_stale(*, change: str) -> str:
-    return (
-        f"in a timed block its output is that of the inputs before they changed ({change}): a "
-        "result was cached"
-    )
-
-
-@finding()
-def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> str:
-    return f"gradient {tensor} of {tensors} that its steps leave in .grad is not the baseline's"
-
-
-@finding()
-def state_not_updated(*, tensor: int, tensors: int) -> str:
-    return (
-        f"its steps do not change tensor {tensor} of {tensors} of its state, and the baseline's do"
-    )
-
-
-@finding()
-def state_differs(*, error: float, allowed: float) -> str:
-    return (
-        f"its state after its steps differs from the baseline's: relative error {error:.2g}, "
-        f"allowed {allowed:g}"
-    )
-
-
-does_not_write_its_output = plain(
-    "does_not_write_its_output",
-    "the step does not write all of its output: poisoned values came back",
+@finding(
+    "in a timed block its output is that of the inputs before they changed ({change}): a result "
+    "was cached"
 )
-baseline_not_finite = plain(
-    "baseline_not_finite", "the baseline's own output holds NaN or infinity"
+def timed_step_is_stale(*, change: str) -> None: ...
+@finding("gradient {tensor} of {tensors} that its steps leave in .grad is not the baseline's")
+def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> None: ...
+@finding("its steps do not change tensor {tensor} of {tensors} of its state, and the baseline's do")
+def state_not_updated(*, tensor: int, tensors: int) -> None: ...
+@finding(
+    "its state after its steps differs from the baseline's: relative error {error:.2g}, allowed "
+    "{allowed:g}"
 )
-changes_inputs = plain(
-    "changes_inputs", "the step changes its inputs: name them as state, or write elsewhere"
-)
-output_is_its_input = plain(
-    "output_is_its_input",
-    "its output shares memory with its inputs, where the baseline writes one of its own",
-)
+def state_differs(*, error: float, allowed: float) -> None: ...
+@finding("the step does not write all of its output: poisoned values came back")
+def does_not_write_its_output() -> None: ...
+@finding("the baseline's own output holds NaN or infinity")
+def baseline_not_finite() -> None: ...
+@finding("the step changes its inputs: name them as state, or write elsewhere")
+def changes_inputs() -> None: ...
+@finding("its output shares memory with its inputs, where the baseline writes one of its own")
+def output_is_its_input() -> None: ...
 
 
 # Work that is not done in the timed step
 
 
-output_computes_when_read = plain(
-    "output_computes_when_read",
+@finding(
     "its output is computed when it is read, after the clock: it follows changed inputs without "
-    "another step",
+    "another step"
 )
-
-
-@finding()
-def output_takes_the_time(*, output_s: float, step_s: float, baseline_s: float) -> str:
-    return (
-        f"reading its output takes {seconds(output_s)} and a step {seconds(step_s)}, the "
-        f"baseline's {seconds(baseline_s)}: work was moved from the step to output="
-    )
-
-
-@finding()
-def computes_when_read(*, kind: str) -> str:
-    return (
-        f"its output is a {kind}, a class of its own that may compute when it is read: return a "
-        "plain tensor or array"
-    )
-
-
-@finding()
-def remembers_its_inputs(*, ratio: float, baseline: float) -> str:
-    return (
-        f"a step takes {ratio:.3g} times as long once its inputs have new values (the baseline's "
-        f"{baseline:.2g}): it caches results"
-    )
-
-
-@finding()
-def computes_when_waited_for(*, ratio: float, baseline: float) -> str:
-    return (
-        f"a step alone, after a pause, takes {ratio:.3g} times as long as one in a timed block "
-        f"(the baseline's {baseline:.2g}): most of the timed ones return what another one computed"
-    )
-
-
-draws_when_seeded = plain(
-    "draws_when_seeded",
+def output_computes_when_read() -> None: ...
+@finding(
+    "reading its output takes {output_s:seconds} and a step {step_s:seconds}, the baseline's "
+    "{baseline_s:seconds}: work was moved from the step to output="
+)
+def output_takes_the_time(*, output_s: float, step_s: float, baseline_s: float) -> None: ...
+@finding(
+    "its output is a {kind}, a class of its own that may compute when it is read: return a plain "
+    "tensor or array"
+)
+def computes_when_read(*, kind: str) -> None: ...
+@finding(
+    "a step takes {ratio:.3g} times as long once its inputs have new values (the baseline's "
+    "{baseline:.2g}): it caches results"
+)
+def remembers_its_inputs(*, ratio: float, baseline: float) -> None: ...
+@finding(
+    "a step alone, after a pause, takes {ratio:.3g} times as long as one in a timed block (the "
+    "baseline's {baseline:.2g}): most of the timed ones return what another one computed"
+)
+def computes_when_waited_for(*, ratio: float, baseline: float) -> None: ...
+@finding(
     "only the first step after the generators were seeded draws random numbers; the others use "
-    "them again",
+    "them again"
 )
-
-
-@finding()
-def ignores_its_inputs(*, input: int, inputs: int) -> str:
-    return (
-        f"its output does not depend on input {input} of {inputs}, whose values another seed "
-        "changes: was it computed, or copied, in the build?"
-    )
-
-
-inputs_not_from_the_seed = plain(
-    "inputs_not_from_the_seed",
-    "another seed changes the baseline's inputs and not its own: name what the step reads",
+def draws_when_seeded() -> None: ...
+@finding(
+    "its output does not depend on input {input} of {inputs}, whose values another seed changes: "
+    "was it computed, or copied, in the build?"
 )
-
-
-@finding()
-def work_after_the_step(*, left_over_s: float, time_s: float) -> str:
-    return (
-        f"other threads or processes spent {seconds(left_over_s)} of CPU time after steps of "
-        f"{seconds(time_s)} had returned: wait for them in the step"
-    )
-
-
-@finding()
-def busy_between_steps(*, share: float) -> str:
-    return (
-        f"its other threads or processes are busy while nothing is timed ({share:.0%} of a CPU): "
-        "stop them between steps"
-    )
+def ignores_its_inputs(*, input: int, inputs: int) -> None: ...
+@finding("another seed changes the baseline's inputs and not its own: name what the step reads")
+def inputs_not_from_the_seed() -> None: ...
+@finding(
+    "other threads or processes spent {left_over_s:seconds} of CPU time after steps of "
+    "{time_s:seconds} had returned: wait for them in the step"
+)
+def work_after_the_step(*, left_over_s: float, time_s: float) -> None: ...
+@finding(
+    "its other threads or processes are busy while nothing is timed ({share:.0%} of a CPU): stop "
+    "them between steps"
+)
+def busy_between_steps(*, share: float) -> None: ...
 
 
 # What casts doubt on a result
@@ -213,89 +158,83 @@ def state_not_named(*, output: int, outputs: int, error: float | None = None) ->
     )
 
 
-returns_nothing = plain(
-    "returns_nothing",
+@finding(
     "unchecked: the step returns nothing; return its output, or name Work(output=...)",
     rank=Rank.INVALIDATING,
     short="returns nothing",
 )
-
-
-@finding(check=CheckKind.OUTPUTS, short="tolerance widened")
-def tolerance_capped(*, declared: float, cap: float) -> str:
-    return f"tolerance={declared:g} is larger than is allowed: checked to {cap:.0e}"
-
-
-@finding(check=CheckKind.OUTPUTS, short="tolerance widened")
-def tolerance_widened(*, declared: float, usual: float) -> str:
-    return f"tolerance={declared:g} allows more than its dtypes do ({usual:.0e})"
-
-
-@finding(check=CheckKind.OUTPUTS, short="small elements differ")
-def norm_in_few_elements(*, times: float, error: float, allowed: float) -> str:
-    return (
-        f"a few elements are over {times:.0e} times the others, and these differ by {error:.2g} "
-        f"(allowed {allowed:.0e})"
-    )
-
-
-@finding(check=CheckKind.OUTPUTS, short="gradients not computed")
-def gradients_not_left(*, count: int, baseline: int) -> str:
-    return f"its steps leave {plural(count, 'gradient')} in .grad, those of the baseline {baseline}"
-
-
-@finding(short=lambda answer: f"{answer} would pass")
-def null_answer_passes(*, answer: str, allowed: float) -> str:
-    return (
-        f"the check proves nothing: {answer} would pass for its output at a relative error of "
-        f"{allowed:.0e}"
-    )
-
-
-baseline_is_zeros = plain(
-    "baseline_is_zeros",
+def returns_nothing() -> None: ...
+@finding(
+    "tolerance={declared:g} is larger than is allowed: checked to {cap:.0e}",
+    check=CheckKind.OUTPUTS,
+    short="tolerance widened",
+)
+def tolerance_capped(*, declared: float, cap: float) -> None: ...
+@finding(
+    "tolerance={declared:g} allows more than its dtypes do ({usual:.0e})",
+    check=CheckKind.OUTPUTS,
+    short="tolerance widened",
+)
+def tolerance_widened(*, declared: float, usual: float) -> None: ...
+@finding(
+    "a few elements are over {times:.0e} times the others, and these differ by {error:.2g} "
+    "(allowed {allowed:.0e})",
+    check=CheckKind.OUTPUTS,
+    short="small elements differ",
+)
+def norm_in_few_elements(*, times: float, error: float, allowed: float) -> None: ...
+@finding(
+    "its steps leave {count:plural gradient} in .grad, those of the baseline {baseline}",
+    check=CheckKind.OUTPUTS,
+    short="gradients not computed",
+)
+def gradients_not_left(*, count: int, baseline: int) -> None: ...
+@finding(
+    "the check proves nothing: {answer} would pass for its output at a relative error of "
+    "{allowed:.0e}",
+    short="{answer} would pass",
+)
+def null_answer_passes(*, answer: str, allowed: float) -> None: ...
+@finding(
     "the baseline's output is all zeros: the check proves little",
     check=CheckKind.NULL_ANSWERS,
     short="output all zeros",
 )
-no_inputs_named = plain(
-    "no_inputs_named",
-    f"names no inputs, so {_UNNOTICED}",
-    check=CheckKind.INPUTS,
-    short="no inputs named",
-)
-inputs_not_named = plain(
-    "inputs_not_named",
+def baseline_is_zeros() -> None: ...
+@finding("names no inputs, so " + _UNNOTICED, check=CheckKind.INPUTS, short="no inputs named")
+def no_inputs_named() -> None: ...
+@finding(
     "it names no inputs where the baseline does, so a stale result would go unnoticed",
     check=CheckKind.INPUTS,
     short="no inputs named",
 )
-output_ignores_change = plain(
-    "output_ignores_change",
-    f"its output does not change with its inputs, so {_UNNOTICED}",
+def inputs_not_named() -> None: ...
+@finding(
+    "its output does not change with its inputs, so " + _UNNOTICED,
     check=CheckKind.INPUTS,
     short="output does not follow its inputs",
 )
-seed_changes_nothing = plain(
-    "seed_changes_nothing",
+def output_ignores_change() -> None: ...
+@finding(
     f"another seed gives its inputs the same values, so {_UNNOTICED}: draw them at random",
     check=CheckKind.INPUTS,
     short="inputs the same with another seed",
 )
-seed_changes_shapes = plain(
-    "seed_changes_shapes",
+def seed_changes_nothing() -> None: ...
+@finding(
     "another seed gives its inputs other shapes, so a result computed in the build could go "
     "unnoticed",
     check=CheckKind.INPUTS,
     short="inputs of other shapes with another seed",
 )
-layout_made_in_build = plain(
-    "layout_made_in_build",
+def seed_changes_shapes() -> None: ...
+@finding(
     "its inputs hold the data in another layout than the baseline's: the conversion is done in "
     "the build, and is not timed",
     check=CheckKind.INPUTS,
     short="inputs prepared in its build",
 )
+def layout_made_in_build() -> None: ...
 
 
 @finding(check=CheckKind.INPUTS, short="not all inputs named")
@@ -308,83 +247,65 @@ def inputs_incomplete(*, error: float | None) -> str:
     )
 
 
-@finding(check=CheckKind.INPUTS, short="reads tensors that are not named")
-def unnamed_tensors(*, count: int, bytes: int) -> str:
-    return (
-        f"it reads {plural(count, 'tensor')} ({byte_count(bytes)}) with values of the seed that "
-        "neither its inputs= nor the baseline has: what a build computes is not timed"
-    )
-
-
-@finding(check=CheckKind.INPUTS, short="an input has no effect")
-def input_without_effect(*, input: int, inputs: int) -> str:
-    return (
-        f"other values in input {input} of {inputs} change the baseline's output, and not its own"
-    )
-
-
 @finding(
+    "it reads {count:plural tensor} ({bytes:bytes}) with values of the seed that neither its "
+    "inputs= nor the baseline has: what a build computes is not timed",
+    check=CheckKind.INPUTS,
+    short="reads tensors that are not named",
+)
+def unnamed_tensors(*, count: int, bytes: int) -> None: ...
+@finding(
+    "other values in input {input} of {inputs} change the baseline's output, and not its own",
+    check=CheckKind.INPUTS,
+    short="an input has no effect",
+)
+def input_without_effect(*, input: int, inputs: int) -> None: ...
+@finding(
+    "{host_s:seconds} on the host's clock, {device_s:seconds} on the device's: join side streams "
+    "in the step",
     rank=Rank.INVALIDATING,
     check=CheckKind.STREAMS,
     short="work beside the stream",
     several="more time on the host's clock than on the device's (join side streams in the step):",
-    each=lambda host_s, device_s: f"{seconds(host_s)} against {seconds(device_s)}",
+    each="{host_s:seconds} against {device_s:seconds}",
 )
-def work_beside_the_stream(*, host_s: float, device_s: float) -> str:
-    return (
-        f"{seconds(host_s)} on the host's clock, {seconds(device_s)} on the device's: join side "
-        "streams in the step"
-    )
-
-
-@finding(short="fewer FLOPs")
-def fewer_flops(*, flops: float, baseline: float) -> str:
-    return (
-        f"{flops:.3g} FLOP per item counted, {baseline:.3g} of the baseline: less work, or "
-        "another algorithm"
-    )
-
-
-@finding(short=lambda ratio: f"{ratio:.0%} of its roof")
-def just_above_roof(*, ratio: float, roof: str) -> str:
-    return f"{ratio:.0%} of the measured roof ({roof}): implausible"
-
-
-@finding(short="control inconclusive")
-def control_inconclusive(*, speedup: float | None, low: float | None, high: float | None) -> str:
-    return f"the control is inconclusive: {times(low)} to {times(high)}"
-
-
-measured_in_one_process = plain(
-    "measured_in_one_process", "one process: another one, or another hour, may give another ratio"
+def work_beside_the_stream(*, host_s: float, device_s: float) -> None: ...
+@finding(
+    "{flops:.3g} FLOP per item counted, {baseline:.3g} of the baseline: less work, or another "
+    "algorithm",
+    short="fewer FLOPs",
 )
-
-
-@finding()
-def few_processes(*, count: int, needed: int) -> str:
-    return f"{plural(count, 'process', 'processes')}: an interval needs {needed}"
-
-
-@finding(short=lambda correlation: f"correlation {correlation:.2f}")
-def processes_correlated(*, correlation: float) -> str:
-    return f"successive processes are autocorrelated ({correlation:.2f}): drift"
+def fewer_flops(*, flops: float, baseline: float) -> None: ...
+@finding("{ratio:.0%} of the measured roof ({roof}): implausible", short="{ratio:.0%} of its roof")
+def just_above_roof(*, ratio: float, roof: str) -> None: ...
+@finding("the control is inconclusive: {low:times} to {high:times}", short="control inconclusive")
+def control_inconclusive(
+    *, speedup: float | None, low: float | None, high: float | None
+) -> None: ...
+@finding("one process: another one, or another hour, may give another ratio")
+def measured_in_one_process() -> None: ...
+@finding("{count:plural process/processes}: an interval needs {needed}")
+def few_processes(*, count: int, needed: int) -> None: ...
+@finding(
+    "successive processes are autocorrelated ({correlation:.2f}): drift",
+    short="correlation {correlation:.2f}",
+)
+def processes_correlated(*, correlation: float) -> None: ...
 
 
 # Why a check did not run
 
-gpu_is_shared = plain(
-    "gpu_is_shared", "other processes use the GPU: its clock cannot be compared with the host's"
-)
-contention_of_threads = plain(
-    "contention_of_threads", "contention is measured with one thread only"
-)
-clocks_of_cpu = plain("clocks_of_cpu", "a CPU does not report what throttles its clocks")
-check_not_made = plain("check_not_made", "not made in this run", short="outputs not compared")
 
-
-@finding(short=lambda checks: f"not checked: {', '.join(checks)}")
-def checks_not_run(*, checks: list[str]) -> str:
-    return f"not checked: {', '.join(checks)}"
+@finding("other processes use the GPU: its clock cannot be compared with the host's")
+def gpu_is_shared() -> None: ...
+@finding("contention is measured with one thread only")
+def contention_of_threads() -> None: ...
+@finding("a CPU does not report what throttles its clocks")
+def clocks_of_cpu() -> None: ...
+@finding("not made in this run", short="outputs not compared")
+def check_not_made() -> None: ...
+@finding("not checked: {checks:list}", short="not checked: {checks:list}")
+def checks_not_run(*, checks: list[str]) -> None: ...
 
 
 # What a check that passed showed

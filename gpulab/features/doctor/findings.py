@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-from gpulab.core.findings import finding, plain
+from gpulab.core.findings import finding
 from gpulab.core.units import byte_count, plural
 
 _MANY_COLOURS = 1 << 24
 
-not_there = plain("not_there", "not installed")
-no_compiler = plain("no_compiler", "no C++ compiler")
-gpu_without_driver = plain("gpu_without_driver", "an NVIDIA device without its driver")
-no_gpu_and_no_driver = plain("no_gpu_and_no_driver", "none, and no NVIDIA device")
-comes_with_cuda_torch = plain("comes_with_cuda_torch", "it comes with a torch built for CUDA")
-reboot = plain("reboot", "reboot")
-ask_nvidia_smi_or_reboot = plain(
-    "ask_nvidia_smi_or_reboot", "nvidia-smi shows details; after an update of the driver, reboot"
-)
-ask_nvidia_smi_and_kernel_log = plain(
-    "ask_nvidia_smi_and_kernel_log",
-    "nvidia-smi; then read the kernel log (dmesg | grep -i nvrm)",
-)
-install_driver = plain(
-    "install_driver", "install the NVIDIA driver that your distribution packages"
-)
-use_gpu_machine = plain("use_gpu_machine", "a machine with an NVIDIA GPU")
-install_compiler = plain("install_compiler", "install g++")
-set_state_home = plain("set_state_home", "export XDG_STATE_HOME=FOLDER, with a writable folder")
 
-
-@finding()
-def run_command(*, command: str) -> str:
-    return command
-
-
-@finding()
-def package(*, package: str) -> str:
-    return package
-
-
-@finding()
-def file(*, path: str) -> str:
-    return path
-
-
-@finding()
-def versions(*, gpulab: str, python: str) -> str:
-    return f"{gpulab}, Python {python}"
+@finding("not installed")
+def not_there() -> None: ...
+@finding("no C++ compiler")
+def no_compiler() -> None: ...
+@finding("an NVIDIA device without its driver")
+def gpu_without_driver() -> None: ...
+@finding("none, and no NVIDIA device")
+def no_gpu_and_no_driver() -> None: ...
+@finding("it comes with a torch built for CUDA")
+def comes_with_cuda_torch() -> None: ...
+@finding("reboot")
+def reboot() -> None: ...
+@finding("nvidia-smi shows details; after an update of the driver, reboot")
+def ask_nvidia_smi_or_reboot() -> None: ...
+@finding("nvidia-smi; then read the kernel log (dmesg | grep -i nvrm)")
+def ask_nvidia_smi_and_kernel_log() -> None: ...
+@finding("install the NVIDIA driver that your distribution packages")
+def install_driver() -> None: ...
+@finding("a machine with an NVIDIA GPU")
+def use_gpu_machine() -> None: ...
+@finding("install g++")
+def install_compiler() -> None: ...
+@finding("export XDG_STATE_HOME=FOLDER, with a writable folder")
+def set_state_home() -> None: ...
+@finding("{command}")
+def run_command(*, command: str) -> None: ...
+@finding("{package}")
+def package(*, package: str) -> None: ...
+@finding("{path}")
+def file(*, path: str) -> None: ...
+@finding("{gpulab}, Python {python}")
+def versions(*, gpulab: str, python: str) -> None: ...
 
 
 @finding()
@@ -55,29 +49,16 @@ def torch_build(*, torch: str | None, cuda: str | None, gpu_unused: bool) -> str
     return f"{torch or 'unknown'}, {build}{unused}"
 
 
-@finding()
-def torch_broken(*, message: str) -> str:
-    return message
-
-
-@finding()
-def probe_failed(*, message: str) -> str:
-    return message
-
-
-@finding()
-def probe_unreadable(*, message: str) -> str:
-    return f"the answer of the probe cannot be read: {message}"
-
-
-@finding()
-def probe_ended(*, code: int, message: str) -> str:
-    return f"the probe exited with {code}: {message}"
-
-
-@finding()
-def probe_hangs(*, timeout_s: float) -> str:
-    return f"no answer within {timeout_s:.0f} s: the driver hangs"
+@finding("{message}")
+def torch_broken(*, message: str) -> None: ...
+@finding("{message}")
+def probe_failed(*, message: str) -> None: ...
+@finding("the answer of the probe cannot be read: {message}")
+def probe_unreadable(*, message: str) -> None: ...
+@finding("the probe exited with {code}: {message}")
+def probe_ended(*, code: int, message: str) -> None: ...
+@finding("no answer within {timeout_s:.0f} s: the driver hangs")
+def probe_hangs(*, timeout_s: float) -> None: ...
 
 
 @finding()
@@ -100,9 +81,8 @@ def needs_cuda_torch(*, package: str | None) -> str:
     return f"{package or 'not installed'}; it requires a torch built for CUDA"
 
 
-@finding()
-def package_of_other_cuda(*, package: str, cuda: str) -> str:
-    return f"{package} conflicts with torch built for CUDA {cuda}"
+@finding("{package} conflicts with torch built for CUDA {cuda}")
+def package_of_other_cuda(*, package: str, cuda: str) -> None: ...
 
 
 @finding()
@@ -117,9 +97,8 @@ def gpu_device(*, device: str, capability: str, memory_bytes: int, uuid: str | N
     return f"{gpu}, {uuid}" if uuid else gpu
 
 
-@finding()
-def folder_not_writable(*, path: str) -> str:
-    return f"{path} is not writable"
+@finding("{path} is not writable")
+def folder_not_writable(*, path: str) -> None: ...
 
 
 @finding()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.core.findings import Rank, finding, plain
-from gpulab.core.units import plural, seconds
+from gpulab.core.findings import Rank, finding
+from gpulab.core.units import seconds
 
 _UNRELIABLE = "the step goodput is unreliable"
 _OTHER_WAYS = {
@@ -16,41 +16,20 @@ _OTHER_WAYS = {
 }
 
 
-@finding(rank=Rank.EXPLAINING)
-def profiling_ended(*, cause: str) -> str:
-    return f"profiling failed: {cause}"
-
-
-@finding(rank=Rank.EXPLAINING)
-def profiling_failed(*, message: str) -> str:
-    return f"profiling failed: {message}"
-
-
-@finding(rank=Rank.EXPLAINING)
-def profiling_variant_failed(*, message: str) -> str:
-    return f"profiling failed: {message}"
-
-
-profiling_device_in_error = plain(
-    "profiling_device_in_error",
-    "the device is in error: nothing more could be profiled",
-    rank=Rank.EXPLAINING,
-)
-
-
-@finding(rank=Rank.EXPLAINING)
-def phases_failed(*, message: str) -> str:
-    return f"its phases could not be recorded: {message}"
-
-
-@finding()
-def memory_snapshot(*, file: str) -> str:
-    return f"a snapshot of the device's memory: {file} (pytorch.org/memory_viz)"
-
-
-@finding(rank=Rank.EXPLAINING)
-def trace_not_written(*, file: str, message: str) -> str:
-    return f"the trace could not be written to {file}: {message}"
+@finding("profiling failed: {cause}", rank=Rank.EXPLAINING)
+def profiling_ended(*, cause: str) -> None: ...
+@finding("profiling failed: {message}", rank=Rank.EXPLAINING)
+def profiling_failed(*, message: str) -> None: ...
+@finding("profiling failed: {message}", rank=Rank.EXPLAINING)
+def profiling_variant_failed(*, message: str) -> None: ...
+@finding("the device is in error: nothing more could be profiled", rank=Rank.EXPLAINING)
+def profiling_device_in_error() -> None: ...
+@finding("its phases could not be recorded: {message}", rank=Rank.EXPLAINING)
+def phases_failed(*, message: str) -> None: ...
+@finding("a snapshot of the device's memory: {file} (pytorch.org/memory_viz)")
+def memory_snapshot(*, file: str) -> None: ...
+@finding("the trace could not be written to {file}: {message}", rank=Rank.EXPLAINING)
+def trace_not_written(*, file: str, message: str) -> None: ...
 
 
 @finding(rank=Rank.EXPLAINING)
@@ -68,18 +47,16 @@ def trace_events_lack_a_field(
     )
 
 
-device_not_recorded = plain(
-    "device_not_recorded", "the profiler recorded no work on the device: this is the host's time"
-)
-recordings_differ = plain(
-    "recordings_differ", f"two recordings hold different operations: {_UNRELIABLE}"
-)
+@finding("the profiler recorded no work on the device: this is the host's time")
+def device_not_recorded() -> None: ...
+@finding("two recordings hold different operations: " + _UNRELIABLE)
+def recordings_differ() -> None: ...
 
 
 @finding(
-    several="step goodput is unreliable where what was recorded takes longer than the step without "
-    "the profiler:",
-    each=lambda busy_s, step_s: f"{seconds(busy_s)} against {seconds(step_s)}",
+    several="step goodput is unreliable where what was recorded takes longer than the step "
+    "without the profiler:",
+    each="{busy_s:seconds} against {step_s:seconds}",
 )
 def busy_exceeds_step(*, busy_s: float, step_s: float) -> str:
     return (
@@ -101,28 +78,20 @@ def goodput_uncertain(*, goodput: float, other: float, by: str) -> str:
 
 
 @finding(
+    "profiling slowed this step by {overhead:.0%}: corrected for, but how the idle parts divide "
+    "is approximate",
     several="profiling slowed a step (corrected for, but how the idle parts divide is "
     "approximate):",
-    each=lambda overhead: f"by {overhead:.0%}",
+    each="by {overhead:.0%}",
 )
-def profiler_overhead(*, overhead: float) -> str:
-    return (
-        f"profiling slowed this step by {overhead:.0%}: corrected for, but how the idle parts "
-        "divide is approximate"
-    )
-
-
-@finding()
-def streams_not_joined(*, count: int) -> str:
-    return (
-        f"the profile holds work on {plural(count, 'stream')} that nothing waits for: join side "
-        "streams in the step"
-    )
-
-
-@finding()
-def computes_in_some_steps(*, products: float, baseline: float) -> str:
-    return (
-        f"its profile holds {products:.2g} products a step, the baseline's {baseline:.2g}: most "
-        "steps do not compute"
-    )
+def profiler_overhead(*, overhead: float) -> None: ...
+@finding(
+    "the profile holds work on {count:plural stream} that nothing waits for: join side streams in "
+    "the step"
+)
+def streams_not_joined(*, count: int) -> None: ...
+@finding(
+    "its profile holds {products:.2g} products a step, the baseline's {baseline:.2g}: most steps "
+    "do not compute"
+)
+def computes_in_some_steps(*, products: float, baseline: float) -> None: ...

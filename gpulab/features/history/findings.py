@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from gpulab.core.findings import Rank, finding
-from gpulab.core.units import times
 
 
-@finding(doubt=True, short="outside of earlier runs")
-def outside_earlier_runs(*, speedup: float | None, runs: int, low: float, high: float) -> str:
-    return (
-        f"{times(speedup)} is outside the range of {runs} earlier runs here "
-        f"({times(low)} to {times(high)}): measure again, and look for what changed on this "
-        "machine"
-    )
-
-
-@finding(rank=Rank.EXPLAINING)
-def store_set_aside(*, file: str) -> str:
-    return (
-        f"the store was damaged, and is now {file}: earlier runs are read from their files again, "
-        "ceilings and choices are measured again"
-    )
+@finding(
+    "{speedup:times} is outside the range of {runs} earlier runs here ({low:times} to "
+    "{high:times}): measure again, and look for what changed on this machine",
+    doubt=True,
+    short="outside of earlier runs",
+)
+def outside_earlier_runs(*, speedup: float | None, runs: int, low: float, high: float) -> None: ...
+@finding(
+    "the store was damaged, and is now {file}: earlier runs are read from their files again, "
+    "ceilings and choices are measured again",
+    rank=Rank.EXPLAINING,
+)
+def store_set_aside(*, file: str) -> None: ...

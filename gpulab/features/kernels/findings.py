@@ -5,6 +5,5 @@ from __future__ import annotations
 from gpulab.core.findings import finding
 
 
-@finding()
-def kernels_not_read(*, message: str) -> str:
-    return f"registers and machine code of its kernels could not be read: {message}"
+@finding("registers and machine code of its kernels could not be read: {message}")
+def kernels_not_read(*, message: str) -> None: ...

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from gpulab.core.findings import finding
-from gpulab.core.units import plural
 
 
-@finding()
-def too_few_runs(*, runs: int, needed: int) -> str:
-    return f"{plural(runs, 'run')}: a 99 % interval over runs needs {needed}"
+@finding("{runs:plural run}: a 99 % interval over runs needs {needed}")
+def too_few_runs(*, runs: int, needed: int) -> None: ...

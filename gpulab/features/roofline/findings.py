@@ -11,9 +11,9 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from gpulab.core import units
-from gpulab.core.findings import Declaration, Rank, Value, Values, finding, plain
+from gpulab.core.findings import Declaration, Rank, Value, Values, fill, finding
 from gpulab.core.statuses import CheckKind
-from gpulab.core.units import byte_count, plural, seconds, times
+from gpulab.core.units import plural, seconds, times
 
 
 class BoundKind(StrEnum):
@@ -34,18 +34,7 @@ class BoundKind(StrEnum):
 
 
 BOUND_OF: dict[str, BoundKind] = {}
-"""By code what a reason says that limits a step."""
-
-
-def limited_by(kind: BoundKind) -> Callable[[Callable[Values, str]], Declaration[Values]]:
-    """Declares a finding that says what limits a step."""
-
-    def declare(words: Callable[Values, str]) -> Declaration[Values]:
-        BOUND_OF[words.__name__] = kind
-        return finding()(words)
-
-    return declare
-
+"""What each code says limits a step."""
 
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
@@ -134,28 +123,9 @@ def _host(evidence: dict[str, Value]) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
 
 
-def _as_fast(stream: str) -> str:
+def _as_fast(evidence: dict[str, Value]) -> str:
+    stream = evidence.get("as_fast_as")
     return f", as fast as a {stream} moves its bytes" if stream else ""
-
-
-@limited_by(BoundKind.COMPUTE)
-def above_compute_roof(**evidence: Value) -> str:
-    return f"{_shares(evidence)}: {_ABOVE}"
-
-
-@limited_by(BoundKind.COMPUTE)
-def near_compute_roof(**evidence: Value) -> str:
-    return f"{_shares(evidence)}{_capped(evidence)}: {_FEWER_OPERATIONS}"
-
-
-@limited_by(BoundKind.MEMORY)
-def above_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> str:
-    return f"{_shares(evidence)}{_as_fast(as_fast_as)}: {_ABOVE}"
-
-
-@limited_by(BoundKind.MEMORY)
-def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> str:
-    return f"{_shares(evidence)}{_as_fast(as_fast_as)}{_capped(evidence)}: {_FEWER_BYTES}"
 
 
 def _cache_roof(evidence: dict[str, Value]) -> str:
@@ -166,6 +136,55 @@ def _cache_roof(evidence: dict[str, Value]) -> str:
     return f", {share:.0%} of the last-level cache's roof{nearer}"
 
 
+def _of_link(evidence: dict[str, Value]) -> str:
+    arithmetic = evidence.get("arithmetic")
+    of_link = fill("{share:.0%} of the {link} link", evidence)
+    if not isinstance(arithmetic, float):
+        return of_link
+    return f"{of_link}, {evidence.get('dtype')} arithmetic {arithmetic:.0%}"
+
+
+_PHRASES: dict[str, Callable[[dict[str, Value]], str]] = {
+    "shares": _shares,
+    "far": _far,
+    "counters": _counters,
+    "capped": _capped,
+    "as_fast": _as_fast,
+    "cache_roof": _cache_roof,
+    "of_link": _of_link,
+}
+"""Fields that a sentence about a limit may have beside the values of its finding."""
+
+
+class _Evidence(dict[str, Value]):
+    def __missing__(self, name: str) -> str:
+        return _PHRASES[name](self)
+
+
+def limited_by(
+    kind: BoundKind, sentence: str = ""
+) -> Callable[[Callable[Values, str | None]], Declaration[Values]]:
+    """Declares a finding that says what limits a step."""
+
+    def declare(words: Callable[Values, str | None]) -> Declaration[Values]:
+        BOUND_OF[words.__name__] = kind
+        if not sentence:
+            return finding()(words)
+        return Declaration(words, lambda **values: fill(sentence, _Evidence(values)), {})
+
+    return declare
+
+
+@limited_by(BoundKind.COMPUTE, "{shares}: " + _ABOVE)
+def above_compute_roof(**evidence: Value) -> None: ...
+@limited_by(BoundKind.COMPUTE, "{shares}{capped}: " + _FEWER_OPERATIONS)
+def near_compute_roof(**evidence: Value) -> None: ...
+@limited_by(BoundKind.MEMORY, "{shares}{as_fast}: " + _ABOVE)
+def above_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
+@limited_by(BoundKind.MEMORY, "{shares}{as_fast}{capped}: " + _FEWER_BYTES)
+def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
+
+
 @limited_by(BoundKind.CACHE)
 def bytes_stay_in_cache(
     *, memory: float, may_move_fewer_bytes: bool = False, **evidence: Value
@@ -174,17 +193,13 @@ def bytes_stay_in_cache(
     return f"{memory:.1f}x device-memory bandwidth: served from cache{fewer}{_cache_roof(evidence)}"
 
 
-@limited_by(BoundKind.CACHE)
-def few_bytes_in_memory(*, counted: float, **evidence: Value) -> str:
-    return (
-        f"the device counted only {counted:.0%} of its bytes in memory: served from cache"
-        f"{_cache_roof(evidence)}"
-    )
-
-
-@limited_by(BoundKind.CACHE)
-def bytes_fit_cache(**evidence: Value) -> str:
-    return f"its bytes fit into the cache, and so may stay there{_cache_roof(evidence)}"
+@limited_by(
+    BoundKind.CACHE,
+    "the device counted only {counted:.0%} of its bytes in memory: served from cache{cache_roof}",
+)
+def few_bytes_in_memory(*, counted: float, **evidence: Value) -> None: ...
+@limited_by(BoundKind.CACHE, "its bytes fit into the cache, and so may stay there{cache_roof}")
+def bytes_fit_cache(**evidence: Value) -> None: ...
 
 
 @limited_by(BoundKind.LAUNCH)
@@ -197,11 +212,11 @@ def launches_take_the_time(
     )
 
 
-@limited_by(BoundKind.LAUNCH)
-def device_waits_for_launches(*, share: float, **evidence: Value) -> str:
-    return (
-        f"the device waits for the host {share:.0%} of the time{_far(evidence)}: {_FEWER_LAUNCHES}"
-    )
+@limited_by(
+    BoundKind.LAUNCH,
+    "the device waits for the host {share:.0%} of the time{far}: " + _FEWER_LAUNCHES,
+)
+def device_waits_for_launches(*, share: float, **evidence: Value) -> None: ...
 
 
 @limited_by(BoundKind.HOST)
@@ -218,9 +233,11 @@ def device_waits_for_host(
     return f"the device waits for the host {share:.0%} of the time{bare}{_far(evidence)}"
 
 
-@limited_by(BoundKind.LATENCY)
-def phase_waits(*, phase: str, share: float, **evidence: Value) -> str:
-    return f"its {phase} phase takes {share:.0%} of the time{_far(evidence)}: fix that first"
+@limited_by(
+    BoundKind.LATENCY,
+    "its {phase} phase takes {share:.0%} of the time{far}: fix that first",
+)
+def phase_waits(*, phase: str, share: float, **evidence: Value) -> None: ...
 
 
 @limited_by(BoundKind.UNKNOWN)
@@ -248,76 +265,56 @@ def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
     )
 
 
-@limited_by(BoundKind.POWER)
-def at_power_cap(**evidence: Value) -> str:
-    return (
-        f"at the power limit ({_counters(evidence)}){_far(evidence)}: what takes less energy is "
-        "faster"
-    )
-
-
-@limited_by(BoundKind.LATENCY)
-def too_little_in_flight(**evidence: Value) -> str:
-    return (
-        f"low occupancy, too little parallelism: {_counters(evidence)}{_far(evidence)}: more, or "
-        "larger, work at once"
-    )
-
-
-@limited_by(BoundKind.LATENCY)
-def warps_wait(**evidence: Value) -> str:
-    return (
-        f"the SMs are full of stalled warps: {_counters(evidence)}{_far(evidence)}: uncoalesced "
-        "accesses, or atomics"
-    )
-
-
-@limited_by(BoundKind.LATENCY)
-def strided_accesses(*, share: float, **evidence: Value) -> str:
-    return (
-        f"{share:.0%} of operand bytes are accessed with a stride{_far(evidence)}: read and write "
-        "contiguously"
-    )
-
-
-@limited_by(BoundKind.LATENCY)
-def random_accesses(*, share: float, **evidence: Value) -> str:
-    return (
-        f"operations that read or write at indices take {share:.0%} of the time{_far(evidence)}: "
-        "sort the indices, or keep what they access small enough for a cache"
-    )
-
-
-@limited_by(BoundKind.PAGE_FAULTS)
-def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> str:
-    return (
-        f"{faults:.0f} page faults a step take {share:.0%} of its time{_far(evidence)}: reuse "
-        "memory instead of allocating it"
-    )
-
-
-@limited_by(BoundKind.WAITING)
-def thread_waits(*, share: float) -> str:
-    return (
-        f"its thread sleeps, or waits for another thread, a process or a device, {share:.0%} of "
-        "the time: overlap that with work, or wait less"
-    )
-
-
-@limited_by(BoundKind.PREEMPTED)
-def thread_is_preempted(*, share: float, **evidence: Value) -> str:
-    return (
-        f"contention: its thread is descheduled {share:.0%} of the time{_far(evidence)}: measure "
-        "on a quiet machine"
-    )
-
-
-@limited_by(BoundKind.INTERPRETER)
-def interpreter_takes_the_time(*, share: float, interpreted: float) -> str:
-    return (
-        f"{share:.0%} of what its thread runs is outside of torch's operations, and "
-        f"{interpreted:.0%} is Python bytecode: one operation on a whole tensor instead of a loop"
-    )
+@limited_by(
+    BoundKind.POWER,
+    "at the power limit ({counters}){far}: what takes less energy is faster",
+)
+def at_power_cap(**evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.LATENCY,
+    "low occupancy, too little parallelism: {counters}{far}: more, or larger, work at once",
+)
+def too_little_in_flight(**evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.LATENCY,
+    "the SMs are full of stalled warps: {counters}{far}: uncoalesced accesses, or atomics",
+)
+def warps_wait(**evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.LATENCY,
+    "{share:.0%} of operand bytes are accessed with a stride{far}: read and write contiguously",
+)
+def strided_accesses(*, share: float, **evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.LATENCY,
+    "operations that read or write at indices take {share:.0%} of the time{far}: sort the "
+    "indices, or keep what they access small enough for a cache",
+)
+def random_accesses(*, share: float, **evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.PAGE_FAULTS,
+    "{faults:.0f} page faults a step take {share:.0%} of its time{far}: reuse memory instead of "
+    "allocating it",
+)
+def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.WAITING,
+    "its thread sleeps, or waits for another thread, a process or a device, {share:.0%} of the "
+    "time: overlap that with work, or wait less",
+)
+def thread_waits(*, share: float) -> None: ...
+@limited_by(
+    BoundKind.PREEMPTED,
+    "contention: its thread is descheduled {share:.0%} of the time{far}: measure on a quiet "
+    "machine",
+)
+def thread_is_preempted(*, share: float, **evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.INTERPRETER,
+    "{share:.0%} of what its thread runs is outside of torch's operations, and {interpreted:.0%} "
+    "is Python bytecode: one operation on a whole tensor instead of a loop",
+)
+def interpreter_takes_the_time(*, share: float, interpreted: float) -> None: ...
 
 
 @limited_by(BoundKind.UNEXPLAINED)
@@ -328,12 +325,12 @@ def outside_of_torch(*, share: float, interpreted: float | None) -> str:
     return f"{outside}, and {interpreted:.0%} is Python bytecode: the code of another library"
 
 
-@limited_by(BoundKind.UNKNOWN)
-def no_work_declared(*, operation: str, share: float) -> str:
-    return (
-        f"it declares no work (bytes, flops) that a roof could limit; {operation} takes "
-        f"{share:.0%} of its time"
-    )
+@limited_by(
+    BoundKind.UNKNOWN,
+    "it declares no work (bytes, flops) that a roof could limit; {operation} takes {share:.0%} of "
+    "its time",
+)
+def no_work_declared(*, operation: str, share: float) -> None: ...
 
 
 @limited_by(BoundKind.UNEXPLAINED)
@@ -348,90 +345,51 @@ def unexplained(
     return f"far from every roof ({_shares(evidence)}); cause unknown{measured}"
 
 
-def _of_link(share: float, link: str, evidence: dict[str, Value]) -> str:
-    arithmetic = evidence.get("arithmetic")
-    of_link = f"{share:.0%} of the {link} link"
-    if not isinstance(arithmetic, float):
-        return of_link
-    return f"{of_link}, {evidence.get('dtype')} arithmetic {arithmetic:.0%}"
-
-
-@limited_by(BoundKind.COMPUTE)
-def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) -> str:
-    return f"{_of_link(share, link, evidence)}: {_FEWER_OPERATIONS}"
-
-
-@limited_by(BoundKind.LINK)
-def above_link_roof(*, share: float, link: str, **evidence: Value) -> str:
-    return f"{_of_link(share, link, evidence)}: {_ABOVE}"
-
-
-@limited_by(BoundKind.LINK)
-def near_link_roof(*, share: float, link: str, **evidence: Value) -> str:
-    return f"{_of_link(share, link, evidence)}: {_FEWER_BYTES}"
-
-
-@limited_by(BoundKind.LATENCY)
-def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> str:
-    return (
-        f"only {_of_link(share, link, evidence)}: copies that wait for other work, that are too "
-        "small, or from pageable memory"
-    )
-
-
-@finding(rank=Rank.EXPLAINING)
-def ceilings_failed(*, message: str) -> str:
-    return f"the ceilings could not be measured: {message}"
-
-
-@finding(rank=Rank.EXPLAINING)
-def ceiling_failed(*, ceiling: str, message: str) -> str:
-    return f"the ceiling {ceiling} could not be measured: {message}"
-
-
-@finding(rank=Rank.EXPLAINING)
-def ceilings_not_used(*, ceilings: list[str], times: float) -> str:
-    return (
-        f"not used as ceilings: {', '.join(ceilings)}: their best is over {times:g}x their median, "
-        "so the machine was disturbed"
-    )
-
-
+@limited_by(BoundKind.COMPUTE, "{of_link}: " + _FEWER_OPERATIONS)
+def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) -> None: ...
+@limited_by(BoundKind.LINK, "{of_link}: " + _ABOVE)
+def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
+@limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
+def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
+@limited_by(
+    BoundKind.LATENCY,
+    "only {of_link}: copies that wait for other work, that are too small, or from pageable memory",
+)
+def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
+@finding("the ceilings could not be measured: {message}", rank=Rank.EXPLAINING)
+def ceilings_failed(*, message: str) -> None: ...
+@finding("the ceiling {ceiling} could not be measured: {message}", rank=Rank.EXPLAINING)
+def ceiling_failed(*, ceiling: str, message: str) -> None: ...
 @finding(
+    "not used as ceilings: {ceilings:list}: their best is over {times:g}x their median, so the "
+    "machine was disturbed",
+    rank=Rank.EXPLAINING,
+)
+def ceilings_not_used(*, ceilings: list[str], times: float) -> None: ...
+@finding(
+    "declares {declared:.4g} FLOPs a step, and torch counts {counted:.4g} in its products and "
+    "convolutions",
     check=CheckKind.WORK,
     short="FLOPs not as declared",
     several="declared FLOPs of a step, and what torch counts in its products and convolutions:",
-    each=lambda declared, counted: f"{declared:.4g} and {counted:.4g}",
+    each="{declared:.4g} and {counted:.4g}",
 )
-def flops_differ(*, declared: float, counted: float) -> str:
-    return (
-        f"declares {declared:.4g} FLOPs a step, and torch counts {counted:.4g} in its products "
-        "and convolutions"
-    )
-
-
+def flops_differ(*, declared: float, counted: float) -> None: ...
 @finding(
+    "moves {ratio:.1f}x the bytes that it declares (the least that is needed), by the device's "
+    "counters",
     rank=Rank.EXPLAINING,
     several="more bytes moved than declared (the least that is needed), by the device's counters:",
-    each=lambda ratio: f"{ratio:.1f}x",
+    each="{ratio:.1f}x",
 )
-def moves_more_bytes(*, ratio: float) -> str:
-    return (
-        f"moves {ratio:.1f}x the bytes that it declares (the least that is needed), by the "
-        "device's counters"
-    )
-
-
+def moves_more_bytes(*, ratio: float) -> None: ...
 @finding(
+    "declares {declared:bytes} a step, and the operands of its operations are {operands:bytes}",
     check=CheckKind.WORK,
     several="declared bytes of a step, and those of the operands of its operations:",
-    each=lambda declared, operands: f"{byte_count(declared)} and {byte_count(operands)}",
+    each="{declared:bytes} and {operands:bytes}",
 )
-def declares_more_bytes(*, declared: float, operands: float) -> str:
-    return (
-        f"declares {byte_count(declared)} a step, and the operands of its operations are "
-        f"{byte_count(operands)}"
-    )
+def declares_more_bytes(*, declared: float, operands: float) -> None: ...
 
 
 @finding()
@@ -454,61 +412,31 @@ def above_roof(
     )
 
 
-@finding()
-def datasheet(*, device: str) -> str:
-    return f"datasheet of {device}"
-
-
-@finding()
-def memory_clock(*, mhz: float, transfers: int, bits: int) -> str:
-    return f"{mhz:.0f} MHz x {transfers} x {bits} bit"
-
-
-@finding()
-def sm_clock(*, sms: int, per_clock: float, unit: str, mhz: float) -> str:
-    return f"{sms} SMs x {per_clock:g} {unit} x {mhz:.0f} MHz"
-
-
-@finding()
-def arrays(*, bytes: int) -> str:
-    return f"arrays of {byte_count(bytes)}"
-
-
-@finding()
-def product(*, size: int) -> str:
-    return f"product of {size}^3, random data"
-
-
-@finding()
-def fma_chains(*, chains: int, blocks: int, threads: int) -> str:
-    return f"{chains} chains of FMAs a thread, {blocks} blocks of {threads}"
-
-
-@finding()
-def repeated_reads(*, passes: int, bytes: int) -> str:
-    return f"{passes} reads of {byte_count(bytes)} in one launch"
-
-
-@finding()
-def first_touches(*, pages: int) -> str:
-    return f"first touches of {pages} pages, one by one"
-
-
-@finding()
-def additions(*, count: int) -> str:
-    return f"additions of one element, {count} in a row"
-
-
-@finding()
-def additions_on_device_clock(*, count: int) -> str:
-    return f"additions of one element, {count} in a row, on the device's clock"
-
-
-@finding()
-def graph_of_additions(*, count: int) -> str:
-    return f"a graph of {count} additions"
-
-
-host_clock = plain("host_clock", "on the host's clock")
-pinned_for_one_copy = plain("pinned_for_one_copy", "page-locked for this one copy")
-matrix_product_units = plain("matrix_product_units", "the matrix product's, by the same units")
+@finding("datasheet of {device}")
+def datasheet(*, device: str) -> None: ...
+@finding("{mhz:.0f} MHz x {transfers} x {bits} bit")
+def memory_clock(*, mhz: float, transfers: int, bits: int) -> None: ...
+@finding("{sms} SMs x {per_clock:g} {unit} x {mhz:.0f} MHz")
+def sm_clock(*, sms: int, per_clock: float, unit: str, mhz: float) -> None: ...
+@finding("arrays of {bytes:bytes}")
+def arrays(*, bytes: int) -> None: ...
+@finding("product of {size}^3, random data")
+def product(*, size: int) -> None: ...
+@finding("{chains} chains of FMAs a thread, {blocks} blocks of {threads}")
+def fma_chains(*, chains: int, blocks: int, threads: int) -> None: ...
+@finding("{passes} reads of {bytes:bytes} in one launch")
+def repeated_reads(*, passes: int, bytes: int) -> None: ...
+@finding("first touches of {pages} pages, one by one")
+def first_touches(*, pages: int) -> None: ...
+@finding("additions of one element, {count} in a row")
+def additions(*, count: int) -> None: ...
+@finding("additions of one element, {count} in a row, on the device's clock")
+def additions_on_device_clock(*, count: int) -> None: ...
+@finding("a graph of {count} additions")
+def graph_of_additions(*, count: int) -> None: ...
+@finding("on the host's clock")
+def host_clock() -> None: ...
+@finding("page-locked for this one copy")
+def pinned_for_one_copy() -> None: ...
+@finding("the matrix product's, by the same units")
+def matrix_product_units() -> None: ...
