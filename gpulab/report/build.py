@@ -19,7 +19,7 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import RunRequest, TimedJob, TimeFunctions, subject_of
+from gpulab.core.jobs import TimedJob, TimeFunctions, subject_of
 from gpulab.core.statuses import (
     ExitCode,
     Relation,
@@ -46,15 +46,15 @@ from gpulab.stats.comparison import Comparison, are_decided, outermost_interval,
 from gpulab.stats.statistics import CONFIDENCE
 
 ALL_TOGETHER = "all_together"
-"""The variant that has every fix of the ones before it."""
+"""The variant with all fixes of the variants before it."""
 CALIBRATION = "calibration"
 _ENOUGH_TO_FORESEE = 3
-"""Processes, of which each takes about as long as the next."""
+"""Processes: each takes about as long as the next."""
 _AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
 
 
 def new_state() -> RunState:
-    """Of a run before its first event."""
+    """The state of a run before its first event."""
     return RunState(features())
 
 
@@ -79,16 +79,21 @@ def build_report(
 
     Without its end a run counts as interrupted; `live` reports what one under way has so far, at
     the time `now` on the events' clock, by default that of the last event: it has no exit code yet.
-    `findings` are what reading its file found out. The state stays as it is.
+    `findings` are those of reading its file. The state is not changed.
     """
     under_way = live and state.outcome is None
     started = state.last(RunStarted)
     if started is None:
-        code, reason = (None, None) if under_way else (ExitCode.FAILED, never_started())
-        return RunReport(scenario="", outcome=conclusion_of(code), exit_code=code, reason=reason)
+        if under_way:
+            return RunReport(scenario="", outcome=conclusion_of(None), exit_code=None)
+        failed = ExitCode.FAILED
+        return RunReport(
+            scenario="", outcome=conclusion_of(failed), exit_code=failed, reason=never_started()
+        )
     if state.outcome is None and not under_way:
         state = state.closed()
-    now = state.t if now is None or state.outcome is not None else now
+    if now is None or state.outcome is not None:
+        now = state.t
     draft = Draft(state.to_judge(), state.samples.view(), now, under_way)
     # What is wrong with a variant must be known before it is compared.
     for feature in features():
@@ -98,23 +103,23 @@ def build_report(
     draft.variants = [variant_report(draft, variant) for variant in draft.state.variants.values()]
     for feature in features():
         draft.comparisons = [feature.of_comparison(draft, each) for each in draft.comparisons]
-    # Features may take a verdict back, so how the run came out is known only now.
+    # Features may withdraw a verdict, so the outcome of the run is known only now.
     required = required_speedup or getattr(started.request.job, "fail_below", None)
-    code, reason = outcome_of(draft, required)
+    exit_code, reason = outcome_of(draft, required)
     draft.findings = [*findings, *(each for each in draft.state.invalid if each is not reason)]
     draft.findings += weakening_findings(draft)
     for feature in features():
         draft.findings += feature.findings(draft)
-    # A comparison is worth what all of the findings leave of it.
+    # The grade of a comparison depends on all of the findings.
     for feature in features():
         draft.comparisons = [feature.grade(draft, each) for each in draft.comparisons]
     report = replace(
-        _of_request(draft, started.request),
+        _without_outcome(draft, started),
         at=started.at,
         fail_below=required,
         run_file=run_file,
-        outcome=conclusion_of(code),
-        exit_code=code,
+        outcome=conclusion_of(exit_code),
+        exit_code=exit_code,
         reason=reason,
     )
     for feature in features():
@@ -122,9 +127,11 @@ def build_report(
     return report
 
 
-def _of_request(draft: Draft, request: RunRequest) -> RunReport:
-    """What was asked for, and what there is to say of it besides how it came out."""
-    state, job, subject = draft.state, request.job, subject_of(request.job)
+def _without_outcome(draft: Draft, started: RunStarted) -> RunReport:
+    """The report without its outcome, and without the parts of features."""
+    state = draft.state
+    job = started.request.job
+    subject = subject_of(job)
     best, best_among = best_of(draft)
     together = _together(draft)
     no_effect_reason = getattr(subject, "no_effect_reason", "")
@@ -134,7 +141,7 @@ def _of_request(draft: Draft, request: RunRequest) -> RunReport:
         **fields_of(job, "seed", "smoke", "quick", "per", "shows"),
         **fields_of(state.last(WorkerReady), "device", "environment"),
         **fields_of(first, "startup_s"),
-        scenario=subject.scenario if subject else CALIBRATION,
+        scenario=getattr(subject, "scenario", CALIBRATION),
         functions=isinstance(job, TimeFunctions),
         method=_method(draft),
         control=draft.control,
@@ -151,20 +158,20 @@ def _of_request(draft: Draft, request: RunRequest) -> RunReport:
         log=LogReport(
             head=list(state.log.head), skipped=state.log.skipped, tail=list(state.log.tail)
         ),
-        progress=_progress(draft),
+        progress=_progress(draft, started),
     )
 
 
 def _together(draft: Draft) -> Together | None:
-    """Of a scenario that ends with all its fixes at once; None of any other. Each fix against what
-    it was added to.
+    """All fixes at once beside the product of the single ones; None where the scenario has no
+    variant with all of them.
     """
     first: dict[str, Comparison] = {}
     for comparison in draft.comparisons:
         variant = draft.variant(comparison.variant)
         if variant is None or variant.status not in (Status.OK, Status.PENDING):
             continue
-        if ALL_TOGETHER in first:  # what stands below it is in none of it
+        if ALL_TOGETHER in first:  # later variants are not part of it
             break
         first.setdefault(comparison.variant, comparison)
     total = first.pop(ALL_TOGETHER, None)
@@ -172,25 +179,23 @@ def _together(draft: Draft) -> Together | None:
     if total is None or total.speedup is None or len(gains) < 2:
         return None
     product = prod(gains)
-    low, high = total.low or total.speedup, total.high or total.speedup
-    relation = (
-        Relation.OVERLAP
-        if product > high
-        else Relation.COMPOUND
-        if product < low
-        else Relation.MULTIPLY
-    )
+    relation = Relation.MULTIPLY
+    if product > (total.high or total.speedup):
+        relation = Relation.OVERLAP
+    elif product < (total.low or total.speedup):
+        relation = Relation.COMPOUND
     return Together(
-        product=product, speedup=total.speedup, low=total.low, high=total.high, relation=relation
+        **fields_of(total, "speedup", "low", "high"), product=product, relation=relation
     )
 
 
 def _method(draft: Draft) -> Method:
-    state, job = draft.state, draft.state.timed_job
+    state = draft.state
     calibrated = (variant.last(Calibrated) for variant in state.variants.values())
     intervals = sum(comparison.low is not None for comparison in draft.comparisons)
+    stopped = state.last(Stopped)
     return Method(
-        **fields_of(job, "clock", "cache"),
+        **fields_of(state.timed_job, "clock", "cache"),
         **fields_of(next((event for event in calibrated if event), None), "empty_block_s"),
         comparisons=intervals,
         familywise=min(1.0, intervals * (1 - CONFIDENCE)),
@@ -198,25 +203,31 @@ def _method(draft: Draft) -> Method:
         rounds=state.samples.rounds,
         unit=state.unit,
         processes=len(state.all(ProcessStarted)),
-        stopped=stopped.reason if (stopped := state.last(Stopped)) else None,
+        stopped=stopped.reason if stopped else None,
     )
 
 
-def _progress(draft: Draft) -> Progress:
-    state, planned = draft.state, draft.state.last(Planned)
+def _progress(draft: Draft, started: RunStarted) -> Progress:
+    state = draft.state
+    planned = state.last(Planned)
+    planned_epochs = None
+    planned_processes = None
+    if planned and planned.processes:
+        planned_processes = planned.processes
+    elif planned:
+        planned_epochs = planned.epochs
     measuring = state.stage == Stage.MEASURE
-    started = state.last(RunStarted)
     stopped = state.last(Stopped) is not None
     return Progress(
         **fields_of(state.last(StageStarted), "stage", "variant", "detail"),
         epoch=state.samples.epochs + measuring,
-        planned_epochs=planned.epochs if planned and not planned.processes else None,
+        planned_epochs=planned_epochs,
         process=len(state.all(ProcessStarted)),
-        planned_processes=planned.processes or None if planned else None,
+        planned_processes=planned_processes,
         remaining_s=_remaining_s(draft) if measuring else None,
         verdict_stands=stopped and state.stage in _AFTER_THE_VERDICT,
         rounds=state.samples.all_rounds,
-        elapsed_s=draft.now - started.t if started else 0.0,
+        elapsed_s=draft.now - started.t,
     )
 
 
@@ -224,8 +235,8 @@ def _remaining_s(draft: Draft) -> float | None:
     """To the end of measuring: by the plan, or by the pace of the processes so far where that is
     slower.
 
-    A run that ends when it is decided says nothing before some of its processes agree that the
-    fewest will do.
+    None for a run that ends as soon as it is decided, until its processes so far agree that the
+    fewest are enough.
     """
     state = draft.state
     planned = state.last(Planned)
@@ -238,11 +249,12 @@ def _remaining_s(draft: Draft) -> float | None:
     left_s = pace_s * (planned.processes - ended)
     if not job.brief:
         return max(0.0, planned.expected_s - elapsed_s, left_s)
-    foreseen = _ENOUGH_TO_FORESEE <= ended < planned.processes
-    return left_s if foreseen and _looks_decided(draft, job) else None
+    if _ENOUGH_TO_FORESEE <= ended < planned.processes and _looks_decided(draft, job):
+        return left_s
+    return None
 
 
 def _looks_decided(draft: Draft, job: TimedJob) -> bool:
-    """Whether the run would be decided if its other processes lay between those that it has had."""
+    """Whether the run is decided if its next processes lie within the range of those so far."""
     pairs = pairs_of(job, draft.state.samples.measured)
     return are_decided([outermost_interval(draft.samples.units(pair), 1) for pair in pairs])

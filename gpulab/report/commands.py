@@ -23,7 +23,7 @@ SCHEMA = "gpulab.result/1"
 
 
 class Contender(msgspec.Struct, frozen=True, kw_only=True):
-    """One variant at one value, which in the final is a variant of this name."""
+    """One variant at one value: the variant `name` of the final."""
 
     name: str
     variant: str
@@ -35,8 +35,8 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     best of them.
 
     By variant: `best` is the value with the least time per item, `best_among` that one and those
-    that it cannot be told from, `paired` whether that was decided by pairs of the final run, or
-    else by medians of separate runs.
+    statistically tied with it, `paired` whether pairs of the final run decided it, or else medians
+    of separate runs.
     """
 
     scenario: str
@@ -101,12 +101,11 @@ def combine(
 
     `interrupted`: while no run was under way.
     """
-    code = first_in_order(
-        [*(run.exit_code for run in runs), *([ExitCode.INTERRUPTED] if interrupted else [])]
-    )
+    code = first_in_order([run.exit_code for run in runs])
     finals = (sweep.final for sweep in sweeps if sweep.final)
-    if any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
-        code = ExitCode.INTERRUPTED  # whatever else a final comes to: the points have been measured
+    # no other outcome of a final counts: the values have been measured
+    if interrupted or any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
+        code = ExitCode.INTERRUPTED
     reason = None
     if over_runs is not None and required_speedup is not None and code == ExitCode.MEASURED:
         code, reason = gate(over_runs, required_speedup)

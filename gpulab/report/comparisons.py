@@ -24,69 +24,64 @@ _DIFFERS = (Verdict.FASTER, Verdict.SLOWER)
 
 
 def comparisons_of(draft: Draft) -> tuple[Comparison | None, list[Comparison]]:
-    """(the control, the comparisons). A control that differs, or an invalid run, takes back all the
-    others.
+    """(the control, the comparisons). A control that differs, or an invalid run, makes all of them
+    invalid.
     """
-    state, samples, job = draft.state, draft.samples, draft.state.timed_job
+    state = draft.state
+    job = state.timed_job
     if job is None:
         return None, []
     refusals = {name for name, variant in state.variants.items() if variant.status in _REFUSED}
-    failed = {name for name, variant in state.variants.items() if variant.status in _FAILED}
-    pairs = [
-        (name, against)
-        for name, against in pairs_of(job, state.samples.measured | refusals)
-        # What failed late keeps the pairs that it completed; what is wrong has none.
-        if against not in refusals or name in refusals or is_above_roof(state, against)
-    ]
-    compared = []
-    for pair in pairs:
-        count, units, dropped = samples.counts(pair)
-        theta = samples.interval(pair)
-        compared.append(
-            compare(pair, theta, pairs=count, units=units, unit=state.unit, dropped=dropped)
+    compared: list[Comparison] = []
+    for pair in pairs_of(job, state.samples.measured | refusals):
+        name, against = pair
+        # A late failure keeps its complete pairs; a wrong variant has none.
+        if against in refusals and name not in refusals and not is_above_roof(state, against):
+            continue
+        count, units, dropped = draft.samples.counts(pair)
+        theta = draft.samples.interval(pair)
+        comparison = compare(
+            pair, theta, pairs=count, units=units, unit=state.unit, dropped=dropped
         )
-    compared = [
-        comparison
-        for comparison in compared
-        if comparison.speedup or comparison.variant not in failed
-    ]
+        if not comparison.speedup and _has_failed(state, name):
+            continue
+        if state.invalid:
+            comparison = refused(comparison, Verdict.INVALID, state.invalid[0])
+        compared.append(comparison)
     if not compared:
         return None, []
-    if state.invalid:
-        compared = [
-            refused(comparison, Verdict.INVALID, state.invalid[0]) for comparison in compared
-        ]
     control, *others = compared
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]
     return control, [_with_status(draft, comparison) for comparison in others]
 
 
+def _has_failed(state: RunState, name: str) -> bool:
+    variant = state.variants.get(name)
+    return variant is not None and variant.status in _FAILED
+
+
 def is_above_roof(state: RunState, name: str) -> bool:
-    """Whether a variant was faster than its device can be: what is compared with it says so."""
+    """Whether a variant was faster than its device can be, which makes its comparisons invalid."""
     variant = state.variants.get(name)
     examined = variant.last(Examined, CheckKind.PHYSICS) if variant else None
     return examined is not None and not examined.ok
 
 
 def failed_after(draft: Draft, comparison: Comparison) -> Finding | None:
-    """That one of the two failed later on, and after how much; None where both came to their
-    end.
-    """
+    """That one of the two variants failed after some of its pairs; None where neither did."""
     if comparison.speedup is None:
         return None
-    state, pair = draft.state, (comparison.variant, comparison.against)
+    unit = "processes" if draft.state.last(ProcessStarted) else "epochs"
+    pair = (comparison.variant, comparison.against)
     for name in pair:
-        if name in state.variants and state.variants[name].status in _FAILED:
-            unit = "processes" if state.last(ProcessStarted) else "epochs"
+        if _has_failed(draft.state, name):
             return findings.failed_after(name, count=len(draft.samples.units(pair)), unit=unit)
     return None
 
 
 def control_differs(control: Comparison | None) -> Finding | None:
-    """What is wrong with a control that did not come out the same as the baseline; None where
-    nothing is.
-    """
+    """That the control is faster or slower than the baseline; None where it is not."""
     if control is None or control.verdict not in _DIFFERS:
         return None
     return findings.control_differs(verdict=control.verdict.value, speedup=control.speedup)
@@ -94,7 +89,8 @@ def control_differs(control: Comparison | None) -> Finding | None:
 
 def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
     state = draft.state
-    variant, baseline = state.variants.get(comparison.variant), state.baseline
+    variant = state.variants.get(comparison.variant)
+    baseline = state.baseline
     if variant is None or baseline is None:
         return comparison
     if verdict := _REFUSED.get(variant.status):
@@ -102,40 +98,41 @@ def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
     if is_above_roof(state, comparison.against):
         return refused(comparison, Verdict.INVALID, state.variants[comparison.against].reason)
     unchecked = variant.unchecked or baseline.unchecked
-    if (
-        unchecked is None
-        or unchecked.code == findings.checked_in_its_own_run.code
-        or comparison.speedup is None
-    ):
-        failed = failed_after(draft, comparison)
-        return replace(comparison, reason=failed) if failed else comparison
-    return replace(comparison, verdict=Verdict.UNCHECKED, reason=unchecked)
+    own_run = findings.checked_in_its_own_run.code
+    if unchecked and unchecked.code != own_run and comparison.speedup is not None:
+        return replace(comparison, verdict=Verdict.UNCHECKED, reason=unchecked)
+    if failed := failed_after(draft, comparison):
+        return replace(comparison, reason=failed)
+    return comparison
 
 
 def best_of(draft: Draft) -> tuple[str | None, list[str]]:
-    """(the best variant or None, those among which it is, the largest speedup first).
+    """(the best variant or None, the candidates for it, the largest speedup first).
 
     The variant with the largest speedup over the baseline must be shown to beat each of the others,
     at a confidence that holds for all of these comparisons together.
     """
-    variants, samples = draft.variants, draft.samples
-    ok = {variant.name for variant in variants if variant.status in (Status.OK, Status.PENDING)}
-    speedups = {
-        comparison.variant: comparison.speedup
-        for comparison in draft.comparisons
-        if comparison.speedup
-        and comparison.against == variants[0].name
-        and comparison.variant in ok
-    }
+    samples = draft.samples
+    speedups: dict[str, float] = {}
+    thetas: dict[str, Interval] = {}
+    for comparison in draft.comparisons:
+        baseline = draft.variants[0].name
+        variant = draft.variant(comparison.variant)
+        if not comparison.speedup or comparison.against != baseline:
+            continue
+        if variant is None or variant.status not in (Status.OK, Status.PENDING):
+            continue
+        speedups[variant.name] = comparison.speedup
+        if theta := samples.interval((variant.name, baseline)):
+            thetas[variant.name] = theta
     ranked = sorted(speedups, key=lambda name: speedups[name], reverse=True)
-    if len(ranked) < 2:
-        return (ranked[0] if ranked else None), ranked
+    if not ranked:
+        return None, []
     first, *others = ranked
-    thetas = {
-        name: theta for name in ranked if (theta := samples.interval((name, variants[0].name)))
-    }
     close = [name for name in others if not _beats(first, name, thetas, samples, len(others))]
-    return (None if close else first), [first, *close]
+    if close:
+        return None, [first, *close]
+    return first, [first]
 
 
 def _beats(
@@ -164,7 +161,9 @@ def outcome_of(
     """
     if draft.under_way:
         return None, None
-    state, control, comparisons = draft.state, draft.control, draft.comparisons
+    state = draft.state
+    control = draft.control
+    comparisons = draft.comparisons
     statuses = {variant.status for variant in state.variants.values()}
     if state.outcome is None:
         return ExitCode.INTERRUPTED, findings.no_end()
@@ -173,7 +172,7 @@ def outcome_of(
             return ExitCode.INTERRUPTED, findings.stopped_after_measuring()
         return ExitCode.INTERRUPTED, findings.stopped_while_measuring()
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
-        return ExitCode.FAILED, next((_placed(failure) for failure in state.failures), None)
+        return ExitCode.FAILED, _placed(state.failures[0]) if state.failures else None
     if state.baseline is not None and state.baseline.status == Status.SKIPPED:
         return ExitCode.FAILED, _baseline_skipped(state.baseline.reason)
     if Status.WRONG in statuses:
@@ -185,24 +184,17 @@ def outcome_of(
         return ExitCode.INVALID, reason
     if control is not None and control.verdict == Verdict.INVALID:
         return ExitCode.INVALID, control.reason
-    if Status.INVALID in statuses or any(
-        comparison.verdict == Verdict.INVALID for comparison in comparisons
-    ):
+    verdicts = {comparison.verdict: comparison.variant for comparison in reversed(comparisons)}
+    if Status.INVALID in statuses or Verdict.INVALID in verdicts:
         return ExitCode.INVALID, None
-    if required_speedup is not None:
-        code, reason = _against_required(comparisons, required_speedup)
-        unchecked = [
-            comparison for comparison in comparisons if comparison.verdict == Verdict.UNCHECKED
-        ]
-        if code == ExitCode.MEASURED and unchecked and _is_exercise(state):
-            return ExitCode.INCONCLUSIVE, findings.exercise_unchecked(unchecked[0].variant)
-        return code, reason
-    return ExitCode.MEASURED, None
-
-
-def _is_exercise(state: RunState) -> bool:
+    if required_speedup is None:
+        return ExitCode.MEASURED, None
+    code, reason = _against_required(comparisons, required_speedup)
     job = state.job
-    return isinstance(job, Measure) and bool(job.subject.exercise)
+    is_exercise = isinstance(job, Measure) and job.subject.exercise
+    if code == ExitCode.MEASURED and is_exercise and Verdict.UNCHECKED in verdicts:
+        return ExitCode.INCONCLUSIVE, findings.exercise_unchecked(verdicts[Verdict.UNCHECKED])
+    return code, reason
 
 
 def _placed(failure: VariantFailed) -> Finding:
@@ -230,10 +222,9 @@ def _against_required(
         if comparison.high is not None and comparison.high < required:
             return ExitCode.SLOWER, findings.below_required(comparison.variant, required=required)
     for comparison in comparisons:
-        code = comparison.reason.code if comparison.reason else None
-        contradicted = code == findings.sustained_contradicts.code
+        reason = comparison.reason
+        contradicted = reason and reason.code == findings.sustained_contradicts.code
         if comparison.low is None or comparison.low < required or contradicted:
-            return ExitCode.INCONCLUSIVE, findings.not_shown_to_reach(
-                comparison.variant, required=required
-            )
+            missed = findings.not_shown_to_reach(comparison.variant, required=required)
+            return ExitCode.INCONCLUSIVE, missed
     return ExitCode.MEASURED, None

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass
 class Draft:
-    """A report in the making: each step of `build_report` reads what those before it found out."""
+    """A report under construction: steps of `build_report` read the results of earlier ones."""
 
     state: RunState
     samples: SampleView
@@ -35,7 +35,7 @@ class Draft:
     _once: dict[Any, Any] = field(default_factory=dict)
 
     def once(self, make: Callable[[RunState], T]) -> T:
-        """What a function makes of the state, made once for this report."""
+        """The result of a function of the state, cached for this report."""
         if make not in self._once:
             self._once[make] = make(self.state)
         made: T = self._once[make]
@@ -67,21 +67,21 @@ def _of_run(_: Draft, report: RunReport) -> RunReport:
 
 @dataclass(frozen=True)
 class Feature:
-    """Each function adds its part to what it is given, or gives it back as it is."""
+    """Each function adds its part to its last argument, or returns it unchanged."""
 
     name: str
     keeps: Mapping[type[Event], Keep] = field(default_factory=dict)
-    """Of its events more than the last one."""
+    """Types of events of which more than the last one is kept."""
     folds: Mapping[type[Event], Callable[[RunState, Any], None]] = field(default_factory=dict)
-    """What it makes of events as they come, in a part of its own of the state."""
+    """Each updates the feature's own part of the state from one event."""
     judge: Callable[[Draft], Iterable[Event]] = _nothing
-    """Events that follow from what was measured: what is wrong with a variant, or the run."""
+    """Events derived from the measurement: a variant, or the run, is wrong or invalid."""
     step_time: Callable[[VariantState], Time | None] = _no_time
-    """What stands for the time of a variant's step, where that is not the median of its blocks."""
+    """The time of a variant's step, where it is not the median of its blocks."""
     of_variant: Callable[[Draft, VariantState, VariantReport], VariantReport] = _of_variant
     of_comparison: Callable[[Draft, Comparison], Comparison] = _of_comparison
     findings: Callable[[Draft], Iterable[Finding]] = _nothing
     """What weakens the result."""
     grade: Callable[[Draft, Comparison], Comparison] = _of_comparison
-    """What a comparison is worth, by everything that was found."""
+    """Grade a comparison by all findings."""
     of_run: Callable[[Draft, RunReport], RunReport] = _of_run

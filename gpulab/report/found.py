@@ -1,6 +1,4 @@
-"""What the reader of a result must know beside its numbers: judged here, put into words by the
-views.
-"""
+"""Findings of a result: what weakens it and what explains it."""
 
 from __future__ import annotations
 
@@ -55,10 +53,11 @@ _SETTING_UP_S, _SETTING_UP = 0.5, 100
 
 
 def weakening_findings(draft: Draft) -> list[Finding]:
-    """What weakens the result, of the run first."""
-    state, samples = draft.state, draft.samples
-    noticed = [event.finding for event in state.all(Noticed) if not event.explains]
-    found = [*noticed, *_disturbances(state, samples)]
+    """What weakens the result: findings of the run first, then of each variant."""
+    state = draft.state
+    samples = draft.samples
+    found = [event.finding for event in state.all(Noticed) if not event.explains]
+    found += _disturbances(state, samples)
     functions = isinstance(state.job, TimeFunctions)
     if functions:
         found.append(plain_functions())
@@ -73,29 +72,25 @@ def weakening_findings(draft: Draft) -> list[Finding]:
 def explaining_findings(
     draft: Draft, together: Together | None, no_effect_reason: str
 ) -> list[Finding]:
-    """What explains the result: why there is no effect, what was paid once, and costs that no line
-    of code shows.
-    """
-    state, variants, comparisons = draft.state, draft.variants, draft.comparisons
+    """What explains the result: why there is no effect, set-up costs, and page faults."""
+    state = draft.state
+    variants = draft.variants
     control = draft.control
     explanations = [event.finding for event in state.all(Noticed) if event.explains]
     subject = subject_of(state.request.job) if state.request else None
     if subject and subject.hides:
         explanations.append(subject.hides)
     baseline = variants[0].name if variants else None
-    if no_effect_reason:
-        explanations += [
-            no_effect(comparison.variant, reason=no_effect_reason)
-            for comparison in comparisons
-            if comparison.verdict == Verdict.SAME and comparison.against == baseline
-        ]
-    explanations += [
-        same_operations(comparison.variant, against=comparison.against)
-        for comparison in comparisons
-        if comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.SLOWER)
-        and (operations := _operations(state, comparison.variant))
-        and operations == _operations(state, comparison.against)
-    ]
+    for comparison in draft.comparisons:
+        no_gain = comparison.verdict == Verdict.SAME and comparison.against == baseline
+        if no_effect_reason and no_gain:
+            explanations.append(no_effect(comparison.variant, reason=no_effect_reason))
+    for comparison in draft.comparisons:
+        if comparison.verdict not in (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.SLOWER):
+            continue
+        operations = _operations(state, comparison.variant)
+        if operations and operations == _operations(state, comparison.against):
+            explanations.append(same_operations(comparison.variant, against=comparison.against))
     functions = isinstance(state.job, TimeFunctions)
     if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
         explanations.append(builds_differ(speedup=control.speedup))
@@ -109,13 +104,10 @@ def explaining_findings(
             )
         )
     for variant in variants:
+        if variant.time_s is None or variant.first_steps is not None:  # shown step by step
+            continue
         first_step_s = variant.first_step_s or 0.0
-        shown = variant.first_steps is not None  # step by step
-        if (
-            variant.time_s
-            and not shown
-            and first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median)
-        ):
+        if first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):
             explanations.append(first_step_sets_up(variant.name, first_step_s=first_step_s))
     for variant in variants:
         faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)
@@ -125,12 +117,11 @@ def explaining_findings(
 
 
 def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
-    """What telemetry saw of a device that was not as it should be."""
+    """Problems of the device that telemetry showed: throttling, sharing, missing readings."""
     telemetry = state.part(TelemetryHistory)
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
-        lost = telemetry.lost
-        disturbances.append(telemetry_ended_early.because(lost))
+        disturbances.append(telemetry_ended_early.because(telemetry.lost))
     if telemetry.started and telemetry.started.gpu:
         if reason := telemetry.unsupported.get("reasons"):
             disturbances.append(clocks_not_checked(cause=reason))
@@ -139,21 +130,18 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     blocks = state.samples.blocks
     for (code, names), dropped in samples.dropped_blocks().items():
         if code == clocks_slowed.code:
-            slowed = clocks_slowed(dropped=dropped, blocks=blocks, reasons=list(names))
-            disturbances.append(slowed)
+            cause = clocks_slowed(dropped=dropped, blocks=blocks, reasons=list(names))
         else:
-            shared = gpu_shared(dropped=dropped, blocks=blocks, processes=list(names))
-            disturbances.append(shared)
+            cause = gpu_shared(dropped=dropped, blocks=blocks, processes=list(names))
+        disturbances.append(cause)
     if telemetry.power_capped:
-        capped, readings = telemetry.power_capped, telemetry.while_measuring
-        disturbances.append(power_capped(capped=capped, readings=readings))
+        readings = telemetry.while_measuring
+        disturbances.append(power_capped(capped=telemetry.power_capped, readings=readings))
     return disturbances
 
 
 def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | None:
-    """What the profile of a variant holds: names and shapes of its operations, with their calls a
-    step.
-    """
+    """The operations in the profile of a variant: name, shapes, calls per step."""
     variant = state.variants.get(name)
     profiled = variant.last(Profiled) if variant else None
     if profiled is None or not profiled.repeatable:
@@ -166,49 +154,49 @@ def _of_variant(
     state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
 ) -> list[Finding]:
     """`tolerance` is the relative error that the baseline's dtype allows."""
-    found, name, job = [], variant.info.name, state.timed_job
-    warmed, checked = variant.last(WarmedUp), variant.last(Checked)
+    found = []
+    name = variant.name
+    warmed = variant.last(WarmedUp)
     if warmed and warmed.drifting:
         found.append(warm_up_drifts(name, drift=warmed.drift))
-    # elsewhere the host waits for the device, and may sleep
+    # on a GPU the host waits for the device, and may sleep
+    job = state.timed_job
     on_cpu = job is not None and job.device == "cpu"
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
         found.append(off_the_cpu(name, share=variant.contention))
-    if (
-        variant.unchecked
-        and not functions
-        and variant.unchecked.code != checked_in_its_own_run.code
-    ):
-        found.append(replace(variant.unchecked, variant=name))
-    allowed = checked.tolerance if checked else None
-    if allowed and tolerance and allowed > tolerance:
-        found.append(lower_precision(name, allowed=allowed, baseline=tolerance))
+    unchecked = variant.unchecked
+    if unchecked and not functions and unchecked.code != checked_in_its_own_run.code:
+        found.append(replace(unchecked, variant=name))
+    checked = variant.last(Checked)
+    if checked and checked.tolerance and tolerance and checked.tolerance > tolerance:
+        found.append(lower_precision(name, allowed=checked.tolerance, baseline=tolerance))
     return found
 
 
 def _solo_differs(
     state: RunState, samples: SampleView, variant: VariantState, report: VariantReport
 ) -> list[Finding]:
-    """Whether a variant alone runs as it did among the others: they share one power state and one
-    cache.
+    """Whether the step time in a solo run differs from the interleaved one: interleaved variants
+    share one power state and one cache.
 
-    A solo run is of one process: it differs where it lies outside of what one more process may come
-    to.
+    A solo run is of one process: it differs where it lies outside the prediction interval of
+    another process.
     """
-    interleaved_s, solo = report.clocks.get(Clock.WALL), variant.last(SoloRun)
+    interleaved_s = report.clocks.get(Clock.WALL)
+    solo = variant.last(SoloRun)
     job = state.timed_job
-    # flushing is most of a cold one
+    # most of a cold step is flushing the cache
     if solo is None or not interleaved_s or job is None or job.cache == Cache.COLD:
         return []
+    times: list[float] = []
     if job.clock == Clock.WALL:
-        times = [time * variant.items for time in samples.units((variant.info.name,))]
-    else:
-        wall = variant.last(OtherClock, Clock.WALL)
-        times = wall.times_s if wall else []
+        times = [time * variant.items for time in samples.units((variant.name,))]
+    elif wall := variant.last(OtherClock, Clock.WALL):
+        times = wall.times_s
     if len(times) < FEWEST:
         return []
     alone = Interval(solo.time_s, solo.low_s or solo.time_s, solo.high_s or solo.time_s, 0)
     if not differ(alone, of_another_process(times)):
         return []
     change = solo.time_s / interleaved_s - 1
-    return [solo_run_differs(variant.info.name, change=change, seconds=solo.ended - solo.started)]
+    return [solo_run_differs(variant.name, change=change, seconds=solo.ended - solo.started)]

@@ -146,15 +146,15 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ends(self) -> tuple[float, float]:
         """Of the interval, low and high; the median where there is none."""
-        return (
-            self.median if self.low is None else self.low,
-            self.median if self.high is None else self.high,
-        )
+        if self.low is None or self.high is None:
+            return self.median, self.median
+        return self.low, self.high
 
     def over(self, count: float) -> Time:
         """The time of one of `count` parts."""
-        low, high = (None if end is None else end / count for end in (self.low, self.high))
-        return Time(median=self.median / count, low=low, high=high)
+        if self.low is None or self.high is None:
+            return Time(median=self.median / count)
+        return Time(median=self.median / count, low=self.low / count, high=self.high / count)
 
 
 class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,8 +172,8 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
     energy_j: float | None = None
     means: dict[str, float] = {}
     clocks: str = "n/a"
-    """Letters of what held the clocks back meanwhile: T thermal, H hardware, B power brake, P power
-    cap; or ok.
+    """Letters of clock throttling meanwhile: T thermal, H hardware, B power brake, P power cap; or
+    ok.
     """
     bytes_per_s: float | None = None
     flops_per_s: float | None = None
@@ -238,7 +238,7 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     has none.
     """
     cause: Cause | None = None
-    """What limits its step, declared or not; None where nothing is known of that."""
+    """What limits its step, declared or not; None where unknown."""
     roofline: Point | None = None
     goodput: GoodputReport | None = None
     memory: MemoryUsed | None = None
@@ -246,7 +246,7 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     kernels: list[KernelCode] = []
     """CUDA C++ of its own, as the compiler made it."""
     kernel_difference: KernelDifference | None = None
-    """What its kernels have more or less than those of the variant that it is compared with."""
+    """Its kernels against those of the variant that it is compared with."""
     tuning: Tuning | None = None
     """What `gpulab.tune` chose, and from which candidates."""
     tuning_cached: bool = False
@@ -286,7 +286,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: int = 0
     """How many have an interval."""
     familywise: float = 0.0
-    """The chance, at most, that any of their intervals misses."""
+    """Familywise error rate: an upper bound of the chance that any of their intervals misses."""
     empty_block_s: float | None = None
     stopped: StopReason | None = None
 
@@ -311,7 +311,7 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
     recent: dict[str, list[float]] = {}
     peaks: dict[str, float] = {}
     clocks: str = "n/a"
-    """Letters of what holds the clocks back in the last reading, as in a solo run."""
+    """Letters of clock throttling in the last reading, as in a solo run."""
     slowed: bool = False
     """Whether any reading showed a slowdown."""
     age_s: float | None = None
@@ -385,7 +385,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     run_file: str = ""
     outcome: Conclusion = Conclusion.MEASURED
     exit_code: ExitCode | None = ExitCode.MEASURED
-    """None while the run is under way: it came to nothing yet, and has no `reason` either."""
+    """None while the run is under way, as is `reason`."""
     reason: Finding | None = None
     findings: list[Finding] = []
     """What weakens the result."""
@@ -394,11 +394,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     variants: list[VariantReport] = []
     comparisons: list[Comparison] = []
     best: str | None = None
-    """The variant that is shown to beat each of the others that are compared with the baseline;
-    None where none is.
+    """The variant shown to beat every other that is compared with the baseline; None without
+    one.
     """
     best_among: list[str] = []
-    """Those among which the best is: the largest speedup, and what cannot be told apart from it."""
+    """The variant with the largest speedup, and those statistically tied with it."""
     no_effect_reason: str = ""
     together: Together | None = None
     sweet_spot: str | None = None
@@ -444,6 +444,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def comparison(self, name: str) -> Comparison | None:
         """The first comparison of a variant: with what it is measured against."""
-        return next(
-            (comparison for comparison in self.comparisons if comparison.variant == name), None
-        )
+        for comparison in self.comparisons:
+            if comparison.variant == name:
+                return comparison
+        return None

@@ -50,8 +50,8 @@ _VERDICT, _SPEEDUP, _NAME = 12, 7, 24
 
 @dataclass(frozen=True)
 class OnScreen:
-    """What a result has besides on a screen: panels of the run, in so many columns, a prediction
-    beside what came out, and where its file is.
+    """Additional parts of a result on a screen: panels of the run, `width` columns wide, the
+    prediction, and the path of its file.
     """
 
     run: LiveRun
@@ -63,37 +63,38 @@ class OnScreen:
 def result(
     report: RunReport, *, verbose: bool = False, screen: OnScreen | None = None
 ) -> RenderableType:
-    """A finished run in the order in which one asks: what came out, what limits it, whether it is
-    so, and the rest.
+    """A finished run: outcome, limits, trust, then the details.
 
-    `verbose`: all notes, and every check, as on a screen. What limits it stands with the roofline
-    where there is no screen.
+    `verbose`: all notes, and every check, as on a screen. Without a screen the roofline shows the
+    limits.
     """
     verbose = verbose or screen is not None
     figure = lesson_figure(report)
-    listed = [checks(report)] if verbose else []
+    every_check: list[RenderableType] = []
+    if verbose and (listed := checks(report)) is not None:
+        every_check = [listed]
     table: list[RenderableType] = []
     if report.compares and any(variant.time_s for variant in report.variants):
         table = [comparison_table(report), ""]
-    sections: list[tuple[str, list[RenderableType]]] = [
-        ("trust", _lines(_trust(report, verbose=verbose))),
-        ("tables", tables(report)),
-        ("every check", [table for table in listed if table is not None]),
-    ]
+    trust = _lines(_trust(report, verbose=verbose))
     if screen is None:
         parts = [header(report), "", *_outcome(report, []), *table]
         if figure is not None:
             parts += [figure, ""]
-        for _, section in sections:
+        for section in (trust, tables(report), every_check):
             parts += section
             if section and section[-1] != "":
                 parts.append("")
         return Group(*parts[:-1])
-    sections[1][1][:0] = table
-    sections.insert(1, ("questions of the course", questions_of(report)))
     parts = [header(report), "", *_outcome(report, screen.run.compared), ""]
     parts += _panels(report, screen, figure)
-    for title, section in sections:
+    sections = {
+        "trust": trust,
+        "questions of the course": questions_of(report),
+        "tables": [*table, *tables(report)],
+        "every check": every_check,
+    }
+    for title, section in sections.items():
         if section:
             parts += [_rule(title, screen.width), *section]
     return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
@@ -102,8 +103,9 @@ def result(
 def _panels(
     report: RunReport, screen: OnScreen, figure: RenderableType | None
 ) -> list[RenderableType]:
-    """What there is to see on a screen between the outcome and the rest."""
-    run, width = screen.run, screen.width
+    """What a screen shows between the outcome and the other sections."""
+    run = screen.run
+    width = screen.width
     parts: list[RenderableType] = []
     if report.compares and run.timed:
         parts.append(panel_view(TIMES, run, width=width))
@@ -112,8 +114,9 @@ def _panels(
     parts += screen.predicted
     if any(variant.goodput for variant in report.variants):
         parts.append(panel_view(PARTS, run, width=width))
-    roofline = roofline_of(report)
-    points = [point for point in roofline.points if point.bound] if roofline else []
+    points = []
+    if roofline := roofline_of(report):
+        points = [point for point in roofline.points if point.bound]
     limits = reasons(points, letters=False) + causes(report.variants)
     if limits:
         limits.rstrip()
@@ -128,20 +131,22 @@ def _rule(title: str, width: int) -> Text:
 
 
 def _outcome(report: RunReport, compared: Sequence[Comparison]) -> list[RenderableType]:
-    """What failed first; then a line for each of these comparisons, its verdict in capitals."""
-    lines = failure_causes(report)
-    skipped = [line for line in lines if line[1] == STYLES[Status.SKIPPED]]
-    lines = [line for line in lines if line not in skipped]
+    """Failures first; then a line for each of these comparisons, its verdict in capitals."""
+    causes = failure_causes(report)
+    skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
+    lines = [line for line in causes if line not in skipped]
     if report.exit_code == ExitCode.MEASURED and not report.comparisons and not report.functions:
         outcome = with_star(report.outcome, quick=report.quick).upper()
         lines.append((outcome, f"bold {OUTCOME_STYLES[report.outcome]}".strip()))
     names = max((len(comparison.variant) for comparison in compared), default=0)
     verdicts = [_verdict(entry, min(names, _NAME), quick=report.quick) for entry in compared]
     sustained, reason = headline(report)
-    why: list[Line] = []
+    below: list[Line] = []
+    if sustained and not compared:
+        below.append((sustained, "bold"))
     if sustained:
-        why = [(reason, "dim")] if compared else [(sustained, "bold"), (reason, "dim")]
-    parts = [*_lines([*lines, *required(report)]), *verdicts, *_lines([*why, *skipped])]
+        below.append((reason, "dim"))
+    parts = [*_lines([*lines, *required(report)]), *verdicts, *_lines([*below, *skipped])]
     if parts and not compared:
         parts.append("")
     return parts
@@ -176,18 +181,23 @@ def _trust(report: RunReport, *, verbose: bool) -> list[Line]:
 
 
 def lesson_figure(report: RunReport) -> RenderableType | None:
-    """What the scenario is made to show where that is more than speedups."""
-    views = {Shows.CURVE: first_steps, Shows.CLOCKS: clocks, Shows.MEMORY: memory}
-    return views[report.shows](report) if report.shows in views else None
+    """What the scenario shows other than speedups: first steps, clocks, or memory."""
+    match report.shows:
+        case Shows.CURVE:
+            return first_steps(report)
+        case Shows.CLOCKS:
+            return clocks(report)
+        case Shows.MEMORY:
+            return memory(report)
+    return None
 
 
 def tables(report: RunReport) -> list[RenderableType]:
-    """What there is besides: memory, tuning, kernels, solo runs, parts of a step, operations."""
+    """Tables of memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    views = [tunings, kernels, solo_runs, phases, goodput, operations, job_goodput]
-    if report.shows != Shows.MEMORY:
-        views.insert(0, memory)
-    for view in views:
+    for view in (memory, tunings, kernels, solo_runs, phases, goodput, operations, job_goodput):
+        if view is memory and report.shows == Shows.MEMORY:  # it is the lesson's figure
+            continue
         part = view(report)
         if part is not None:
             parts += [part, ""]
@@ -195,9 +205,7 @@ def tables(report: RunReport) -> list[RenderableType]:
 
 
 def failures(report: RunReport) -> Text:
-    """What a failed run leaves to look at: the tracebacks, and the last lines that the scenario
-    printed.
-    """
+    """The tracebacks of a failed run, and the last lines that the scenario printed."""
     text = Text()
     tracebacks = dict.fromkeys(
         without_boilerplate(failure.traceback).rstrip()
@@ -213,19 +221,16 @@ def failures(report: RunReport) -> Text:
     return text
 
 
-def _is_faster(report: RunReport, name: str) -> bool:
-    comparison = report.comparison(name)
-    return comparison is not None and comparison.verdict == Verdict.FASTER
-
-
 def header(report: RunReport) -> Text:
     """What ran, on what, with which parameters."""
-    title = f" · {report.title}" if report.title and report.title != report.scenario else ""
-    text = Text(f"{report.scenario}{title}", style="bold")
+    text = Text(report.scenario, style="bold")
+    if report.title and report.title != report.scenario:
+        text.append(f" · {report.title}")
     facts = []
-    if report.device:
-        threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
-        facts.append(f"{report.device.name}{threads}")
+    if report.device and report.on_gpu:
+        facts.append(report.device.name)
+    elif report.device:
+        facts.append(f"{report.device.name}, {plural(report.device.threads, 'thread')}")
     if report.params:
         facts.append(" ".join(f"{name}={value}" for name, value in report.params.items()))
     if report.smoke:
@@ -238,20 +243,15 @@ def header(report: RunReport) -> Text:
 
 
 def below_table(report: RunReport) -> list[Line]:
-    """What belongs to the numbers of the table: grades, the best, and variants that each ran
-    alone.
-    """
+    """Grades, the best variant, and sustained speedups."""
     below = grades(report)
     if len(report.best_among) > 1 and report.best is None:
         *most, last = report.best_among
         below.append((f"best: {', '.join(most)} or {last} (statistically tied)", ""))
-    elif (
-        report.best
-        and len(report.best_among) < report.method.comparisons
-        and _is_faster(report, report.best)
-    ):
-        below.append((f"best: {report.best}", ""))
-    sustained = alone(report)
-    if sustained:
+    elif report.best and len(report.best_among) < report.method.comparisons:
+        comparison = report.comparison(report.best)
+        if comparison and comparison.verdict == Verdict.FASTER:
+            below.append((f"best: {report.best}", ""))
+    if sustained := alone(report):
         below.append((sustained, "dim"))
     return below

@@ -1,5 +1,5 @@
-"""Blocks folded into epochs: of an epoch that is complete and settled only its medians stay. What
-touches a window in which nothing can be believed is dropped before.
+"""Blocks folded into epochs: of a complete and settled epoch only its medians are kept. Blocks that
+overlap an invalid window are dropped first.
 """
 
 from __future__ import annotations
@@ -46,20 +46,14 @@ class InvalidWindows:
             _merge(self._by_cause.setdefault(closed.cause, []), closed)
 
     def drop(self, until: float) -> None:
-        """Drop the windows that end by `until`; no block that began before it may be asked about
-        any more.
-        """
+        """Drop the windows that end by `until`: no later call is about blocks that began before."""
         for cause, windows in list(self._by_cause.items()):
-            rest = [window for window in windows if window.end > until]
-            if rest:
-                self._by_cause[cause] = rest
-            else:
+            self._by_cause[cause] = [window for window in windows if window.end > until]
+            if not self._by_cause[cause]:
                 del self._by_cause[cause]
 
     def all(self) -> list[Window]:
-        """All that are not dropped, by their code; those that overlap for the same cause are
-        one.
-        """
+        """All that are not dropped, by their code; overlapping windows of one cause are merged."""
         merged = {cause: [*windows] for cause, windows in self._by_cause.items()}
         for window in self._open.values():
             _merge(merged.setdefault(window.cause, []), window)
@@ -83,8 +77,9 @@ class SampleHistory:
         """Everything that a complete epoch holds."""
         self.epochs = self.rounds = self.blocks = 0
         """Complete epochs, their rounds, and their blocks."""
-        self.start, self.end = inf, -inf
-        """Of all blocks."""
+        self.start = inf
+        """Of all blocks, as is `end`."""
+        self.end = -inf
         self.unsettled: deque[Epoch] = deque()
         """Complete epochs of which blocks may still be dropped."""
         self.dropped_pairs: Counter[Pair] = Counter()
@@ -137,10 +132,12 @@ class SampleHistory:
             times_and_spans = rounds.get(number)
             if times_and_spans is None:
                 times_and_spans = rounds[number] = {}, {}
-            name, start = event.names[index], end - time_s * block_steps
+            name = event.names[index]
+            start = end - time_s * block_steps
             times_and_spans[0][name] = time_s / divisors[index]
             times_and_spans[1][name] = start, end
-            self.start, self.end = min(self.start, start), max(self.end, end)
+            self.start = min(self.start, start)
+            self.end = max(self.end, end)
         self._complete(event.complete)
 
     def close(self) -> None:
@@ -174,19 +171,19 @@ class SampleHistory:
 
     def open_values(self, name: str) -> list[float]:
         """Times of the epochs under way."""
-        both = (
-            times_and_spans for rounds in self._open.values() for times_and_spans in rounds.values()
-        )
-        return [times[name] for times, _ in both if name in times]
+        values = []
+        for rounds in self._open.values():
+            values += [times[name] for times, _ in rounds.values() if name in times]
+        return values
 
     def _complete(self, complete: int) -> None:
         """Close every epoch below `complete`."""
         for epoch_number in sorted(other for other in self._open if other < complete):
             rounds = self._open.pop(epoch_number)
             order = sorted(rounds)
-            process = (
-                bisect_right(self._first_epochs, epoch_number) - 1 if self._first_epochs else None
-            )
+            process: int | None = None
+            if self._first_epochs:
+                process = bisect_right(self._first_epochs, epoch_number) - 1
             epoch = Epoch(
                 [rounds[number][0] for number in order],
                 [rounds[number][1] for number in order],
@@ -204,7 +201,8 @@ class SampleView:
     """Intervals and counts of what is left outside of some windows."""
 
     def __init__(self, history: SampleHistory, windows: Sequence[Window]) -> None:
-        self._history, self._windows = history, windows
+        self._history = history
+        self._windows = windows
         self._kept = [epoch.outside(windows) for epoch in history.unsettled]
 
     def interval(self, key: Quantity) -> Interval | None:
@@ -223,14 +221,11 @@ class SampleView:
 
     def counts(self, pair: Pair) -> tuple[int, int, int]:
         """(pairs left, units of the interval, pairs dropped)."""
-        series, values = self._history.series[pair], self._kept_values(pair)
-        pairs = series.count + sum(map(len, values))
+        valid = sum(len(epoch.values(pair)) for epoch in self._kept)
         whole = sum(len(epoch.values(pair)) for epoch in self._history.unsettled)
-        return (
-            pairs,
-            len(self.units(pair)),
-            self._history.dropped_pairs[pair] + whole - sum(map(len, values)),
-        )
+        pairs = self._history.series[pair].count + valid
+        dropped = self._history.dropped_pairs[pair] + whole - valid
+        return pairs, len(self.units(pair)), dropped
 
     def dropped_blocks(self) -> dict[_Cause, int]:
         """Blocks that touch a window, by its cause."""
@@ -241,9 +236,6 @@ class SampleView:
 
     def _values(self, key: Quantity) -> list[ProcessValues]:
         return [(epoch.process, epoch.values(key)) for epoch in self._kept]
-
-    def _kept_values(self, key: Quantity) -> list[list[float]]:
-        return [epoch.values(key) for epoch in self._kept]
 
 
 def _lost_blocks(epoch: Epoch, windows: Sequence[Window]) -> Counter[_Cause]:

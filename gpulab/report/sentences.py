@@ -1,6 +1,4 @@
-"""Findings as sentences: one of each, or lines that name all the variants of which the same is
-true.
-"""
+"""Findings as sentences: one for each, or one line for all variants with the same finding."""
 
 from __future__ import annotations
 
@@ -53,15 +51,13 @@ DECLARATIONS: Mapping[str, Declaration[Any]] = {
 }
 """By the code of a finding."""
 _MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
-"""Of a run file that another gpulab wrote, or somebody by hand: its codes are unknown here, or
-their values others.
+"""Errors for findings of another version of gpulab or of an edited file: unknown codes, other
+values.
 """
 
 
 def sentence(finding: Finding) -> str:
-    """What a finding says, without the variant that it is about: one line, whatever the values
-    are.
-    """
+    """The sentence of a finding, without its variant: one line, for any values."""
     try:
         text = _sentence(finding)
     except _MALFORMED:
@@ -71,7 +67,7 @@ def sentence(finding: Finding) -> str:
 
 
 def _sentence(finding: Finding) -> str:
-    """One of `_MALFORMED` where code and values are not as the lab writes them."""
+    """Raises one of `_MALFORMED` for an unknown code or other values."""
     text = DECLARATIONS[finding.code].sentence(_with_sentence_of_cause(finding))
     if "cause" in finding.values:  # the other values are those of the cause
         return text
@@ -83,9 +79,7 @@ def _sentence(finding: Finding) -> str:
 
 
 def _with_sentence_of_cause(finding: Finding) -> Finding:
-    """A cause is the code of another finding, whose values stand beside it: here it becomes that
-    one's sentence.
-    """
+    """With the sentence of its cause: the code of another finding, whose values are beside it."""
     values = dict(finding.values)
     cause = values.pop("cause", None)
     if not isinstance(cause, str) or cause not in DECLARATIONS:
@@ -95,17 +89,22 @@ def _with_sentence_of_cause(finding: Finding) -> Finding:
 
 
 def sentence_with_place(finding: Finding) -> str:
-    """What a failure says, and where it was: variant, stage, line."""
-    stage, line = finding.values.get("stage"), finding.values.get("line")
-    place = ", ".join(
-        str(part) for part in (finding.variant, stage, f"line {line}" if line else None) if part
-    )
-    return f"{sentence(finding)} ({one_line(place)})" if place and stage else sentence(finding)
+    """The sentence of a failure with its place: variant, stage, line."""
+    stage = finding.values.get("stage")
+    line = finding.values.get("line")
+    if not stage:
+        return sentence(finding)
+    parts = [finding.variant, str(stage)]
+    if line:
+        parts.append(f"line {line}")
+    place = ", ".join(part for part in parts if part)
+    return f"{sentence(finding)} ({one_line(place)})"
 
 
 def with_reason(message: str, reason: Finding | None) -> str:
-    """A message, and the reason behind it."""
-    return f"{message}: {sentence(reason)}" if reason else message
+    if reason is None:
+        return message
+    return f"{message}: {sentence(reason)}"
 
 
 def short_sentence(finding: Finding) -> str:
@@ -134,9 +133,7 @@ def is_doubt(finding: Finding) -> bool:
 
 
 def lines(findings: Iterable[Finding]) -> list[str]:
-    """A line a finding; findings of several variants that say the same are one line, which names
-    them.
-    """
+    """A line for each finding; the same finding of several variants is one line that names them."""
     groups: dict[tuple[str, bool], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.code, finding.variant is not None), []).append(finding)
@@ -154,10 +151,10 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
         names = variants.setdefault(sentence(finding), [])
         if finding.variant:
             names.append(finding.variant)
-    return [
-        f"{one_line(', '.join(names))}: {text}" if names else text
-        for text, names in variants.items()
-    ]
+    listed = []
+    for text, names in variants.items():
+        listed.append(f"{one_line(', '.join(names))}: {text}" if names else text)
+    return listed
 
 
 def with_sentences(value: Any) -> Any:

@@ -59,8 +59,8 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Keep:
-    """What a state keeps of a type of event: the latest `most` of them, by the key `by` where it
-    has one; `merge` makes one event of two.
+    """How many events of a type a state keeps: the latest `most`, for each key `by` separately;
+    `merge` makes one event of two.
     """
 
     most: int = 1
@@ -132,8 +132,7 @@ class KeptEvents:
 
 
 _FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
-"""Ends of a run that say nothing about the variant that was on the clock."""
-"""Of a contender of a sweep's final: with other parameters than the first it has another output."""
+"""Failures of a run that are no failure of the variant being measured."""
 
 
 class VariantState(KeptEvents):
@@ -144,11 +143,15 @@ class VariantState(KeptEvents):
     ) -> None:
         super().__init__(keeps)
         self.info = info
-        self.status = Status.PENDING if info.missing is None else Status.SKIPPED
+        self.status = Status.SKIPPED if info.missing else Status.PENDING
         self.reason: Finding | None = info.missing
         self.unchecked = _unchecked(info, functions=functions)
-        self.blocks = self.faults = self.switches = 0
-        self.wall_s = self.cpu_s = self.sm_mhz = 0.0
+        self.blocks = 0
+        self.faults = 0
+        self.switches = 0
+        self.wall_s = 0.0
+        self.cpu_s = 0.0
+        self.sm_mhz = 0.0
 
     @property
     def name(self) -> str:
@@ -173,7 +176,9 @@ class VariantState(KeptEvents):
     @property
     def contention(self) -> float | None:
         """Share of the timed wall time in which the measuring thread did not run."""
-        return max(0.0, 1 - self.cpu_s / self.wall_s) if self.wall_s else None
+        if not self.wall_s:
+            return None
+        return max(0.0, 1 - self.cpu_s / self.wall_s)
 
     def keep(self, event: Event) -> None:
         super().keep(event)
@@ -192,7 +197,7 @@ class VariantState(KeptEvents):
                 if self.status == Status.PENDING and event.kind not in _FROM_OUTSIDE:
                     self._set(Status.FAILED, event.cause)
             case Examined(ok=False):
-                # Where nothing could be told apart, nothing is claimed; but nobody is accused.
+                # Null answers that pass make a comparison inconclusive, but not the variant wrong.
                 if event.check != CheckKind.NULL_ANSWERS and not self.judged:
                     self._set(Status.WRONG if event.wrong else Status.INVALID, event.reason)
 
@@ -233,8 +238,7 @@ class LogHistory:
 
 
 _OVERDUE_S = 60.0
-"""Samples wait no longer for a reading that may disturb them: one whose driver hangs may never
-come.
+"""Samples wait no longer than this for a telemetry reading: a driver may hang.
 
 Readings are 0.2 s apart and looks at processes 2 s, so no driver that works comes near it.
 """
@@ -256,11 +260,11 @@ class RunState(KeptEvents):
         self.samples = SampleHistory(())
         self.log = LogHistory()
         self.over = False
-        """Whether nothing more will come."""
+        """Whether no more events will come."""
         self.t = 0.0
 
     def part(self, kind: type[Part]) -> Part:
-        """What a feature keeps of the run: an object of its own."""
+        """A feature's own part of the state."""
         if kind not in self._parts:
             self._parts[kind] = kind()
         part: Part = self._parts[kind]
@@ -323,7 +327,7 @@ class RunState(KeptEvents):
         return IntervalUnit.PROCESSES if processes else IntervalUnit.EPOCH_MEDIANS
 
     def fold(self, event: Event) -> None:
-        """Take one more event in, its texts such that none of them can forge a line of the lab."""
+        """Fold one event; its texts are made safe first, so that none can forge a line."""
         if not isinstance(event, Samples):  # of which there are many, with names alone
             event = readable(event)
         self.t = event.t
@@ -333,7 +337,7 @@ class RunState(KeptEvents):
         self.samples.settle(max(self.samples.final_until, self.t - _OVERDUE_S))
 
     def keep(self, event: Event) -> None:
-        """Keep an event, with what it says of a variant's status: in the variant that it is of."""
+        """Keep an event in its variant, whose status it may change, or else in the run."""
         variant = None
         if isinstance(event, (VariantEvent, Examined, VariantFailed)):
             variant = self.variants.get(event.variant or "")
@@ -343,15 +347,13 @@ class RunState(KeptEvents):
             super().keep(event)
 
     def to_judge(self) -> RunState:
-        """A copy that may keep more events of its variants, and of which nothing else changes."""
+        """A copy to which a report may add events of variants without changing this state."""
         copied: RunState = self._copied()
         copied.variants = {name: variant._copied() for name, variant in self.variants.items()}
         return copied
 
     def closed(self) -> RunState:
-        """A copy of which nothing more will come: what ended early keeps the pairs that it
-        completed.
-        """
+        """A copy that counts as ended: a run that ended early keeps its complete pairs."""
         copied = deepcopy(self)
         copied._close()
         copied.samples.settle(inf)
@@ -374,11 +376,12 @@ class RunState(KeptEvents):
         self.samples = SampleHistory(keys_of(job))
 
     def _add_samples(self, event: Samples) -> None:
-        # the control has no build of its own in the events: it does what the baseline does
+        # the control has no build in the events: it has the items of the baseline
         items = self.baseline.items if self.baseline else 1.0
         variants = [self.variants.get(name) for name in event.names]
         divisors = [variant.items if variant else items for variant in variants]
         self.samples.add(event, dict(zip(event.names, divisors, strict=True)))
+        has_clocks = bool(event.sm_mhz)
         for place, index in enumerate(event.variant):
             if variant := variants[index]:
                 variant.blocks += 1
@@ -386,31 +389,16 @@ class RunState(KeptEvents):
                 variant.cpu_s += event.cpu_s[place]
                 variant.faults += event.faults[place]
                 variant.switches += event.switches[place]
-                variant.sm_mhz += event.sm_mhz[place] if event.sm_mhz else 0.0
-
-
-def _process_started(state: RunState, event: ProcessStarted) -> None:
-    state.samples.process_started(event.epoch)
-
-
-def _add_lines(state: RunState, event: Log) -> None:
-    state.log.add(event)
-
-
-def _stopped(state: RunState, _: Stopped) -> None:
-    state.samples.close()
-
-
-def _ended(state: RunState, _: RunEnded) -> None:
-    state._close()
+                if has_clocks:
+                    variant.sm_mhz += event.sm_mhz[place]
 
 
 _FOLDS: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     RunStarted: RunState._start,
-    ProcessStarted: _process_started,
+    ProcessStarted: lambda state, event: state.samples.process_started(event.epoch),
     Samples: RunState._add_samples,
-    Log: _add_lines,
-    Stopped: _stopped,
-    RunEnded: _ended,
+    Log: lambda state, event: state.log.add(event),
+    Stopped: lambda state, _: state.samples.close(),
+    RunEnded: lambda state, _: state._close(),
 }
-"""What accumulates, before what features make of it."""
+"""Folds of the core; those of features come after them."""

@@ -29,12 +29,13 @@ _SETTLED = 1.05
 
 
 def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
-    """What the core knows of a variant, then the part of each feature."""
+    """The part of the core, then the part of each feature."""
     state = draft.state
     status, reason = _final_status(draft, variant)
     time = _time(variant, status, draft.samples)
     seconds = time.median if time else None
-    built, counted = variant.last(Built), variant.last(Counted)
+    built = variant.last(Built)
+    counted = variant.last(Counted)
     report = VariantReport(
         **fields_of(variant.info, "name", "summary", "claim"),
         **fields_of(built, "items", "bytes", "flops", "dtype", "build_s", "first_step_s"),
@@ -49,8 +50,8 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         unchecked=variant.unchecked,
         time_s=time,
         clocks=_clocks(state, variant, time),
-        bytes_per_s=rate(built.bytes if built else None, seconds),
-        flops_per_s=rate(built.flops if built else None, seconds),
+        bytes_per_s=rate(getattr(built, "bytes", None), seconds),
+        flops_per_s=rate(getattr(built, "flops", None), seconds),
         items_per_s=rate(variant.items, seconds),
         warm_up_s=_warm_up_s(variant),
         flops_counted=(counted and counted.flops) or None,
@@ -61,18 +62,20 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
 
 
 def _of_blocks(state: RunState, variant: VariantState) -> dict[str, Any]:
-    """What its timed blocks showed besides their time, as far as that means something there."""
-    found: dict[str, Any] = {}
-    device, job, blocks = state.device, state.timed_job, variant.blocks
+    """Contention, page faults, switches and clocks of its timed blocks, where they were read."""
+    fields: dict[str, Any] = {}
+    device = state.device
+    job = state.timed_job
+    blocks = variant.blocks
     on_one_thread = device is not None and device.kind == "cpu" and device.threads == 1
     if on_one_thread and variant.contention is not None:
-        found["contention"] = variant.contention
+        fields["contention"] = variant.contention
     if blocks and job and job.clock == Clock.WALL:
-        found["faults_per_block"] = variant.faults / blocks
-        found["switches_per_block"] = variant.switches / blocks
+        fields["faults_per_block"] = variant.faults / blocks
+        fields["switches_per_block"] = variant.switches / blocks
     if blocks and variant.sm_mhz:
-        found["sm_mhz"] = variant.sm_mhz / blocks
-    return found
+        fields["sm_mhz"] = variant.sm_mhz / blocks
+    return fields
 
 
 def _final_status(draft: Draft, variant: VariantState) -> tuple[Status, Finding | None]:
@@ -94,35 +97,36 @@ def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | 
             return time
     if status not in (Status.OK, Status.PENDING):
         return None
-    name, items = variant.name, variant.items
-    interval = samples.interval((name,))
-    if interval is not None:
+    items = variant.items
+    if interval := samples.interval((variant.name,)):
         return Time(
             median=interval.median * items, low=interval.low * items, high=interval.high * items
         )
-    rough = samples.rough(name)
+    rough = samples.rough(variant.name)
     if rough is not None:
         return Time(median=rough * items)
-    calibrated = variant.last(Calibrated)
-    return Time(median=calibrated.step_s) if calibrated else None
+    if calibrated := variant.last(Calibrated):
+        return Time(median=calibrated.step_s)
+    return None
 
 
 def _warm_up_s(variant: VariantState) -> float | None:
-    """What the blocks of its warm-up took longer than those that it settled at, up to the first
-    that is as short.
-    """
+    """How much longer its warm-up blocks took than settled ones, up to the first settled block."""
     warmed = variant.last(WarmedUp)
     if warmed is None or warmed.steps is None:
         return None
     times_s = warmed.times_s
-    settled_s = median(times_s[-(len(times_s) // 3) :]) if times_s else 0.0
+    if not times_s:
+        return 0.0
+    settled_s = median(times_s[-(len(times_s) // 3) :])
     slower = takewhile(lambda time_s: time_s > settled_s * _SETTLED, times_s)
     return warmed.steps * sum(time_s - settled_s for time_s in slower)
 
 
 def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:
-    job = state.timed_job
-    clocks = {} if time is None or job is None else {job.clock.value: time.median}
+    clocks: dict[str, float] = {}
+    if time and state.timed_job:
+        clocks[state.timed_job.clock.value] = time.median
     for other in variant.all(OtherClock):
         if other.times_s:
             clocks[other.clock.value] = median(other.times_s)
@@ -130,4 +134,6 @@ def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[s
 
 
 def rate(amount: float | None, seconds: float | None) -> float | None:
-    return amount / seconds if amount and seconds else None
+    if not amount or not seconds:
+        return None
+    return amount / seconds

@@ -17,7 +17,7 @@ from gpulab.features.history.view import earlier_runs
 from gpulab.features.memory.report import CLOSE
 from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
-from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place
+from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place, with_reason
 from gpulab.stats.comparison import Comparison
 
 _HEADS = {
@@ -44,12 +44,16 @@ def clocks(report: RunReport) -> RenderableType | None:
     for clock in known:
         table.add_column(_HEADS[clock], justify="right", no_wrap=True)
     for variant in report.variants:
-        true_s = variant.clocks.get(Clock.WALL)
+        wall_s = variant.clocks.get(Clock.WALL)
         cells = []
         for clock in known:
             value = variant.clocks.get(clock)
-            beside = f" {times(value / true_s)}" if value and true_s and clock != Clock.WALL else ""
-            cells.append(f"{seconds(value)}{beside}" if value else "")
+            if not value:
+                cells.append("")
+            elif wall_s and clock != Clock.WALL:
+                cells.append(f"{seconds(value)} {times(value / wall_s)}")
+            else:
+                cells.append(seconds(value))
         table.add_row(variant.name, *cells)
     legend = (
         "a block of steps with one wait at its end is what they take one after the other; "
@@ -62,8 +66,8 @@ MOST = 3
 
 
 def _rank_in(report: RunReport, finding: Finding) -> Rank:
-    """Above a result that begins with its sustained speedups, it need not be said again that they
-    are others.
+    """The rank of a finding; where sustained speedups are the headline, that they differ is a mere
+    remark.
     """
     heading = any(
         comparison.sustained and comparison.sustained.headline_reason
@@ -138,19 +142,19 @@ def preliminary(report: RunReport, comparison: Comparison) -> str:
     """About how many times as fast, by the times of the first processes; empty where one of the two
     has none.
     """
-    own, other = (
-        report.variant(name).time_per_item for name in (comparison.variant, comparison.against)
-    )
-    return f"about {times(other.median / own.median)}" if own and other and own.median else ""
+    own = report.variant(comparison.variant).time_per_item
+    other = report.variant(comparison.against).time_per_item
+    if own is None or other is None or not own.median:
+        return ""
+    return f"about {times(other.median / own.median)}"
 
 
 def _timing(report: RunReport, variant: VariantReport) -> list[RenderableType]:
+    name = Text(variant.name)
     time = variant.time_per(report.per)
-    return [
-        Text(variant.name),
-        seconds(time.median) if time else "",
-        plus_minus(time.low, time.high, time.median) if time else "",
-    ]
+    if time is None:
+        return [name, "", ""]
+    return [name, seconds(time.median), plus_minus(time.low, time.high, time.median)]
 
 
 def _conclusion(
@@ -159,26 +163,24 @@ def _conclusion(
     comparisons: list[Comparison],
     label: str,
 ) -> list[RenderableType]:
-    """Speedup, interval and verdict of a variant, or its status where it came to none."""
+    """Speedup, interval and verdict of a variant, or its status without one."""
     if variant.status not in (Status.OK, Status.PENDING):
-        # What failed late keeps its completed pairs, and no verdict stands beside them.
-        kept = next(
-            (comparison for comparison in comparisons if comparison.speedup is not None), None
-        )
-        both = _speedup(report, kept)[:2] if kept else ["", ""]
-        return [*both, _status(report, variant)]
+        # A late failure keeps the speedup of its complete pairs, without a verdict.
+        for comparison in comparisons:
+            if comparison.speedup is not None:
+                return [*_speedup(report, comparison)[:2], _status(report, variant)]
+        return ["", "", _status(report, variant)]
     if not comparisons:
         return [Text(label, style="dim"), "", _status(report, variant)]
     return _speedup(report, comparisons[0])
 
 
 def _status(report: RunReport, variant: VariantReport) -> Text:
-    """What became of a variant where it is not a verdict."""
-    measured = variant.status in (Status.OK, Status.PENDING)
-    return Text(
-        with_star("" if measured else variant.status, quick=report.quick),
-        style=STYLES[variant.status],
-    )
+    """The status of a variant that was not measured."""
+    word = variant.status.value
+    if variant.status in (Status.OK, Status.PENDING):
+        word = ""
+    return Text(with_star(word, quick=report.quick), style=STYLES[variant.status])
 
 
 def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
@@ -213,30 +215,24 @@ _BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
 
 
 def failure_causes(report: RunReport) -> list[Line]:
-    """Why the run, or a variant, came to nothing: what explains the others first."""
+    """Why the run failed, then why variants failed or were skipped."""
     lines: list[Line] = []
     broken = [variant for variant in report.variants if variant.status in _BROKEN]
-    if (
-        report.reason
-        and report.exit_code != ExitCode.MEASURED
-        and not _is_of_a_variant(report.reason, broken)
-    ):
-        lines.append(
-            (f"{report.outcome}: {sentence_with_place(report.reason)}", STYLES[Status.FAILED])
-        )
-    names: dict[tuple[str, str], list[str]] = {}
+    measured = report.exit_code == ExitCode.MEASURED
+    if report.reason and not measured and not _is_of_a_variant(report.reason, broken):
+        text = f"{report.outcome}: {sentence_with_place(report.reason)}"
+        lines.append((text, STYLES[Status.FAILED]))
+    names_of: dict[Line, list[str]] = {}
     for variant in broken:
-        place = ", ".join(
-            str(part)
-            for part in (variant.stage, f"line {variant.line}" * bool(variant.line))
-            if part
-        )
-        where = f" ({place})" if place else ""
-        reason = f": {sentence(variant.reason)}" if variant.reason else ""
-        names.setdefault((f"{variant.status}{where}{reason}", STYLES[variant.status]), []).append(
-            variant.name
-        )
-    lines += [(f"{', '.join(together)} {text}", style) for (text, style), together in names.items()]
+        text = str(variant.status)
+        places = [variant.stage.value] if variant.stage else []
+        if variant.line:
+            places.append(f"line {variant.line}")
+        if places:
+            text += f" ({', '.join(places)})"
+        text = with_reason(text, variant.reason)
+        names_of.setdefault((text, STYLES[variant.status]), []).append(variant.name)
+    lines += [(f"{', '.join(names)} {text}", style) for (text, style), names in names_of.items()]
     skipped: dict[str, list[str]] = {}
     for variant in report.variants:
         if variant.status == Status.SKIPPED and variant.reason:
@@ -248,69 +244,68 @@ def failure_causes(report: RunReport) -> list[Line]:
 
 
 def required(report: RunReport) -> list[Line]:
-    """Whether the scenario's own demand is met, which an exercise makes; a run that fails it has
-    its reason.
-    """
+    """Whether the answer to an exercise reaches the speedup that it requires."""
     if not report.exercise or report.fail_below is None or report.under_way:
         return []
     what = f"exercise {report.exercise}"
+    speedup = times(report.fail_below)
     if report.exit_code == ExitCode.MEASURED:
-        return [(f"{what}: passed (required: {times(report.fail_below)})", "bold green")]
-    return [
-        (
-            f"{what}: not passed (required: {times(report.fail_below)}, and every check passed)",
-            "bold",
-        )
-    ]
+        return [(f"{what}: passed (required: {speedup})", "bold green")]
+    return [(f"{what}: not passed (required: {speedup}, and every check passed)", "bold")]
 
 
 def claims(report: RunReport) -> list[Line]:
-    """What the source promises beside what was measured."""
+    """Claims of the scenario and of variants beside the measured speedups."""
     claimed: list[Line] = []
     if report.claim:
-        nothing, so_far = ("nothing yet", " so far") if report.under_way else ("nothing", "")
-        measured = [
-            f"{comparison.variant} {_speedup_text(comparison)} ({comparison.verdict}{so_far})"
-            for comparison in report.comparisons
-            if comparison.speedup is not None and comparison.against == report.baseline
-        ]
-        beside = ""
-        if report.comparisons or report.under_way:
-            beside = f"; measured here: {', '.join(measured) or nothing}"
-        claimed.append((f"claim: {report.claim}{beside}", ""))
+        claimed.append((f"claim: {report.claim}{_measured_here(report)}", ""))
     for variant in report.variants:
         comparison = report.comparison(variant.name)
         if variant.claim and comparison and comparison.speedup is not None:
-            text = (
-                f"claim of {variant.name}: {variant.claim}; measured here: "
-                f"{_speedup_text(comparison)}"
-            )
+            measured = _speedup_text(comparison)
+            text = f"claim of {variant.name}: {variant.claim}; measured here: {measured}"
             claimed.append((text, ""))
     return claimed
 
 
+def _measured_here(report: RunReport) -> str:
+    """The speedups over the baseline, to stand behind the claim."""
+    if not report.comparisons and not report.under_way:
+        return ""
+    so_far = " so far" if report.under_way else ""
+    measured = []
+    for comparison in report.comparisons:
+        if comparison.speedup is not None and comparison.against == report.baseline:
+            verdict = f"({comparison.verdict}{so_far})"
+            measured.append(f"{comparison.variant} {_speedup_text(comparison)} {verdict}")
+    if not measured:
+        measured.append("nothing yet" if report.under_way else "nothing")
+    return f"; measured here: {', '.join(measured)}"
+
+
 def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool:
     """Whether one of the variants is listed with this reason."""
-    return any(
-        variant.name == reason.variant and variant.reason and variant.reason.code == reason.code
-        for variant in variants
-    )
+    for variant in variants:
+        listed = variant.reason
+        if variant.name == reason.variant and listed and listed.code == reason.code:
+            return True
+    return False
 
 
 def _both_clocks(variants: Iterable[VariantReport]) -> list[Line]:
-    """On a GPU: what each variant takes on the host's clock, launches included, and on the device's
-    own.
-    """
-    both = [
-        f"{variant.name} {seconds(variant.clocks['wall'])} / {seconds(variant.clocks['device'])}"
-        for variant in variants
-        if "device" in variant.clocks and "wall" in variant.clocks
-    ]
-    return [(f"wall / device clock: {', '.join(both)}", "")] if both else []
+    """On a GPU: step times by the host's clock, launches included, and by the device's clock."""
+    both = []
+    for variant in variants:
+        if "device" in variant.clocks and "wall" in variant.clocks:
+            wall = seconds(variant.clocks["wall"])
+            both.append(f"{variant.name} {wall} / {seconds(variant.clocks['device'])}")
+    if not both:
+        return []
+    return [(f"wall / device clock: {', '.join(both)}", "")]
 
 
 def figures(report: RunReport) -> list[Line]:
-    """The sweet spot, what the scenario itself says, and both clocks."""
+    """The sweet spot, figures that the scenario reports, and both clocks."""
     lines: list[Line] = []
     if report.sweet_spot:
         text = (
@@ -320,9 +315,8 @@ def figures(report: RunReport) -> list[Line]:
         lines.append((text, "bold"))
     for figure in report.figures:
         if figure.value is not None:
-            lines.append(
-                (f"{figure.variant or report.scenario}: {figure.name} {figure.value:g}", "")
-            )
+            name = figure.variant or report.scenario
+            lines.append((f"{name}: {figure.name} {figure.value:g}", ""))
     if report.compares:
         lines += _both_clocks(report.variants)
     return lines
@@ -342,7 +336,7 @@ def inconclusive(report: RunReport) -> list[Line]:
 
 
 def note_lines(report: RunReport, *, verbose: bool) -> list[Line]:
-    """What explains the result, and what weakens it."""
+    """Findings that explain the result, then those that weaken it."""
     remarks, weakening, more = notes(report, most=None if verbose else MOST)
     lines = [(line, "") for line in [*conclusions(report), *remarks]]
     lines += [(f"note: {line}", "yellow") for line in weakening]
@@ -355,9 +349,11 @@ def note_lines(report: RunReport, *, verbose: bool) -> list[Line]:
 
 
 def against_earlier_runs(report: RunReport) -> list[Line]:
-    """Where earlier runs of the same came out."""
+    """The range of earlier runs of the same scenario."""
     earlier = earlier_runs(report.comparisons)
-    return [(earlier, "dim")] if earlier else []
+    if earlier is None:
+        return []
+    return [(earlier, "dim")]
 
 
 def method(report: RunReport) -> str:
@@ -372,16 +368,14 @@ def method(report: RunReport) -> str:
         facts.append(f"stopped on {made.stopped}")
     if made.empty_block_s:
         facts.append(f"empty block {seconds(made.empty_block_s)}")
-    contention = [
-        variant.contention for variant in report.variants if variant.contention is not None
-    ]
-    if contention:
-        facts.append(f"contention up to {max(contention):.0%}")
+    shares = [variant.contention for variant in report.variants if variant.contention is not None]
+    if shares:
+        facts.append(f"contention up to {max(shares):.0%}")
     return " · ".join(facts)
 
 
 def _speedup_text(comparison: Comparison) -> str:
-    """The one that heads the result."""
+    """The headline speedup."""
     sustained = comparison.sustained
     if sustained and sustained.headline_reason:
         return f"{times(sustained.speedup)} sustained"
