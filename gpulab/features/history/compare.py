@@ -4,7 +4,7 @@ conclusions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import zip_longest
@@ -19,12 +19,13 @@ from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.report.report import GoodputReport, RunReport, Time
-from gpulab.report.sentences import sentence
+from gpulab.report.sentences import with_reason
+from gpulab.scenario import Param
 from gpulab.stats.comparison import Comparison
 
 _NAME, _VALUE = 17, 18
-_SAID_NAME = 22
-"""Of a name in a sentence, which then ends in the sentence's first row."""
+_SHORT_NAME = 22
+"""Of a name in a sentence: both names fit into its first row."""
 _ROOM = 0.1
 _VERSIONS = ("torch", "cuda", "driver", "python", "gpulab")
 _FEW_LINES, _MOST_LINES = 12, 1_000
@@ -55,10 +56,12 @@ def compare_view(
     for name, a, b in facts:
         if a != b:
             page.three(name, a or "none", b or "none", "yellow")
-    contended = _contention(first), _contention(second)
-    if any(contended):
-        a, b = (f"{share:.0%} of the time" for share in contended)
-        page.three("contention", a, b, "yellow")
+    share = _contention(first)
+    other_share = _contention(second)
+    if share or other_share:
+        page.three(
+            "contention", f"{share:.0%} of the time", f"{other_share:.0%} of the time", "yellow"
+        )
     page.the_same([f"{name} {a}" for name, a, b in facts if a == b])
     names = [name for name in _names(first) if name in _names(second)]
     if names:
@@ -73,7 +76,7 @@ def compare_view(
     page.heading("conclusions")
     page.line(_UNPAIRED)
     for entry, other in pairs:
-        page.line(_said(entry, other))
+        page.line(_conclusion(entry, other))
     if not pairs:
         page.line("They have no comparison in common that has an interval in both.")
     if first.source_sha256 != second.source_sha256:
@@ -103,41 +106,41 @@ def _facts(first: RunReport, second: RunReport) -> list[tuple[str, str, str]]:
 
 
 def _outcome(report: RunReport) -> str:
-    return f"{report.outcome}: {sentence(report.reason)}" if report.reason else str(report.outcome)
+    return with_reason(str(report.outcome), report.reason)
 
 
 def _device(device: Device | None) -> str:
     if device is None:
         return ""
-    return (
-        f"{device.name}, {plural(device.threads, 'thread')}"
-        if device.kind == "cpu"
-        else device.name
-    )
+    if device.kind == "cpu":
+        return f"{device.name}, {plural(device.threads, 'thread')}"
+    return device.name
 
 
 def _params(first: RunReport, second: RunReport) -> tuple[str, str]:
-    """Of each all parameters, or those that differ."""
-    both = first.params, second.params
-    names = [
-        name
-        for name in {**first.params, **second.params}
-        if len({params.get(name) for params in both}) > 1
-    ]
-    a, b = (
-        " ".join(f"{name}={params[name]}" for name in names or params if name in params)
-        for params in both
-    )
-    return a, b
+    """The parameters of each that differ, or all."""
+    a, b = first.params, second.params
+    names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
+    return _assignments(a, names or a), _assignments(b, names or b)
+
+
+def _assignments(params: Mapping[str, Param], names: Iterable[str]) -> str:
+    return " ".join(f"{name}={params[name]}" for name in names if name in params)
 
 
 def _kind(report: RunReport) -> str:
-    return "smoke" if report.smoke else "quick" if report.quick else "whole"
+    if report.smoke:
+        return "smoke"
+    if report.quick:
+        return "quick"
+    return "whole"
 
 
 def _contention(report: RunReport) -> float:
     share = max((variant.contention or 0.0 for variant in report.variants), default=0.0)
-    return share if share >= _CONTENDED else 0.0
+    if share < _CONTENDED:
+        return 0.0
+    return share
 
 
 def _names(report: RunReport) -> list[str]:
@@ -147,11 +150,12 @@ def _names(report: RunReport) -> list[str]:
 def _pairs(first: RunReport, second: RunReport) -> list[tuple[Comparison, Comparison]]:
     """Each comparison of A that has an interval, and the same one of B."""
     others = {(entry.variant, entry.against): entry for entry in second.comparisons if entry.low}
-    return [
-        (entry, others[entry.variant, entry.against])
-        for entry in first.comparisons
-        if entry.low and (entry.variant, entry.against) in others
-    ]
+    pairs = []
+    for entry in first.comparisons:
+        other = others.get((entry.variant, entry.against))
+        if entry.low and other:
+            pairs.append((entry, other))
+    return pairs
 
 
 def _summaries(
@@ -167,10 +171,10 @@ def _summaries(
     return summaries
 
 
-def _said(entry: Comparison, other: Comparison) -> str:
+def _conclusion(entry: Comparison, other: Comparison) -> str:
     low = max(entry.low or 0.0, other.low or 0.0)
     high = min(entry.high or 0.0, other.high or 0.0)
-    name = " over ".join(fit(name, _SAID_NAME) for name in (entry.variant, entry.against))
+    name = f"{fit(entry.variant, _SHORT_NAME)} over {fit(entry.against, _SHORT_NAME)}"
     if low <= high:
         return (
             f"{name}: paired within each run, and they agree ({span(low, high)} is in both "
@@ -258,10 +262,12 @@ class _Page:
                 rows[-1] = longer
             else:
                 rows.append(fact)
-        for place, text in enumerate(rows):
+        name = "the same"
+        for text in rows:
             row = self.row()
-            row.put(0, 0, "" if place else "the same")
+            row.put(0, 0, name)
             row.put(0, _NAME, text)
+            name = ""
 
     def changes(self, sources: tuple[str, str], *, all_lines: bool) -> None:
         """The lines that differ."""
@@ -270,20 +276,24 @@ class _Page:
             self.heading("the lines that differ")
             return self.line(f"The run file of {' and '.join(without)} holds no source.")
         changes = _changes(*sources)
-        shown = changes[: _MOST_LINES if all_lines else _FEW_LINES]
+        most = _MOST_LINES if all_lines else _FEW_LINES
         self.heading("the lines that differ, A - and B +", f"{len(changes):,}")
-        for number, text in shown:
+        for number, text in changes[:most]:
             row = self.row()
             style = "green" if number.endswith("+") else "red"
             row.put(0, 0, number, style)
             row.put(0, len(number) + 1, text.expandtabs(4), style)
-        if more := len(changes) - len(shown):
-            key = "" if all_lines else ", d shows them"
-            self.row().put(0, 0, f"      … {more:,} more{key}")
+        if len(changes) > most:
+            text = f"      … {len(changes) - most:,} more"
+            if not all_lines:
+                text += ", d shows them"
+            self.row().put(0, 0, text)
 
     def times(self, both: Mapping[str, Sequence[Time]]) -> None:
         """Of each variant A's and B's."""
-        ends = [end for pair in both.values() for time in pair for end in time.ends]
+        ends: list[float] = []
+        for a, b in both.values():
+            ends += [*a.ends, *b.ends]
         axis = self._axis(ends, tick_seconds)
         for name, pair in both.items():
             for letter, time in zip("AB", pair, strict=True):
@@ -292,7 +302,8 @@ class _Page:
                 row.interval(0, _NAME, axis, (low, time.median, high))
 
     def speedups(self, pairs: Sequence[tuple[Comparison, Comparison]]) -> None:
-        ends = [end for pair in pairs for entry in pair for end in (entry.low, entry.high) if end]
+        entries = [entry for pair in pairs for entry in pair]
+        ends = [end for entry in entries for end in (entry.low, entry.high) if end]
         if min(ends) > 0.7 and max(ends) < 1.5:
             ends.append(1.0)
         axis = self._axis(ends, lambda value: f"{value:g}x")

@@ -1,4 +1,4 @@
-"""What is kept of a run that has ended, and comparisons beside those of earlier runs."""
+"""The history entry of a run, and comparisons beside those of earlier runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PastComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What lists show of a run, and what is compared with later ones; the rest is in its run file.
+    """The entry of a run in the history, for lists and later comparisons.
 
     `at` is UTC, ISO 8601, when the run started; `fastest_s` the shortest median of a step.
     """
@@ -90,7 +90,7 @@ def key_of(
     device: Device,
     environment: Mapping[str, str | None],
 ) -> tuple[object, ...]:
-    """What must be equal in two runs that measure the same."""
+    """The key that is equal for two runs of the same measurement."""
     versions = (
         *(environment.get(name) for name in _WHOLE),
         *(_major(environment.get(name)) for name in _MAJOR),
@@ -108,16 +108,14 @@ def key_of(
 
 
 def has_contenders(job: Job) -> bool:
-    """Whether the run put points of a sweep beside each other: it is no measurement of its
-    scenario's parameters.
-    """
-    return isinstance(job, Measure) and any(
-        info.function is not None for info in job.subject.variants
-    )
+    """Whether the run is the final of a sweep: its variants have parameters of their own."""
+    if not isinstance(job, Measure):
+        return False
+    return any(info.function is not None for info in job.subject.variants)
 
 
 def past_run(state: RunState, report: RunReport) -> PastRun | None:
-    """What is kept of a run; None of one that measured no file, or never had its device.
+    """The entry of a run in the history; None where it measured no file, or had no device.
 
     ValidationError where its values are out of range.
     """
@@ -127,6 +125,7 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         return None
     if report.device is None or report.exit_code is None:
         return None
+    times_s = [variant.time_s.median for variant in report.variants if variant.time_s]
     return replace(
         msgspec.convert(report, PastRun, from_attributes=True),
         at=started.at,
@@ -135,23 +134,24 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         run_file=str(Path(report.run_file).absolute()),
         elapsed_s=report.progress.elapsed_s,
         rounds=report.method.rounds,
-        fastest_s=min(
-            (variant.time_s.median for variant in report.variants if variant.time_s), default=None
-        ),
+        fastest_s=min(times_s, default=None),
     )
 
 
 def _major(version: str | None) -> str | None:
-    return None if version is None else ".".join(version.split(".")[:2])
+    if version is None:
+        return None
+    return ".".join(version.split(".")[:2])
 
 
 def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
-    """With what earlier runs gave."""
+    """With the speedups of earlier runs."""
     earlier = draft.state.last(EarlierRuns)
     if earlier is None:
         return comparison
-    low, high = comparison.low, comparison.high
-    interval = None if low is None or high is None else (low, high)
+    interval = None
+    if comparison.low is not None and comparison.high is not None:
+        interval = (comparison.low, comparison.high)
     for past in earlier.comparisons:
         if (past.variant, past.against) == (comparison.variant, comparison.against):
             return replace(comparison, earlier=earlier_of(past.speedups, interval))
@@ -159,7 +159,7 @@ def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
 
 
 def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
-    """Results that earlier runs do not bear out."""
+    """Results outside the range of earlier runs."""
     for comparison in draft.comparisons:
         earlier = comparison.earlier
         if earlier is not None and earlier.outside:

@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 def earlier_runs(comparisons: Sequence[Comparison]) -> str | None:
     """Such as: 6 earlier runs here: bmm 1.52 to 1.69. None where there are none."""
-    placed = [
-        (comparison, comparison.earlier)
-        for comparison in comparisons
-        if comparison.earlier is not None
-    ]
-    if not placed:
+    counts = {comparison.earlier.runs for comparison in comparisons if comparison.earlier}
+    if not counts:
         return None
-    alike = len({earlier.runs for _, earlier in placed}) == 1
+    head = "earlier runs" if len(counts) > 1 else plural(max(counts), "earlier run")
     parts = []
-    for comparison, earlier in placed:
+    for comparison in comparisons:
+        earlier = comparison.earlier
+        if earlier is None:
+            continue
         speedups = times(earlier.low) if earlier.runs == 1 else span(earlier.low, earlier.high)
-        parts.append(f"{comparison.variant} {speedups}{'' if alike else f' ({earlier.runs})'}")
-    head = plural(placed[0][1].runs, "earlier run") if alike else "earlier runs"
+        part = f"{comparison.variant} {speedups}"
+        if len(counts) > 1:
+            part += f" ({earlier.runs})"
+        parts.append(part)
     return f"{head} here: {', '.join(parts)}"
 
 
@@ -61,29 +62,38 @@ def columns(width: int, name: int) -> Text:
 
 
 def line(run: PastRun, now: datetime, width: int, name: int = 24) -> Text:
-    """When, what, what it came to, and where the best speedup lies; or the shortest time of what is
-    not compared.
+    """Age, scenario, verdict and interval of the best speedup; or the shortest time where nothing
+    is compared.
     """
-    came_to, best = mark(run), best_comparison(run)
-    word = came_to.verdict or ("inconclusive" if came_to.text.rstrip("*").endswith("?") else "")
-    between = span(best.low, best.high) if best else _fastest(run)
+    outcome = mark(run)
+    best = best_comparison(run)
+    word = outcome.verdict
+    if not word and outcome.text.rstrip("*").endswith("?"):
+        word = "inconclusive"
+    value = ""
+    if best:
+        value = span(best.low, best.high)
+    elif run.fastest_s:
+        value = seconds(run.fastest_s)
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name)} ")
-    text.append(f"{came_to.text:>8} {word:<12} ", came_to.style)
-    text.append(f"{_cell(between, 16)} ")
+    text.append(f"{outcome.text:>8} {word:<12} ", outcome.style)
+    text.append(f"{_cell(value, 16)} ")
     room = width - text.cell_len
-    device = (
-        run.device.name if wide(run.device.name) <= room else run.device.name.removeprefix(_VENDOR)
-    )
+    device = run.device.name
+    if wide(device) > room:
+        device = device.removeprefix(_VENDOR)
     text.append(fit(device, max(0, room)))
     return text
 
 
 def ago(run: PastRun, now: datetime) -> str:
-    """How long before now it started; nothing where its file does not say."""
+    """How long before now it started; empty where unknown."""
     try:
         at = datetime.fromisoformat(run.at)
-        return age((now - (at if at.tzinfo else at.replace(tzinfo=UTC))).total_seconds())
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=UTC)
+        return age((now - at).total_seconds())
     except (ValueError, OverflowError):
         return ""
 
@@ -103,7 +113,7 @@ def nothing_listed(*, any_runs: bool) -> str:
 
 
 def search_text(run: PastRun) -> str:
-    """What one may look for, in small letters."""
+    """The text that the search looks in, in lower case."""
     parameters = " ".join(f"{name}={value}" for name, value in run.params.items())
     words = (
         run.scenario,
@@ -132,23 +142,13 @@ def others_on_one_axis(
     )
     place = bisect_left(runs, chosen.at, key=lambda run: run.at)
     near = runs[max(0, place - _AROUND) : place + _AROUND]
-    best = next(
-        (
-            best.variant
-            for run in (chosen, *reversed(near))
-            if (best := best_comparison(run)) and best.low
-        ),
-        "",
-    )
-    both = [
-        (run, entry)
-        for run in near
-        for entry in run.comparisons
-        if entry.variant == best and entry.low
-    ]
-    rows = height - 2
+    best = _best_variant([chosen, *reversed(near)])
+    both = []
+    for run in near:
+        both += [(run, entry) for entry in run.comparisons if entry.variant == best and entry.low]
+    rows = max(0, height - 2)
     end = sum(run.at <= chosen.at for run, _ in both) + rows // 2
-    shown = both[max(0, min(end, len(both)) - rows) : max(end, rows)] if rows > 0 else []
+    shown = both[max(0, min(end, len(both)) - rows) :][:rows]
     if not shown:
         area.put(1, 0, "no speedup with an interval")
         return canvas.text()
@@ -161,36 +161,37 @@ def others_on_one_axis(
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
         area.put(1, 17 + start, label)
     for row, (run, entry) in enumerate(shown, 2):
-        is_chosen = run is chosen
-        area.put(
-            row,
-            0,
-            f"{'>' if is_chosen else ' '} {run.at[5:16].replace('T', ' ')}",
-            "bold" if is_chosen else "",
-        )
+        at = run.at[5:16].replace("T", " ")
+        if run is chosen:
+            area.put(row, 0, f"> {at}", "bold")
+        else:
+            area.put(row, 0, f"  {at}")
         area.interval(row, 17, axis, (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0))
     return canvas.text()
 
 
+def _best_variant(runs: Sequence[PastRun]) -> str:
+    """The best variant of the first run whose best speedup has an interval."""
+    for run in runs:
+        best = best_comparison(run)
+        if best and best.low:
+            return best.variant
+    return ""
+
+
 def facts(run: PastRun) -> str:
     """One line about the run under the cursor."""
-    best = best_comparison(run)
-    parts = [
-        f"{best.variant} {times(best.speedup)} over {best.against}" if best else "",
-        " ".join(f"{name}={value}" for name, value in run.params.items()),
-        f"torch {run.environment.get('torch') or '?'}",
-        duration(run.elapsed_s),
-        plural(run.rounds, "round"),
-        run.run_file,
-    ]
-    return " · ".join(part for part in parts if part)
+    parts = []
+    if best := best_comparison(run):
+        parts.append(f"{best.variant} {times(best.speedup)} over {best.against}")
+    if run.params:
+        parts.append(" ".join(f"{name}={value}" for name, value in run.params.items()))
+    parts.append(f"torch {run.environment.get('torch') or '?'}")
+    parts += [duration(run.elapsed_s), plural(run.rounds, "round"), run.run_file]
+    return " · ".join(parts)
 
 
 def _cell(text: str, width: int) -> str:
     """The text in exactly so many cells."""
     text = fit(text, width)
     return text + " " * (width - wide(text))
-
-
-def _fastest(run: PastRun) -> str:
-    return seconds(run.fastest_s) if run.fastest_s else ""

@@ -1,6 +1,4 @@
-"""What several runs of the same give together: an interval over runs, which holds what no single
-run can know.
-"""
+"""Several runs of the same scenario together: intervals over runs."""
 
 from __future__ import annotations
 
@@ -53,14 +51,11 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
-    """An entry a comparison of each scenario, and of each function, over all runs that measured
-    it.
-    """
+    """An entry for each comparison of each scenario, and for each function, over all its runs."""
     groups: dict[tuple[object, ...], list[RunReport]] = {}
     for report in reports:
-        groups.setdefault(
-            (report.scenario, report.source_sha256, *sorted(report.params.items())), []
-        ).append(report)
+        key = (report.scenario, report.source_sha256, *sorted(report.params.items()))
+        groups.setdefault(key, []).append(report)
     return [entry for group in groups.values() for entry in _entries(group)]
 
 
@@ -73,9 +68,8 @@ def gate(entries: Sequence[OverRuns], required: float) -> tuple[ExitCode, Findin
             return ExitCode.SLOWER, below_required(entry.variant, required=required)
     for entry in entries:
         if entry.low is None:
-            return ExitCode.INCONCLUSIVE, too_few_runs(
-                entry.variant, runs=entry.runs, needed=FEWEST
-            )
+            too_few = too_few_runs(entry.variant, runs=entry.runs, needed=FEWEST)
+            return ExitCode.INCONCLUSIVE, too_few
         if entry.low < required:
             return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=required)
     return ExitCode.MEASURED, None
@@ -90,9 +84,8 @@ def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
         entry = _compared(whole, variant, against)
         if entry is not None:
             yield entry
-    for name in dict.fromkeys(
-        entry.name for report in whole if report.functions for entry in report.variants
-    ):
+    functions = [report for report in whole if report.functions]
+    for name in dict.fromkeys(entry.name for report in functions for entry in report.variants):
         times_s = _times(whole, name)
         if times_s:
             head = whole[0]
@@ -108,21 +101,26 @@ def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
 
 
 def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverRuns | None:
-    comparisons = [
-        comparison
-        for report in reports
-        for comparison in report.comparisons
-        if (comparison.variant, comparison.against) == (variant, against)
-        and comparison.speedup
-        and comparison.verdict in _CLAIMING
-    ]
-    speedups = [comparison.speedup for comparison in comparisons if comparison.speedup]
+    speedups = []
+    verdicts = set()
+    for comparison in (comparison for report in reports for comparison in report.comparisons):
+        if (comparison.variant, comparison.against) != (variant, against):
+            continue
+        if comparison.speedup and comparison.verdict in _CLAIMING:
+            speedups.append(comparison.speedup)
+            verdicts.add(comparison.verdict)
     if not speedups:
         return None
-    theta = median_interval([-log(speedup) for speedup in speedups])
-    interval = as_speedup(theta) if theta else None
-    verdict = verdict_of(theta, FLOOR) if theta else Verdict.INCONCLUSIVE
-    if any(comparison.verdict == Verdict.UNCHECKED for comparison in comparisons):
+    speedup = median(speedups)
+    low = high = None
+    verdict = Verdict.INCONCLUSIVE
+    if theta := median_interval([-log(value) for value in speedups]):
+        interval = as_speedup(theta)
+        speedup = interval.median
+        low = interval.low
+        high = interval.high
+        verdict = verdict_of(theta, FLOOR)
+    if Verdict.UNCHECKED in verdicts:
         verdict = Verdict.UNCHECKED
     times_s = _times(reports, variant)
     return OverRuns(
@@ -130,9 +128,9 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
         params=reports[0].params,
         variant=variant,
         against=against,
-        speedup=interval.median if interval else median(speedups),
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        speedup=speedup,
+        low=low,
+        high=high,
         verdict=verdict,
         runs=len(speedups),
         span_s=_span_s(reports),
@@ -151,7 +149,7 @@ def _span_s(reports: Sequence[RunReport]) -> float | None:
             for at, report in zip(began, reports, strict=True)
         ]
         return (max(ended) - min(began)).total_seconds()
-    # a run file may say anything, also with and without a time zone
+    # a run file may hold any text, with and without a time zone
     except (ValueError, TypeError, OverflowError):
         return None
 
@@ -174,8 +172,7 @@ def _time(times_s: Sequence[float]) -> Time | None:
 
 
 def is_whole(report: RunReport) -> bool:
-    """Whether the run came to the end of its measurement: what it has before is no median of a
-    run.
-    """
-    stopped_later = report.reason is not None and report.reason.code == stopped_after_measuring.code
-    return report.exit_code != ExitCode.INTERRUPTED or stopped_later
+    """Whether its measurement is complete: medians of a part do not count."""
+    if report.exit_code != ExitCode.INTERRUPTED:
+        return True
+    return report.reason is not None and report.reason.code == stopped_after_measuring.code

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.units import duration, plural, seconds, span, times
@@ -25,70 +26,61 @@ def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
     """A row an entry: the median over runs, its interval, or, of too few runs, the range."""
     if not entries:
         return Text("no run came to an end: nothing to say over runs", "bold")
-    most, fewest = max(entry.runs for entry in entries), min(entry.runs for entry in entries)
+    most = max(entry.runs for entry in entries)
+    fewest = min(entry.runs for entry in entries)
+    span_s = max((entry.span_s for entry in entries if entry.span_s), default=None)
+    within = f" in {duration(span_s)}" if span_s else ""
+    head = f"over {plural(most, 'run')}{within}, each in processes of its own"
+    parts: list[RenderableType] = ["", Text(head, "bold"), "", _table(entries, fewest, most), ""]
+    for entry in entries:
+        values = [times(speedup) for speedup in entry.speedups]
+        if not values:
+            values = [seconds(time_s) for time_s in entry.times_s]
+        text = f"{entry.variant}: {', '.join(values[:_MOST_SHOWN])}"
+        if len(values) > _MOST_SHOWN:
+            text += f", and {len(values) - _MOST_SHOWN} more"
+        parts.append(Text(text, "dim"))
+    if fewest < FEWEST:
+        note = f"a 99 % interval over runs needs {FEWEST}: of fewer their range is shown"
+        parts.append(Text(note, "yellow"))
+    if span_s is not None and span_s < _LONG_S:
+        note = "a drift of the machine over hours is not in it: --every S spreads the runs"
+        parts.append(Text(note, "dim"))
+    note = "profile and ceilings are of the first run: they enter no interval, and take longer"
+    return Group(*parts, Text(note, "dim"))
+
+
+def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:
     several = len({(entry.scenario, *entry.params.items()) for entry in entries}) > 1
     compared = any(entry.against is not None for entry in entries)
-    table = columns_table()
     mixed = fewest < FEWEST <= most
-    between = (
-        "99 % interval"
-        if fewest >= FEWEST
-        else "range"
-        if most < FEWEST
-        else "99 % interval, or range"
-    )
-    heads = ["scenario"] * several + [
-        "variant",
-        "runs",
-        "speedup" if compared else "time/step",
-        between,
-    ]
-    for head in heads + ["verdict"] * compared:
-        numbers = head not in ("scenario", "variant", "verdict")
-        table.add_column(head, justify="right" if numbers else "left", overflow="fold")
+    interval = "99 % interval" if most >= FEWEST else "range"
+    if mixed:
+        interval = "99 % interval, or range"
+    table = columns_table()
+    if several:
+        table.add_column("scenario", overflow="fold")
+    table.add_column("variant", overflow="fold")
+    for head in ("runs", "speedup" if compared else "time/step", interval):
+        table.add_column(head, justify="right", overflow="fold")
+    if compared:
+        table.add_column("verdict", overflow="fold")
     for entry in entries:
         cells: list[RenderableType] = [entry.scenario] if several else []
         cells += [entry.variant, str(entry.runs), _median(entry)]
         cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}")
-        if compared:
-            cells.append(Text(entry.verdict, STYLES[entry.verdict]) if entry.verdict else "")
+        if entry.verdict:
+            cells.append(Text(entry.verdict, STYLES[entry.verdict]))
         table.add_row(*cells)
-    span_s = max((entry.span_s for entry in entries if entry.span_s), default=None)
-    within = f" in {duration(span_s)}" if span_s else ""
-    head = f"over {plural(most, 'run')}{within}, each in processes of its own"
-    parts: list[RenderableType] = ["", Text(head, "bold"), "", table, ""]
-    for entry in entries:
-        values = entry.speedups or entry.times_s
-        shown = ", ".join(
-            times(value) if entry.speedups else seconds(value) for value in values[:_MOST_SHOWN]
-        )
-        more = f", and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
-        parts.append(Text(f"{entry.variant}: {shown}{more}", "dim"))
-    if fewest < FEWEST:
-        parts.append(
-            Text(
-                f"a 99 % interval over runs needs {FEWEST}: of fewer their range is shown", "yellow"
-            )
-        )
-    if span_s is not None and span_s < _LONG_S:
-        parts.append(
-            Text(
-                "a drift of the machine over hours is not in it: --every S spreads the runs", "dim"
-            )
-        )
-    parts.append(
-        Text(
-            "profile and ceilings are of the first run: they enter no interval, and take longer",
-            "dim",
-        )
-    )
-    return Group(*parts)
+    return table
 
 
 def _median(entry: OverRuns) -> str:
     if entry.against is not None:
         return times(entry.speedup)
-    return seconds(entry.time_s.median if entry.time_s else None)
+    if entry.time_s is None:
+        return seconds(None)
+    return seconds(entry.time_s.median)
 
 
 def _between(entry: OverRuns) -> str:
