@@ -39,6 +39,14 @@ def times(value: float | None) -> str:
     )
 
 
+def with_interval(speedup: float | None, low: float | None, high: float | None) -> str:
+    """Such as 1.52x (1.50 to 1.54)."""
+    ends = span(low, high)
+    if not ends:
+        return times(speedup)
+    return f"{times(speedup)} ({ends})"
+
+
 def span(low: float | None, high: float | None) -> str:
     """The ends of a speedup's interval."""
     return "" if low is None or high is None else f"{_ratio(low)} to {_ratio(high)}"

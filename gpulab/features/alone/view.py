@@ -4,38 +4,44 @@ of them.
 
 from __future__ import annotations
 
-from gpulab.core.units import rate, span, times
+from gpulab.core.units import rate, times, with_interval
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison, Sustained
 
 
 def headline(report: RunReport) -> tuple[str, str]:
-    """(the comparisons whose sustained speedup stands first, why it does); both empty where it does
-    of none.
-    """
-    parts, reasons = [], []
+    """(the comparisons with their sustained speedup as the headline, why); both empty without."""
+    parts = []
+    reasons = []
     for comparison, sustained in _sustained(report):
         if sustained.headline_reason:
             interleaved = f"interleaved {times(comparison.speedup)}"
             parts.append(f"{comparison.variant} sustained {_speedup(sustained)}, {interleaved}")
             reasons.append(sentence(sustained.headline_reason))
+    if not parts:
+        return "", ""
     why = "; ".join(dict.fromkeys(reasons))
-    return "; ".join(parts), f"production runs one variant: {why}" if why else ""
+    return "; ".join(parts), f"production runs one variant: {why}"
 
 
 def alone(report: RunReport) -> str:
-    """One line: speedups alone where they do not stand first, and items per second where a step has
-    several.
+    """One line: sustained speedups that are not the headline, and items/s of steps with several
+    items.
     """
     parts = []
     for comparison, sustained in _sustained(report):
-        several = report.variant(comparison.variant).items not in (None, 1.0)
-        per_second = sustained.items_per_s if several else None
-        facts = [] if sustained.headline_reason else [_speedup(sustained)]
-        facts += [f"{rate(per_second)} items/s"] if per_second else []
-        parts += [f"{comparison.variant} {', '.join(facts)}"] if facts else []
-    return f"sustained, each alone: {'; '.join(parts)}" if parts else ""
+        facts = []
+        if not sustained.headline_reason:
+            facts.append(_speedup(sustained))
+        items = report.variant(comparison.variant).items
+        if sustained.items_per_s and items not in (None, 1.0):
+            facts.append(f"{rate(sustained.items_per_s)} items/s")
+        if facts:
+            parts.append(f"{comparison.variant} {', '.join(facts)}")
+    if not parts:
+        return ""
+    return f"sustained, each alone: {'; '.join(parts)}"
 
 
 def _sustained(report: RunReport) -> list[tuple[Comparison, Sustained]]:
@@ -49,5 +55,4 @@ def _sustained(report: RunReport) -> list[tuple[Comparison, Sustained]]:
 
 def _speedup(sustained: Sustained) -> str:
     """With its interval, where it has one."""
-    ends = span(sustained.low, sustained.high)
-    return f"{times(sustained.speedup)}{f' ({ends})' if ends else ''}"
+    return with_interval(sustained.speedup, sustained.low, sustained.high)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Clock
-from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, span, times
+from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times, with_interval
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.features.roofline.view import marked
 from gpulab.report.report import RunReport, VariantReport
@@ -31,28 +31,27 @@ def _speedup(report: RunReport, variant: VariantReport) -> str | None:
     comparison = report.comparison(variant.name)
     if comparison is None or comparison.speedup is None:
         return None
-    ends = span(comparison.low, comparison.high)
-    return f"{times(comparison.speedup)}{f' ({ends})' if ends else ''}"
+    return with_interval(comparison.speedup, comparison.low, comparison.high)
 
 
 def _against_below(report: RunReport, variant: VariantReport) -> str | None:
     """The speedup over the rung below it, of a ladder."""
-    of_it = [
-        entry
-        for entry in report.comparisons
-        if entry.variant == variant.name and entry.speedup is not None
-    ]
-    return times(of_it[-1].speedup) if of_it else None
+    for comparison in reversed(report.comparisons):
+        if comparison.variant == variant.name and comparison.speedup is not None:
+            return times(comparison.speedup)
+    return None
 
 
 def _sustained(report: RunReport, variant: VariantReport) -> str | None:
     comparison = report.comparison(variant.name)
-    return times(comparison.sustained.speedup) if comparison and comparison.sustained else None
+    if comparison is None or comparison.sustained is None:
+        return None
+    return times(comparison.sustained.speedup)
 
 
 def _verdict(report: RunReport, variant: VariantReport) -> str | None:
     comparison = report.comparison(variant.name)
-    return str(comparison.verdict) if comparison else None
+    return comparison.verdict.value if comparison else None
 
 
 def _time(report: RunReport, variant: VariantReport) -> str | None:
@@ -180,19 +179,19 @@ def answer(template: str, report: RunReport) -> str:
 
 
 def _fill(match: re.Match[str], report: RunReport) -> str | None:
-    name, fact, figure = match["variant"], match["fact"], match["figure"]
+    name, fact, figure = match.group("variant", "fact", "figure")
     if figure is not None:
-        values = [
-            entry.value
-            for entry in report.figures
-            if entry.variant == name and entry.name == figure
-        ]
-        return f"{values[-1]:.4g}" if values and values[-1] is not None else None
+        value = None
+        for entry in report.figures:
+            if entry.variant == name and entry.name == figure:
+                value = entry.value
+        return None if value is None else f"{value:.4g}"
+    if fact not in FACTS:
+        return None
     try:
-        variant = report.variant(name)
+        return FACTS[fact](report, report.variant(name))
     except KeyError:
         return None
-    return FACTS[fact](report, variant) if fact in FACTS else None
 
 
 def course_page(
@@ -203,16 +202,14 @@ def course_page(
     """
     parts: list[RenderableType] = []
     for number, stage in enumerate(stages, 1):
-        parts += [
-            Text(f"{number}. {stage.title}", "bold"),
-            _indented(stage.text, 3),
-            "",
-        ]
+        parts += [Text(f"{number}. {stage.title}", "bold"), _indented(stage.text, 3), ""]
         for lesson in stage.lessons:
-            row = rows.get(lesson.name)
-            missing = f" ({sentence(row.missing)})" if row and row.missing else ""
-            title = row.title.partition(": ")[2] or row.title if row else ""
-            about = f"{title[:1].upper()}{title[1:]}{missing}"
+            about = ""
+            if row := rows.get(lesson.name):
+                title = row.title.partition(": ")[2] or row.title
+                about = f"{title[:1].upper()}{title[1:]}"
+                if row.missing:
+                    about += f" ({sentence(row.missing)})"
             parts += [Text("   ").append(lesson.name, "bold"), _indented(about, 5)]
             parts += [_indented(f"Look at: {lesson.look}", 5)]
             parts += [_indented(line, 5) for line in _questions(lesson, None)]
@@ -221,31 +218,24 @@ def course_page(
 
 
 def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[RenderableType]:
-    """One lesson of the course; its questions with the answers that a run gives, where there is
-    one.
-    """
-    parts: list[RenderableType] = [
-        Text(lesson.name, "bold"),
-        _indented(f"Look at: {lesson.look}", 0),
-    ]
-    return [*parts, "", *(_indented(line, 0) for line in _questions(lesson, report))]
+    """One lesson of the course: its questions, with the answers of a run if there is one."""
+    look = _indented(f"Look at: {lesson.look}", 0)
+    questions = [_indented(line, 0) for line in _questions(lesson, report)]
+    return [Text(lesson.name, "bold"), look, "", *questions]
 
 
 def lesson_questions(lesson: CourseLesson) -> list[RenderableType]:
-    """What to look at in a lesson and what to ask of its run, below its text."""
-    look = _indented(f"Look at: {lesson.look}", 0)
+    """What to look at in a lesson, and its questions."""
     return [
-        look,
+        _indented(f"Look at: {lesson.look}", 0),
         "",
         Text("questions, which a run answers"),
-        *(_indented(f"{line}", 0) for line in _questions(lesson, None)),
+        *(_indented(line, 0) for line in _questions(lesson, None)),
     ]
 
 
 def questions_of(report: RunReport) -> list[RenderableType]:
-    """The questions of the course on what has just run, each with what the run says; none of other
-    scenarios.
-    """
+    """The questions of the course on the scenario of a run, with its answers; empty for others."""
     lesson = course_lesson(report.scenario)
     if lesson is None or report.under_way or report.smoke:
         return []
@@ -256,7 +246,8 @@ def _questions(lesson: CourseLesson, report: RunReport | None) -> list[str]:
     lines = []
     for number, question in enumerate(lesson.questions, 1):
         lines.append(f"{number}. {question.ask}")
-        lines += [f"   {answer(question.answer, report)}"] if report else []
+        if report:
+            lines.append(f"   {answer(question.answer, report)}")
     return lines
 
 

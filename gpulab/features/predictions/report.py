@@ -1,4 +1,4 @@
-"""What somebody expects of a run before it starts, and how good such predictions have been."""
+"""Predictions of a speedup before a run, and how good they have been."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
         {BoundKind.LATENCY, BoundKind.LINK, BoundKind.WAITING, BoundKind.PREEMPTED}
     ),
 }
-"""What may be guessed to limit a baseline, and what the roofline then calls it."""
+"""The limits that can be predicted for a baseline, and the bounds of the roofline for each."""
 _KIND = "predictions"
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
 
@@ -42,15 +42,13 @@ class Prediction:
 
 
 def limit_right(prediction: Prediction, report: RunReport) -> tuple[BoundKind, bool] | None:
-    """(what limits the baseline, whether that was the guess); None where nobody guessed, or it is
-    not known.
+    """(what limits the baseline, whether that was predicted); None without a prediction, or where
+    it is unknown.
     """
-    cause = report.variant(report.baseline).cause if report.baseline else None
-    if (
-        prediction.limit is None
-        or cause is None
-        or cause.bound in (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED)
-    ):
+    if prediction.limit is None or report.baseline is None:
+        return None
+    cause = report.variant(report.baseline).cause
+    if cause is None or cause.bound in (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED):
         return None
     return cause.bound, bool(LIMITS[prediction.limit].intersection([cause.bound, *cause.or_else]))
 
@@ -76,22 +74,24 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ratio(self) -> float | None:
-        """Of one guess to what was measured; None of those of a class, who are others."""
-        speedups, measured = self.prediction.speedups, self.measured.speedup
-        return speedups[0] / measured if len(speedups) == 1 and measured else None
+        """Predicted over measured speedup; None for the guesses of a class."""
+        measured = self.measured.speedup
+        if len(self.prediction.speedups) > 1 or not measured:
+            return None
+        return self.prediction.middle / measured
 
 
 def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> None:
     """Keep a prediction with the comparison of the best variant."""
     from gpulab.session.store import Store
 
-    limit = limit_right(prediction, report)
+    _, right = limit_right(prediction, report) or (None, None)
     answered = Answered(
         at=datetime.now(UTC).isoformat(),
         scenario=report.scenario,
         prediction=prediction,
         measured=msgspec.convert(best, PastComparison, from_attributes=True),
-        limit_right=limit[1] if limit else None,
+        limit_right=right,
     )
     with Store() as store:
         store.keep(_KIND, "", answered.at, answered)
@@ -103,5 +103,6 @@ def record() -> tuple[int, int]:
 
     with Store() as store:
         predictions = store.kept(_KIND, "", Answered)
-    ratios = [ratio for answered in predictions if (ratio := answered.ratio) is not None]
-    return len(ratios), sum(0.5 <= ratio <= 2 for ratio in ratios)
+    ratios = [answered.ratio for answered in predictions]
+    own = [ratio for ratio in ratios if ratio is not None]
+    return len(own), sum(0.5 <= ratio <= 2 for ratio in own)

@@ -27,9 +27,7 @@ _PROMISED, _MEASURED = "promised", "measured"
 
 
 def guesses_of(text: str) -> list[float]:
-    """The numbers that were typed, in their order: 4, 2.5x, 8. ValueError where a word is no number
-    above zero.
-    """
+    """The typed numbers: 4, 2.5x, 8. ValueError where a word is no number above zero."""
     words = text.replace(",", " ").split()[:_MOST_GUESSES]
     values = [float(word.lower().removesuffix("x")) for word in words]
     if not all(0 < value < 1e9 for value in values):
@@ -38,9 +36,7 @@ def guesses_of(text: str) -> list[float]:
 
 
 def limit_of(text: str) -> str | None:
-    """Which limit was typed, by how it begins; None where nothing was. ValueError where it begins
-    none of them.
-    """
+    """The limit with this prefix; None for an empty text. ValueError for none or several."""
     word = text.strip().lower()
     if not word:
         return None
@@ -51,18 +47,11 @@ def limit_of(text: str) -> str | None:
 
 
 def question(row: ScenarioRow) -> list[RenderableType]:
-    """What is to be guessed: the variants, and the question. The answer is the best variant's
-    speedup.
-    """
+    """The variants, and the question for the speedup of the best one."""
     name = Text(f"{row.name}: {title_without_name(row)}".removesuffix(": "), "bold")
-    what = row.variants[1] if len(row.variants) == 2 else "the best of them"
-    return [
-        name,
-        "",
-        variants_table(row),
-        "",
-        Text(f"How many times as fast is {what}?", "bold"),
-    ]
+    best = row.variants[1] if len(row.variants) == 2 else "the best of them"
+    text = Text(f"How many times as fast is {best}?", "bold")
+    return [name, "", variants_table(row), "", text]
 
 
 def axis_view(
@@ -76,20 +65,22 @@ def axis_view(
     """Guesses on a logarithmic axis, in a heap of `rows` where they are near; below it promise and
     measurement.
     """
-    names = (_PROMISED, _MEASURED) if promise or measured else ()
-    margin = max(map(len, names), default=0) + bool(names)
+    names: tuple[str, ...] = ()
+    margin = 0
+    if promise or measured:
+        names = (_PROMISED, _MEASURED)
+        margin = max(map(len, names)) + 1
     canvas = Canvas(width, rows + 3 + len(names))
     area = Area(canvas, 0, 0, width, rows + 3 + len(names))
     interval = _interval(measured)
-    ends = [*guesses, *(promise or ()), *(interval or ())]
-    low, high = (
-        min([_LEAST, *(end for end in ends if end)]),
-        max([_MOST, *(end for end in ends if end)]),
-    )
+    ends = [end for end in (*guesses, *(promise or ()), *(interval or ())) if end]
+    low = min([_LEAST, *ends])
+    high = max([_MOST, *ends])
     axis = LogAxis(low, high, max(20 - margin, width - margin - 2))
+    mark = "▲" if len(guesses) == 1 else "●"
     for cell, count in Counter(axis.inside(guess) for guess in guesses).items():
         for place in range(min(count, rows)):
-            area.put(rows - 1 - place, margin + cell, "▲" if len(guesses) == 1 else "●", "bold")
+            area.put(rows - 1 - place, margin + cell, mark, "bold")
     area.put(rows, margin, "├" + "─" * (axis.cells - 2) + "┤")
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
         area.put(rows + 1, margin + start, label)
@@ -104,8 +95,9 @@ def axis_view(
     if interval:
         area.interval(rows + 3, margin, axis, interval)
     if len(guesses) > 1:
-        middle, ends_of = times(median(guesses)), f"{times(min(guesses))} to {times(max(guesses))}"
-        area.put(area.height - 1, 0, f"{len(guesses)} guesses, median {middle}, {ends_of}")
+        between = f"{times(min(guesses))} to {times(max(guesses))}"
+        text = f"{len(guesses)} guesses, median {times(median(guesses))}, {between}"
+        area.put(area.height - 1, 0, text)
     return canvas.text()
 
 
@@ -117,35 +109,38 @@ def _interval(measured: Comparison | PastComparison | None) -> tuple[float, floa
 
 
 def record_line(answered: int, near: int) -> str:
-    """How good one's guesses have been; nothing before the first."""
-    return f"your record: {near} of {answered} within a factor of 2" if answered else ""
+    """How good the user's predictions have been; empty before the first."""
+    if not answered:
+        return ""
+    return f"your record: {near} of {answered} within a factor of 2"
 
 
 def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Text]:
-    """After a run: guess, promise and measurement on one axis, and in words. Empty where nothing
-    came out.
+    """After a run: prediction, claim and measurement on one axis, and in words. Empty without a
+    speedup.
     """
     comparison = best_comparison(report)
     if comparison is None or not comparison.speedup:
         return []
-    guess, several = prediction.middle, len(prediction.speedups) > 1
+    guess = prediction.middle
     ratio = comparison.speedup / guess
-    off = f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"
-    inside = (
-        comparison.low is not None
-        and comparison.high is not None
-        and comparison.low <= guess <= comparison.high
-    )
-    said = "median prediction" if several else "predicted"
+    low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
+    if low <= guess <= high:
+        judgement = "right, within the interval"
+    elif ratio >= 1:
+        judgement = f"{times(ratio)} as much"
+    else:
+        judgement = f"{times(1 / ratio)} less"
+    word = "median prediction" if len(prediction.speedups) > 1 else "predicted"
     measured = f"measured {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
-    words = f"{said} {times(guess)}; {measured}: {'right, within the interval' if inside else off}"
+    words = f"{word} {times(guess)}; {measured}: {judgement}"
     promise = promised(report.claim)
     rows = min(len(prediction.speedups), _ROWS)
     drawn = axis_view(
         prediction.speedups, width=width, promise=promise, measured=comparison, rows=rows
     )
     lines = [drawn, Text(words, "bold")]
-    if (limit := limit_right(prediction, report)) is not None:
+    if limit := limit_right(prediction, report):
         bound, right = limit
         words = f"your prediction: {prediction.limit}-bound; measured: {bound}-bound"
         lines.append(Text(words, "bold green" if right else "bold"))

@@ -1,8 +1,7 @@
-"""A sweep: which value of a parameter is the best for each variant, and what of that is shown by
-evidence.
+"""A sweep: the best value of a parameter for each variant, with its evidence.
 
-Points are runs of their own, minutes apart, whose times must not be compared closely. So those that
-may be the best run once more, as contenders of one final run, in which they are paired.
+Points are runs of their own, minutes apart: too far for close comparisons. So the candidates for
+the best run once more, as contenders of one final run, in which they are paired.
 """
 
 from __future__ import annotations
@@ -49,11 +48,8 @@ def finalists_of(parameter: str, runs: Sequence[RunReport]) -> dict[str, list[Pa
     """
     if any(isinstance(run.params.get(parameter), str) for run in runs):
         return {}
-    return {
-        name: _finalists(points)
-        for name, points in _points(parameter, runs).items()
-        if len(points) > 1
-    }
+    points = _points(parameter, runs)
+    return {name: _finalists(points[name]) for name in points if len(points[name]) > 1}
 
 
 def sweep_of(parameter: str, runs: Sequence[RunReport], final: RunReport | None = None) -> Sweep:
@@ -64,12 +60,13 @@ def sweep_of(parameter: str, runs: Sequence[RunReport], final: RunReport | None 
     finalists = finalists_of(parameter, runs)
     contenders = contenders_of(parameter, finalists)
     for name, values in finalists.items():
-        group = [contender for contender in contenders if contender.variant == name]
-        ranked = _by_pairs(group, final) if final and is_whole(final) else None
+        ranked = None
+        if final and is_whole(final):
+            group = [contender for contender in contenders if contender.variant == name]
+            ranked = _by_pairs(group, final)
         paired[name] = ranked is not None
-        best[name], *_ = among[name] = ranked or _overlapping(
-            values[0], _points(parameter, runs)[name]
-        )
+        among[name] = ranked or _overlapping(values[0], _points(parameter, runs)[name])
+        best[name] = among[name][0]
     return Sweep(
         scenario=runs[0].scenario,
         parameter=parameter,
@@ -105,14 +102,13 @@ def _finalists(points: Sequence[_Point]) -> list[Param]:
 def _overlapping(best: Param, points: Sequence[_Point]) -> list[Param]:
     """The best, and the values whose interval overlaps its own, the fastest first."""
     _, highest = next(time.ends for value, time in points if value == best)
-    others = [
-        (time.median, value) for value, time in points if value != best and time.ends[0] <= highest
-    ]
-    return [best, *(value for _, value in sorted(others, key=lambda other: other[0]))]
+    ranked = sorted(points, key=lambda point: point[1].median)
+    others = [value for value, time in ranked if value != best and time.ends[0] <= highest]
+    return [best, *others]
 
 
 def _by_pairs(group: Sequence[Contender], final: RunReport) -> list[Param] | None:
-    """The best by the final, then those that it cannot be told from; None where the final did not
+    """The best by the final, then those statistically tied with it; None where the final did not
     compare them all.
 
     All are compared with the first, at a confidence that holds for all comparisons of the group

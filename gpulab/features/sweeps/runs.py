@@ -23,8 +23,7 @@ from gpulab.session.settings import Settings
 def final_request(
     points: Sequence[RunRequest], parameter: str, finalists: Finalists
 ) -> RunRequest | None:
-    """The request of the final, from those of the points; None where there is nothing to tell
-    apart.
+    """The request of the final, from those of the points; None without finalists.
 
     Smoke runs have none: their times mean nothing.
     """
@@ -110,7 +109,7 @@ class SweepRuns:
 
     @property
     def final_request(self) -> RunRequest | None:
-        """Of the final; None where there is nothing to tell apart, or not every value has run."""
+        """Of the final; None without finalists, or before every value has run."""
         if self.final is not None or not self.in_final:
             return None
         finalists = finalists_of(self.parameter, self.reports)
@@ -123,7 +122,7 @@ class SweepRuns:
 
     @property
     def announcement(self) -> str:
-        """What is said before the final."""
+        """The line before the final."""
         request = self.final_request
         assert request is not None
         assert isinstance(request.job, Measure)
@@ -131,7 +130,7 @@ class SweepRuns:
         return f"{self._launch.label} final: {points} in turn"
 
     def add(self, request: RunRequest | None, report: RunReport) -> None:
-        """What the run that has ended measured."""
+        """Add the report of a run that has ended."""
         if self.in_final:
             self.final = report
             return

@@ -37,7 +37,7 @@ class _Point:
     report: RunReport
     variant: VariantReport
     rank: str
-    """best, ~best where the best cannot be told from it, or empty."""
+    """best, ~best for a statistical tie with it, or empty."""
 
     @property
     def time(self) -> Time | None:
@@ -52,20 +52,17 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> R
     The mark is by the evidence of the final, and a line for each variant says what that is.
     """
     parameter = sweep.parameter
-    points = [
-        _Point(str(value), report, variant, _rank(sweep, variant.name, value))
-        for report in reports
-        if (value := report.params.get(parameter)) is not None
-        for variant in report.variants
-    ]
+    points = []
+    for report in reports:
+        value = report.params.get(parameter)
+        if value is None:
+            continue
+        for variant in report.variants:
+            rank = _rank(sweep, variant.name, value)
+            points.append(_Point(str(value), report, variant, rank))
     values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
     head = f"{sweep.scenario} · {parameter} = {values}"
-    parts: list[RenderableType] = [
-        Text(head, "bold"),
-        "",
-        _table(parameter, points),
-        "",
-    ]
+    parts: list[RenderableType] = [Text(head, "bold"), "", _table(parameter, points), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, width), ""]
     parts += [Text(line, style) for line, style in _best(sweep, points)]
@@ -74,8 +71,9 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> R
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     reasons = {report.reason and sentence_with_place(report.reason) for report in reports}
-    alike = len(reasons) == 1 and reports[0].reason is not None
-    for report in reports[:1] if alike else reports:
+    if len(reasons) == 1 and reports[0].reason is not None:
+        reports = reports[:1]  # one for all
+    for report in reports:
         place = f"{parameter}={report.params.get(parameter, '')}"
         if report.reason:
             text = f"{place}: {report.outcome}: {sentence_with_place(report.reason)}"
@@ -86,40 +84,35 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> R
 
 
 def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
-    """What is known of the best value of each variant: lines with their styles."""
-    parameter, final = sweep.parameter, sweep.final
+    """Lines with their styles: the best value of each variant."""
+    parameter = sweep.parameter
+    final = sweep.final
     for variant, value in sweep.best.items():
         among = sweep.best_among.get(variant, [value])
         count = sum(point.variant.name == variant and point.time is not None for point in points)
         named = " and ".join(f"{parameter}={other}" for other in among)
         if final is None or not sweep.paired.get(variant):
-            yield (
-                f"{variant}: {parameter}={value} by medians of separate runs, which no final "
-                "compared",
-                "yellow",
-            )
+            medians = "by medians of separate runs, which no final compared"
+            yield f"{variant}: {parameter}={value} {medians}", "yellow"
         elif len(among) == count:
             yield f"{variant}: no significant difference between values of {parameter}", "bold"
         elif len(among) > 1:
             yield f"{variant}: {named} are statistically tied", "bold"
         else:
-            yield (
-                f"{variant}: {parameter}={value} is the best{_margin(sweep, variant, final)}",
-                "bold",
-            )
+            margin = _margin(sweep, variant, final)
+            yield f"{variant}: {parameter}={value} is the best{margin}", "bold"
     if final is not None:
-        processes = f", {final.method.processes} processes" if final.method.processes > 1 else ""
-        compared = plural(len(final.variants), "point")
-        yield f"final: {compared} of one run in turn{processes}, times per item, paired", "dim"
+        compared = f"{plural(len(final.variants), 'point')} of one run in turn"
+        if final.method.processes > 1:
+            compared += f", {final.method.processes} processes"
+        yield f"final: {compared}, times per item, paired", "dim"
         if final.reason:
             text = f"final: {final.outcome}: {sentence_with_place(final.reason)}"
             yield text, OUTCOME_STYLES[final.outcome]
 
 
 def _margin(sweep: Sweep, variant: str, final: RunReport) -> str:
-    """How much faster than the next: both of the final, where the least median is what others are
-    compared with.
-    """
+    """How much faster than the next, by the final, which compares all with the least median."""
     best = sweep.best[variant]
     reference, *others = [
         contender for contender in sweep.contenders if contender.variant == variant
@@ -140,40 +133,46 @@ def _margin(sweep: Sweep, variant: str, final: RunReport) -> str:
 def _rank(sweep: Sweep, variant: str, value: object) -> str:
     if sweep.best.get(variant) == value:
         return "best"
-    return "~best" if value in sweep.best_among.get(variant, ()) else ""
+    if value in sweep.best_among.get(variant, ()):
+        return "~best"
+    return ""
 
 
 def _table(parameter: str, points: Sequence[_Point]) -> Table:
     table = columns_table()
-    time_head = (
-        "time/item" if any((point.variant.items or 1) != 1 for point in points) else "time/step"
-    )
+    per_item = any((point.variant.items or 1) != 1 for point in points)
+    time_head = "time/item" if per_item else "time/step"
     for name in (parameter, "variant", time_head, "±", "speedup", "99 % interval", "verdict", ""):
-        width = _NUMBER_WIDTHS.get(name)
-        table.add_column(
-            name,
-            justify="right" if width else "left",
-            overflow="fold",
-            min_width=width or 4,
-        )
+        if name in _NUMBER_WIDTHS:
+            width = _NUMBER_WIDTHS[name]
+            table.add_column(name, justify="right", overflow="fold", min_width=width)
+        else:
+            table.add_column(name, overflow="fold", min_width=4)
     last = None
     for point in points:
-        time = point.time
-        comparison = point.report.comparison(point.variant.name)
-        plain = comparison is None and point.variant.status == Status.OK
-        verdict = comparison.verdict if comparison else point.variant.status
-        table.add_row(
-            "" if point.value == last else point.value,
-            point.variant.name,
-            seconds(time.median) if time else "",
-            plus_minus(time.low, time.high, time.median) if time and time.low != time.high else "",
-            times(comparison.speedup) if comparison and comparison.speedup else "",
-            span(comparison.low, comparison.high) if comparison else "",
-            Text(with_star("" if plain else verdict, quick=point.report.quick), STYLES[verdict]),
-            Text(point.rank, "bold"),
-        )
+        table.add_row("" if point.value == last else point.value, *_cells(point))
         last = point.value
     return table
+
+
+def _cells(point: _Point) -> list[RenderableType]:
+    median = width = speedup = interval = ""
+    if time := point.time:
+        median = seconds(time.median)
+        if time.low != time.high:
+            width = plus_minus(time.low, time.high, time.median)
+    status = point.variant.status
+    word: str = "" if status == Status.OK else status
+    style = STYLES[status]
+    if comparison := point.report.comparison(point.variant.name):
+        word = comparison.verdict
+        style = STYLES[comparison.verdict]
+        interval = span(comparison.low, comparison.high)
+        if comparison.speedup:
+            speedup = times(comparison.speedup)
+    verdict = Text(with_star(word, quick=point.report.quick), style)
+    name = point.variant.name
+    return [name, median, width, speedup, interval, verdict, Text(point.rank, "bold")]
 
 
 def _chart(parameter: str, points: Sequence[_Point], width: int) -> Text:
@@ -189,13 +188,15 @@ def _chart(parameter: str, points: Sequence[_Point], width: int) -> Text:
     area = Area(canvas, 0, 0, width, len(drawn) + 2)
     area.put(0, 0, "time per item, with its 99 % interval", "dim")
     for row, (point, time) in enumerate(drawn, 1):
-        best = point.rank == "best"
+        text = f"{seconds(time.median):>9}"
+        style = ""
+        if point.rank == "best":
+            text += " best"
+            style = "bold"
         low, high = time.ends
         area.put(row, 0, _label(parameter, point))
-        area.interval(
-            row, margin, axis, (max(low, axis.low), time.median, high), "bold" if best else ""
-        )
-        area.put(row, margin + cells, f"{seconds(time.median):>9}{' best' * best}")
+        area.interval(row, margin, axis, (max(low, axis.low), time.median, high), style)
+        area.put(row, margin + cells, text)
     for start, label in axis.ticks(tick_seconds):
         area.put(len(drawn) + 1, margin + start, label, "dim")
     return canvas.text()
