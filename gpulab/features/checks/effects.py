@@ -16,7 +16,8 @@ from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build
 from gpulab.features.checks.findings import state_differs, state_not_updated
 
-_DEEPEST, _MOST_VALUES = 4, 10_000
+_DEEPEST = 4
+_MOST_VALUES = 10_000
 
 
 def gradients_of(build: Build) -> list[torch.Tensor]:
@@ -68,13 +69,15 @@ def _cells(function: FunctionType) -> Iterator[Any]:
             continue
 
 
-_ALLOWED, _OF_A_STEP = 0.5, 0.8
+_ALLOWED = 0.5
+_OF_A_STEP = 0.8
 """Mean relative error of updates, and its part of one step among several: an optimizer's first
 updates have the sign of a gradient, which may be noise; one that is left out is an error of a whole
 step.
 """
 _ALIKE = 5e-2
-_FEWEST, _FEWEST_CHANGED = 16, 4
+_FEWEST = 16
+_FEWEST_CHANGED = 4
 _MOST = 48
 """Of hundreds of tensors so many are compared each time, drawn at random."""
 

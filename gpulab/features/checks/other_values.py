@@ -44,11 +44,13 @@ from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
 from gpulab.features.checks.values import AllValues, Change, Own
 from gpulab.scenario import Param, Variant
 
-_STEPS, _FEWEST = 3, 16
+_STEPS = 3
+_FEWEST = 16
 """Steps that are looked into, and elements of a tensor that is worth a word: smaller ones are
 constants and factors.
 """
-_SAMPLES, _WIDE = 256, 4
+_SAMPLES = 256
+_WIDE = 4
 _ALIKE = 3e-4
 """By what part figures of the same values may differ: in another order, or another precision."""
 _WRITES = (
@@ -198,7 +200,8 @@ _OTHER_SEED = 700_001
 """Added to the seed of a process: that of the builds whose values are copied."""
 _MOST_INPUTS = 8
 """That are changed one by one."""
-OTHER, _DIRECT = "another seed", "another seed, by its own build"
+OTHER = "another seed"
+_DIRECT = "another seed, by its own build"
 Case = str | Mapping[str, Param]
 
 

@@ -32,8 +32,10 @@ _OF_GAIN = 0.4
 _LEAST_GAIN = 0.05
 """A variant that gains less of the baseline's time has nothing to hide."""
 _LONGER = 1.5
-_REPEATS, _MOST_S = 5, 0.02
-_CONFIRM, _CONFIRMING = 3, 4
+_REPEATS = 5
+_MOST_S = 0.02
+_CONFIRM = 3
+_CONFIRMING = 4
 """Times that it is looked at, with so many more steps each time."""
 _PAUSES_S = (10e-6, 2e-3)
 _STEPS = 4

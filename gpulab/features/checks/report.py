@@ -335,7 +335,8 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
     # Where a null answer passes as well, comparing outputs has shown nothing.
     without = [outputs] if outputs.state == CheckState.NOT_RUN else []
     without += [null_answers] if null_answers.state == CheckState.FAILED else []
-    compared, unchecked = not without, [check.result for check in without if check.result]
+    compared = not without
+    unchecked = [check.result for check in without if check.result]
     doubts = [*others, *evidence.doubts, *_reasons(checks, on_gpu=evidence.state.on_gpu)]
     claims = comparison.speedup is not None and comparison.verdict != Verdict.INCONCLUSIVE
     grade = grade_of(claims=claims, compared=compared, doubts=doubts)
@@ -382,7 +383,9 @@ def _together(before: Examined, event: Examined) -> Examined:
 def _rank(event: Examined) -> int:
     if not event.ok:
         return 0
-    return 1 if event.reason else 3 if event.skipped else 2
+    if event.reason:
+        return 1
+    return 3 if event.skipped else 2
 
 
 def _ran(event: Examined) -> bool:

@@ -169,9 +169,12 @@ class Stepping:
             tries += 1
 
 
-_GAINED, _MOVED, _SLACK_S = 0.2, 0.5, {"cpu": 50e-6, "cuda": 200e-6}
+_GAINED = 0.2
+_MOVED = 0.5
+_SLACK_S = {"cpu": 50e-6, "cuda": 200e-6}
 """A step that gains this part of the baseline's may not spend that part of it on reading."""
-_FEWEST_TRIES, _TRYING_S = 5, 0.5
+_FEWEST_TRIES = 5
+_TRYING_S = 0.5
 """Before it is an accusation: a machine with other users makes any one of them longer. With seven
 other processes on a GPU each of five took 2 ms too long.
 """

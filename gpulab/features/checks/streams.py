@@ -27,13 +27,16 @@ from gpulab.features.checks.findings import (
 
 _SHARE = 0.1
 """Of a stretch's time, that may be left over: what is not timed is less than this."""
-_CPU_S, _DEVICE_S = 100e-6, 30e-6
+_CPU_S = 100e-6
+_DEVICE_S = 30e-6
 """Left over of any stretch: a pool that puts its tools away, a wait for an idle device."""
-_LOOK_S, _MOST_LOOK_S = 3e-3, 0.05
+_LOOK_S = 3e-3
+_MOST_LOOK_S = 0.05
 _QUIET = 0.02
 _SINGLE_STEPS = 3
 _TRIES = 3
-_STRETCH_S, _MOST_S = 5e-3, 0.1
+_STRETCH_S = 5e-3
+_MOST_S = 0.1
 
 
 class Streams:

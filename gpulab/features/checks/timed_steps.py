@@ -49,21 +49,27 @@ _SHARE = 0.1
 """Of the time since the measurement began, for comparing outputs and for single steps."""
 _ALLOWANCE_S = 0.01
 """Beside that share, in every process."""
-_FIRST_INTERRUPTED, _INTERRUPTED = 0.5, 0.15
+_FIRST_INTERRUPTED = 0.5
+_INTERRUPTED = 0.15
 """Part of the blocks in which values change between two steps, until one was, and after it."""
 _SINGLE = 0.33
 """Part of these in which a single step is left."""
 _OF_A_BLOCK = 0.02
 """The part of a block's time that writing all values may take."""
 _BYTES_PER_S = 2e9
-_SLOW_STEP_S, _SLOW, _QUICK = 5e-3, 0.25, 0.5
+_SLOW_STEP_S = 5e-3
+_SLOW = 0.25
+_QUICK = 0.5
 """A slow step; the part of later processes that take it alone, and a quick one."""
-_MOST_STATEFUL_STEPS, _MANY_STEPS, _MANY_S = 3, 64, 0.02
+_MOST_STATEFUL_STEPS = 3
+_MANY_STEPS = 64
+_MANY_S = 0.02
 """Steps after a restore that are compared: one of a few, and as many as some milliseconds hold."""
 _OF_MANY = (0.05, 10.0)
 """What many steps may be off by: this, or so many times the tolerance."""
 _DRAWING_STEPS = 4
-_LOOSER, _LOOSEST = 4.0, 0.5
+_LOOSER = 4.0
+_LOOSEST = 0.5
 """Times by which each further step of a training loosens the tolerance, and to what."""
 
 

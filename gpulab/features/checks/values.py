@@ -23,7 +23,8 @@ Tensors = list[torch.Tensor]
 
 _VISIBLE = 8.0
 """Times the difference of two steps on the same values by which a change must be seen."""
-_OLD, _NEW = 0.25, 0.5
+_OLD = 0.25
+_NEW = 0.5
 """A stale output is this near to the old values' output, and this far from the new ones'."""
 _LEAST = {torch.float64: 1e-13, torch.float32: 1e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 """Rounding that two algorithms of one library may differ by, of the largest element."""

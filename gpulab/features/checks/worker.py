@@ -66,7 +66,9 @@ _LATER_STEPS = 3
 """Further steps of an output that changes from step to step, which are compared as well."""
 _TIMES = (0.0, 4.0, 64.0)
 """Of the largest value of an input, until a few elements of it can be seen in the output."""
-_GIANT, _MANY, _OF_SMALL = 1e5, 256, 10.0
+_GIANT = 1e5
+_MANY = 256
+_OF_SMALL = 10.0
 """Times the median from which on an element is a giant, of an output of so many elements; and what
 the others may be off by, in tolerances.
 """

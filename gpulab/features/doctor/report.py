@@ -117,7 +117,8 @@ _REINSTALL_TORCH = "pip install --force-reinstall torch"
 
 def examine() -> list[MachineCheck]:
     """Look at everything; takes as long as importing torch, and starting CUDA, does."""
-    torch, driver = probe_torch(), probe_driver()
+    torch = probe_torch()
+    driver = probe_driver()
     return [
         _ok("gpulab", findings.versions(gpulab=__version__, python=platform.python_version())),
         check_torch(torch),
@@ -149,11 +150,9 @@ def check_torch(torch: TorchProbe) -> MachineCheck:
     if torch_cuda() == NO_TORCH:
         return _missing(_TORCH, findings.not_there(), "everything", _command("pip install torch"))
     if torch.problem:
-        fix = (
-            findings.reboot()
-            if torch.problem.code == findings.probe_hangs.code
-            else _command(_REINSTALL_TORCH)
-        )
+        fix = _command(_REINSTALL_TORCH)
+        if torch.problem.code == findings.probe_hangs.code:
+            fix = findings.reboot()
         return _broken(_TORCH, torch.problem, "everything", fix)
     gpu_unused = torch.cuda is None and has_gpu()
     result = findings.torch_build(torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
@@ -189,7 +188,9 @@ def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
 
 def check_cupy() -> MachineCheck:
     """Whether CuPy is there, and is the one for torch's CUDA."""
-    package, cuda, extra = installed(*CUPY), torch_cuda(), fitting_cupy()
+    package = installed(*CUPY)
+    cuda = torch_cuda()
+    extra = fitting_cupy()
     if cuda in (None, NO_TORCH):
         return _missing(
             "CuPy", findings.needs_cuda_torch(package=package), "cuda_lessons", _torch_for_cuda()
@@ -211,7 +212,8 @@ def check_cupy() -> MachineCheck:
 
 def check_nvrtc() -> MachineCheck:
     """Whether CUDA C++ can be compiled here: with a GPU or without one."""
-    bindings, library = installed(NVRTC), installed(*_NVRTC_LIBRARIES)
+    bindings = installed(NVRTC)
+    library = installed(*_NVRTC_LIBRARIES)
     if bindings and (library or torch_cuda() not in (None, NO_TORCH)):
         return _ok("NVRTC", findings.package(package=", ".join(filter(None, (bindings, library)))))
     return _missing(

@@ -190,10 +190,12 @@ def _call(nodes: Sequence[_Node], whole_s: float) -> RecordedCall:
 
 
 def _inputs(arguments: dict[str, Any]) -> tuple[RecordedInput, ...] | None:
-    dims, types = arguments.get("Input Dims"), arguments.get("Input type")
+    dims = arguments.get("Input Dims")
+    types = arguments.get("Input type")
     if not isinstance(dims, list) or not isinstance(types, list) or len(dims) != len(types):
         return None
-    strides, values = arguments.get("Input Strides"), arguments.get("Concrete Inputs")
+    strides = arguments.get("Input Strides")
+    values = arguments.get("Concrete Inputs")
     return tuple(
         RecordedInput(str(kind), dim, _at(strides, index), str(_at(values, index) or ""))
         for index, (kind, dim) in enumerate(zip(types, dims, strict=True))

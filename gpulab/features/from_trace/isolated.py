@@ -227,7 +227,8 @@ def _tensor(
     dtype = _DTYPES.get(recorded.type)
     if dtype is None:
         raise NotIsolableError(f"takes a tensor of {recorded.type}, which is not made here")
-    dims, strides = _sizes(recorded.dims), _sizes(recorded.strides)
+    dims = _sizes(recorded.dims)
+    strides = _sizes(recorded.strides)
     if not dims and (position or dtype in ("float64", "int64")) and not schemas.CHANGED.get(name):
         # A number of Python is recorded so, and lives on the host; torch takes it there beside
         # tensors of a device.
@@ -278,9 +279,13 @@ def _list(name: str, position: int, recorded: RecordedInput, dtype: str) -> str:
     elif schemas.only_positive(name):
         option = ", positive=True"
     if all(strides == _contiguous(dims) for dims, strides in shapes):
-        made, variables, rows = "shape", "shape", [repr(dims) for dims, _ in shapes]
+        made = "shape"
+        variables = "shape"
+        rows = [repr(dims) for dims, _ in shapes]
     else:
-        made, variables, rows = "shape, strides", "shape, strides", [repr(pair) for pair in shapes]
+        made = "shape, strides"
+        variables = "shape, strides"
+        rows = [repr(pair) for pair in shapes]
     return f"[_tensor(lab, torch.{dtype}, {made}{option}) for {variables} in [{', '.join(rows)}]]"
 
 

@@ -251,7 +251,11 @@ def _subtract_preempted(
     work = "other busy" if phases.marks_useful else USEFUL
     for phase, off_s in off_cpu.items():
         remaining_s = phases.beside_loaders(phase, off_s)
-        categories = () if phase in WAITING else (USEFUL,) if phase == USEFUL else ("other", work)
+        categories: tuple[str, ...] = ("other", work)
+        if phase in WAITING:
+            categories = ()
+        elif phase == USEFUL:
+            categories = (USEFUL,)
         running_s = sum(seconds[category] for category in categories)
         spread = min(1.0, max(0.0, remaining_s) * taken / running_s) if running_s > 0 else 0.0
         for category in categories:
@@ -346,7 +350,8 @@ def _shape(dim: Any) -> str:
     return "x".join(map(str, dim))
 
 
-OUTSIDE, HALF_INSIDE = 0.0, 0.5
+OUTSIDE = 0.0
+HALF_INSIDE = 0.5
 """Which part of what recording an operation takes falls inside of it: the profiler reads its clock
 last as an operation begins, and first as it ends.
 """

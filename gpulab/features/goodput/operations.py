@@ -19,8 +19,12 @@ from gpulab.draw.table import columns_table, first_and_last
 from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
-_MOST_ROWS, _MOST_VARIANTS, _WIDEST_NAME, _GAP = 8, 5, 40, 2
-_WIDE, _WIDEST_SHAPES = 120, 20
+_MOST_ROWS = 8
+_MOST_VARIANTS = 5
+_WIDEST_NAME = 40
+_GAP = 2
+_WIDE = 120
+_WIDEST_SHAPES = 20
 _NO_DIGIT = 0.0995
 """From here on a percentage needs no digit after the point."""
 _Key = tuple[str, str]
@@ -56,7 +60,8 @@ class _OperationTable:
         return "operations of an item" if self.per == Per.ITEM else "operations of a step"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        alone, width = len(self.variants) == 1, options.max_width
+        alone = len(self.variants) == 1
+        width = options.max_width
         tables = [
             _by_name(variant, per_item=self.per == Per.ITEM, with_shapes=alone)
             for variant in self.variants
@@ -128,7 +133,8 @@ def short_name(name: str) -> str:
         return name.partition(" (")[0]
     if "<" not in name and "(" not in name:
         return name
-    outside, depth = "", 0
+    outside = ""
+    depth = 0
     for letter in name.replace("(anonymous namespace)::", ""):
         depth += (letter in "<(") - (letter in ">)")
         if not depth and letter not in ">)":

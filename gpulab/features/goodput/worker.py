@@ -42,8 +42,10 @@ from gpulab.features.memory.worker import build_and_weigh, peak_bytes
 from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant
 
-_EVERY_S, _LATE_S = 1e-3, 5e-5
-_LONG_S, _MOST_S = 0.1, 2.0
+_EVERY_S = 1e-3
+_LATE_S = 5e-5
+_LONG_S = 0.1
+_MOST_S = 2.0
 _FEWEST_TICKS = 20
 
 
@@ -80,12 +82,19 @@ def interpreted_share(step: Callable[[], object]) -> float | None:
     return interpreted_s / ran_s if ran_s > 0 else None
 
 
-_WARM_S, _GROUP_S, _WINDOW_S, _LONG_STEP_S = 0.1, 0.03, 0.25, 0.2
-_ENOUGH, _LONG_WINDOW_S = 10, 1.5
+_WARM_S = 0.1
+_GROUP_S = 0.03
+_WINDOW_S = 0.25
+_LONG_STEP_S = 0.2
+_ENOUGH = 10
+_LONG_WINDOW_S = 1.5
 """Of long steps so many, while they take no longer than that: two or three are no sample."""
-_FEWEST, _LONGEST_WINDOW_S, _WITHIN = 3, 3.0, 0.1
+_FEWEST = 3
+_LONGEST_WINDOW_S = 3.0
+_WITHIN = 0.1
 """So many steps, while they take no longer; more until their mean is this sure."""
-_MOST_STEPS, _MOST_STATEFUL_STEPS = 200, 20
+_MOST_STEPS = 200
+_MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
 _MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""

@@ -20,7 +20,10 @@ from typing import NamedTuple
 
 from gpulab.features.kernels.instructions import PTX_LABEL, PTX_LINE, vector_width
 
-_LANES, _BANKS, _WORD, _SECTOR = 32, 32, 4, 32
+_LANES = 32
+_BANKS = 32
+_WORD = 4
+_SECTOR = 32
 _BRANCH = re.compile(r"^\s*(?:@!?%\w+\s+)?bra(?:\.uni)?\s+(\$\w+);")
 _WIDTH = re.compile(r"\.[usbf](8|16|32|64|128|256)\b")
 _ADDRESS = re.compile(r"\[(?P<base>[%\w$]+)(?:\s*\+\s*(?P<offset>-?\d+))?\]")

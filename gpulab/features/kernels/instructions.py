@@ -186,7 +186,9 @@ def _is_back(target: str, place: int) -> bool:
         return False
 
 
-_WARP, _REGISTER_UNIT, _SHARED_UNIT = 32, 256, 128
+_WARP = 32
+_REGISTER_UNIT = 256
+_SHARED_UNIT = 128
 _RESERVED = 1024
 """Shared memory of each block that the system takes, since compute capability 8.0."""
 _WARP_UNIT = 4

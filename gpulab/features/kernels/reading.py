@@ -147,7 +147,8 @@ def digest(lines: Sequence[str], entry: str) -> str:
 
 
 _THREADS = re.compile(r"\.(?:reqntid|maxntid)\s+(\d+)")
-_LANES, _WORD = 32, 4
+_LANES = 32
+_WORD = 4
 
 
 @contextmanager

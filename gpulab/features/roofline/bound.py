@@ -33,13 +33,16 @@ from gpulab.features.roofline.findings import BOUND_OF, BoundKind
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
-_WAITING, _WAITING_FOR_ONE = 0.2, 0.5
+_WAITING = 0.2
+_WAITING_FOR_ONE = 0.5
 """A share of waiting that limits the step; one operation alone cannot be made fewer."""
-_PART, _LEAST = 1 / 3, 0.2
+_PART = 1 / 3
+_LEAST = 0.2
 """What takes this part of the way to the roof, and this share of the step, explains it."""
 _MOST_OF_IT = 0.5
 """From which share of the step on one thing that it does limits it."""
-_RESIDENT, _FEW = 0.5, 0.25
+_RESIDENT = 0.5
+_FEW = 0.25
 """Occupancy at which an SM has warps enough to hide waiting, and at which it has too few."""
 
 

@@ -29,12 +29,16 @@ from gpulab.features.roofline.findings import ceiling_failed, matrix_product_uni
 from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
 from gpulab.stats import statistics
 
-_LONG_S, _BRIEF_S = 0.5, 0.08
+_LONG_S = 0.5
+_BRIEF_S = 0.08
 """Seconds a probe takes: of a calibration, and of one pass beside a run."""
 _WARM = 0.2
-_FEWEST, _MOST = statistics.FEWEST, 2000
-_TRIES, _FEW_TRIES = 3, 2
-_RESTS, _REST_S = 10, 0.05
+_FEWEST = statistics.FEWEST
+_MOST = 2000
+_TRIES = 3
+_FEW_TRIES = 2
+_RESTS = 10
+_REST_S = 0.05
 _CACHED = 1.3
 """What is this much faster than memory did not come from there."""
 

@@ -51,7 +51,9 @@ def ceiling_from(
     middle = median(values)
     interval = median_interval(values)
     low, _, high = quantiles(values, n=4) if len(values) > 1 else (middle, middle, middle)
-    unit = "s" if not amount else "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"
+    unit = "s"
+    if amount:
+        unit = "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"
     return Ceiling(
         roof=roof,
         kind=kind,
@@ -147,7 +149,9 @@ class RoofSet:
         ]
 
 
-_TERA, _GIGA, _MEGA = 1e12, 1e9, 1e6
+_TERA = 1e12
+_GIGA = 1e9
+_MEGA = 1e6
 _DATA_RATE = 2
 """Transfers per memory clock, as the driver names that clock."""
 
@@ -184,9 +188,12 @@ _SHEETS: tuple[tuple[str, float | None, _Sheet], ...] = (
     (r"B200", None, _Sheet(75, 1100, 2250, 4500, 8000)),
 )
 _SUFFIX = r"(-\d+GB)?( \d+GB?( HBM3e?)?)?$"  # a Ti, a D or a Laptop GPU is another product
-_LANES, _LANES_BEFORE, _LANES_SINCE = 128, 64, (8, 6)
+_LANES = 128
+_LANES_BEFORE = 64
+_LANES_SINCE = (8, 6)
 """fp32 FMA lanes of one SM, and before which compute capability they were fewer."""
-_LANES_FP64, _FEW_FP64 = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64}, 2
+_LANES_FP64 = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64}
+_FEW_FP64 = 2
 _TENSOR = {
     (7, 0): 1024,
     (7, 2): 1024,

@@ -108,7 +108,8 @@ def _counters(evidence: dict[str, Value]) -> str:
 
 
 def _power(evidence: dict[str, Value]) -> str:
-    power, limit = evidence.get("power"), evidence.get("limit")
+    power = evidence.get("power")
+    limit = evidence.get("limit")
     of_limit = f" of {limit:.0f}" if isinstance(limit, float) else ""
     return f"{power:.0f}{of_limit} W" if isinstance(power, float) else ""
 

@@ -44,7 +44,8 @@ from gpulab.features.roofline.findings import (
 )
 from gpulab.scenario import GiB, KiB, MiB, Work
 
-THREADS, BLOCKS_PER_SM = 256, 8
+THREADS = 256
+BLOCKS_PER_SM = 8
 CHAINS = 8
 """Independent accumulators per thread: an FMA's latency is 4 clocks."""
 _ITERATIONS = 4096
@@ -143,13 +144,16 @@ def _compiled(name: str) -> Any:
 
 
 _BEYOND_CACHE = 4
-_SMALLEST_CACHE, _CACHE_STEPS, _BRIEF_FOOTPRINTS = 4 * MiB, 4, 3
+_SMALLEST_CACHE = 4 * MiB
+_CACHE_STEPS = 4
+_BRIEF_FOOTPRINTS = 3
 _MOST_OF_MEMORY = 16
 # of one array: what is smaller is cached somewhere, whatever the system says
 _FEWEST_BYTES = 64 * MiB
 # a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
 _MOST_BYTES_CPU = 256 * MiB
-_LARGEST_PRODUCT, _PRODUCT_S = 8192, 0.06
+_LARGEST_PRODUCT = 8192
+_PRODUCT_S = 0.06
 _LAUNCHES = 200
 _PAGES = 256
 _PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it

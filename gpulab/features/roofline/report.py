@@ -67,7 +67,8 @@ from gpulab.stats.statistics import median_interval
 
 _SLICE_S = 0.004
 """What another thread has of a CPU before it is this one's turn again."""
-_SHORT, _SHORT_S = 3, 3e-6
+_SHORT = 3
+_SHORT_S = 3e-6
 """An operation of so many launch costs, or seconds without one, is mostly its start."""
 _SEVERAL = 2
 _GATHERS = re.compile(r"aten::(index|gather|take|embedding|scatter|_index_put_impl_|_unsafe_index)")
@@ -82,7 +83,9 @@ def step_facts(
     clocks: Mapping[str, float],
 ) -> StepFacts:
     """What the events of a run say of one step of a variant."""
-    built, job, counted = variant.last(Built), state.timed_job, variant.last(Counted)
+    built = variant.last(Built)
+    job = state.timed_job
+    counted = variant.last(Counted)
     assert built is not None
     assert job is not None
     on_gpu = state.on_gpu
@@ -137,7 +140,8 @@ def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
 
 def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
     """What the profile says of a CPU's main thread; nothing without a profile or operations."""
-    profiled, counted = variant.last(Profiled), variant.last(Counted)
+    profiled = variant.last(Profiled)
+    counted = variant.last(Counted)
     if profiled is None:
         none_of_torch = counted is not None and not counted.operations
         return {"outside": 1.0} if none_of_torch else {}
@@ -162,7 +166,8 @@ def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
 
 def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) -> float | None:
     """Bytes a step moves between device and memory, by the counted share of its bandwidth."""
-    solo, job = variant.last(SoloRun), state.timed_job
+    solo = variant.last(SoloRun)
+    job = state.timed_job
     nominal = next(
         (roof for roof in roofs.ceilings if roof.roof == MEMORY and roof.source == DERIVED), None
     )
@@ -214,7 +219,8 @@ def _waiting(
     By the profile where there is one: kernels take as long under it, and what is left of the step
     was idle.
     """
-    job, profiled = state.timed_job, variant.last(Profiled)
+    job = state.timed_job
+    profiled = variant.last(Profiled)
     is_hot = job is not None and job.cache == Cache.HOT
     if profiled and profiled.repeatable and profiled.partition.on_device and is_hot:
         parts = profiled.partition.seconds
@@ -232,7 +238,8 @@ def _waiting(
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
     """What the device counted in the solo run, over its own time; None where it counted nothing."""
     telemetry = state.part(TelemetryHistory)
-    solo, means = variant.last(SoloRun), telemetry.solo_means(variant.name)
+    solo = variant.last(SoloRun)
+    means = telemetry.solo_means(variant.name)
     # flushing is most of such a run
     cold = state.timed_job is not None and state.timed_job.cache == Cache.COLD
     if solo is None or means is None or cold or not state.on_gpu:
@@ -290,7 +297,8 @@ def cause_and_point(
     built = variant.last(Built)
     if time is None or built is None or not time.median or state.timed_job is None:
         return None, None
-    name, known = variant.name, roofs or RoofSet(())
+    name = variant.name
+    known = roofs or RoofSet(())
     beside = {
         key: [event.ratios[name] / event.amount for event in events if name in event.ratios]
         for key, events in _probed(state).items()
@@ -338,7 +346,8 @@ def roofline_of(report: RunReport) -> Roofline | None:
 
 def _disagreements(draft: Draft) -> list[Finding]:
     """Where what was declared is not what was counted, and ceilings that cannot be used."""
-    state, roofs = draft.state, draft.once(roofs_of)
+    state = draft.state
+    roofs = draft.once(roofs_of)
     if roofs is None:
         return []
     findings = []
@@ -354,7 +363,8 @@ def _disagreements(draft: Draft) -> list[Finding]:
     if unsteady:
         findings.append(ceilings_not_used(ceilings=unsteady, times=UNSTEADY))
     for name, variant in state.variants.items():
-        built, counted = variant.last(Built), variant.last(Counted)
+        built = variant.last(Built)
+        counted = variant.last(Counted)
         flops = (built.flops, counted.flops) if built and counted else (None, None)
         if flops[0] and flops[1] and abs(flops[0] / flops[1] - 1) > _FLOPS_AGREE:
             findings.append(flops_differ(name, declared=flops[0], counted=flops[1]))

@@ -35,9 +35,14 @@ from gpulab.scenario import MiB, Work
 
 _BUDGET = 0.1
 """Of the time of the rounds."""
-_ARRAY, _CHUNK, _BEYOND_CACHE = (64 * MiB, 128 * MiB), 8 * MiB, 2
-_SMALLEST_CACHED, _ALIKE = 4 * MiB, 2
-_SIZES, _PRODUCT_S, _LARGE = (256, 384, 512), 0.0015, 8192
+_ARRAY = (64 * MiB, 128 * MiB)
+_CHUNK = 8 * MiB
+_BEYOND_CACHE = 2
+_SMALLEST_CACHED = 4 * MiB
+_ALIKE = 2
+_SIZES = (256, 384, 512)
+_PRODUCT_S = 0.0015
+_LARGE = 8192
 _PATTERN = 4096
 _SPARE = 8
 """On a GPU probes take at most this part of the free memory, all together."""

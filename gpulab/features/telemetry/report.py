@@ -43,7 +43,8 @@ from gpulab.report.variants import rate
 from gpulab.stats.series import Window
 
 STALE_S = 3 / RATE_HZ
-_AVERAGED, _AVERAGED_S = ("busy", "power_average"), 1.0
+_AVERAGED = ("busy", "power_average")
+_AVERAGED_S = 1.0
 """Fields that the driver averages over a second: until then they hold what ran before."""
 _COUNTERS_LAG_S = 0.1
 """GPM's counters are up to this old: a reading just after a change shows the past."""
@@ -86,7 +87,8 @@ def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
     return SoloMeans(means, energy_j, len(readings), reduce(or_, reasons) if reasons else None)
 
 
-_RECENT, _CHARTED = 120, 160
+_RECENT = 120
+_CHARTED = 160
 """Readings that a report has, 24 s of them; and those that the charts of the screen go back to."""
 _SHOWN = 10
 """A field that none of so many readings had has no last value."""
@@ -296,7 +298,8 @@ def _solo_run(state: RunState, event: SoloRun) -> None:
 
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     """With what was read while the variant ran alone."""
-    solo, built = variant.last(SoloRun), variant.last(Built)
+    solo = variant.last(SoloRun)
+    built = variant.last(Built)
     means = draft.state.part(TelemetryHistory).solo_means(variant.name)
     if solo is None or means is None:
         return report
