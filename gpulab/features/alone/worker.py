@@ -86,7 +86,7 @@ class AloneTimes:
     def build_and_time(self, candidate: Candidate) -> None:
         """Time one variant on a build of its own, which stays where builds are kept.
 
-        What cannot be built before the others is told where it is the first.
+        The failure of the first variant is reported: it fails without the others.
         """
         context = self._context
         variant = candidate.variant
@@ -104,7 +104,7 @@ class AloneTimes:
             builder.first_step(build)
             warm(context.clock, candidate, build)
             self.time(candidate, build)
-            self._tell(variant.name)
+            self._emit(variant.name)
             stays = candidate.kept
         except BaseException as error:
             if first and not is_out_of_memory(error):
@@ -132,13 +132,13 @@ class AloneTimes:
         if time_s is None:
             return None
         if self.first != baseline.name or build is None:
-            self._tell(baseline.name)
+            self._emit(baseline.name)
             return None
         later_s = step_alone_s(self._context.clock, baseline, build)
-        self._tell(baseline.name, later_s)
+        self._emit(baseline.name, later_s)
         return log(later_s / time_s)
 
-    def _tell(self, name: str, later_s: float | None = None) -> None:
+    def _emit(self, name: str, later_s: float | None = None) -> None:
         context = self._context
         first = name == self.first
         time_s = self._times[name]

@@ -81,10 +81,8 @@ class Tournament:
         for candidate in self.alive:
             self._expected[candidate] = median(self._levelled[candidate])
         if self._rounds >= self._rounds_before_cut:
-            self._rounds, self._rounds_before_cut = (
-                0,
-                int(self._rounds_before_cut * _MORE_ROUNDS) + 1,
-            )
+            self._rounds = 0
+            self._rounds_before_cut = int(self._rounds_before_cut * _MORE_ROUNDS) + 1
             self._cut(max(self._finalists, len(self.alive) // 2))
 
     def begin_final(self) -> None:
@@ -99,9 +97,7 @@ class Tournament:
 
     @property
     def decided(self) -> bool:
-        """Whether more rounds of the final would say nothing new: each finalist is told from the
-        best, or as good.
-        """
+        """Whether the final can end: each finalist is slower than the best, or as good."""
         if not self.final or self._rounds < FEWEST_FINAL_ROUNDS:
             return False
         best, *_ = self.leaders()
@@ -109,7 +105,7 @@ class Tournament:
         return all(interval.low > _FLOOR or interval.half_width < _NARROW for interval in intervals)
 
     def leaders(self) -> list[int]:
-        """The best by the final, then those that it cannot be told from. Needs
+        """The best by the final, then those statistically tied with it. Needs
         `FEWEST_FINAL_ROUNDS`, or one left.
         """
         others = [other for other in self.alive if other != self.reference]
@@ -153,7 +149,8 @@ class Tournament:
 
     def _begin_final_if_few(self) -> None:
         if len(self.alive) <= self._finalists:
-            self.final, self._rounds = True, 0
+            self.final = True
+            self._rounds = 0
             self.alive.sort(key=self._expected.__getitem__)
             self.reference = self.alive[0]
             self._paired = {candidate: [] for candidate in self.alive}

@@ -47,12 +47,12 @@ _FINAL_SHARE = 0.5
 """Of a run's time that the final may take, after an elimination of at most all of it."""
 _MANY = 100
 """Candidates from which on elimination may take longer than that, in proportion."""
-_SAID_EVERY_S = 0.5
+_REPORT_EVERY_S = 0.5
 
 
 @dataclass
 class _BuiltConfig:
-    """One that was built, computes what the first does, and is measured."""
+    """A candidate that was built and whose output agrees with the first one's."""
 
     text: str
     build: Build
@@ -264,7 +264,7 @@ class Tuner:
         final_started: float | None = started if tournament.final else None
         while len(tournament.alive) > 1:
             now = perf_counter()
-            if now - reported > _SAID_EVERY_S:
+            if now - reported > _REPORT_EVERY_S:
                 reported = now
                 part = "final" if tournament.final else "elimination"
                 self._reporter.stage(
@@ -339,8 +339,8 @@ def _reason(error: Exception) -> str:
 
 
 def _results(tournament: Tournament, built: list[_BuiltConfig]) -> list[Tried]:
-    """The best, then what it cannot be told from, the other finalists, and those eliminated, the
-    fastest first.
+    """The best, those tied with it, the other finalists, then those eliminated, the fastest
+    first.
     """
     best, *tied = tournament.leaders()
     rest = [number for number in range(len(built)) if number not in (best, *tied)]
