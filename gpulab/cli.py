@@ -139,8 +139,9 @@ def help_text(arguments: Sequence[str]) -> str:
 
 def _mode_named(arguments: Sequence[str]) -> Mode:
     """The mode, by its flag alone: what else there is may be no command yet."""
+    named = [argument.partition("=")[0] for argument in arguments]
     for mode_flag in MODES:
-        if mode_flag.mode in arguments:
+        if mode_flag.mode in named:
             return mode_flag.mode
     return Mode.SCREEN
 

@@ -99,18 +99,19 @@ class KeptEvents:
 
     def __init__(self, keeps: Mapping[type[Event], Keep]) -> None:
         self._keeps = keeps
-        self._events: dict[tuple[type[Event], Hashable], tuple[Any, ...]] = {}
+        self._events: dict[tuple[type[Event], Hashable], list[Any]] = {}
 
     def keep(self, event: Event) -> None:
         keep = self._keeps.get(type(event))
         if keep is None:
-            self._events[type(event), None] = (event,)
+            self._events[type(event), None] = [event]
             return
         key = type(event), keep.by(event) if keep.by else None
-        events = self._events.get(key, ())
+        events = self._events.setdefault(key, [])
         if keep.merge and events:
             event = keep.merge(events[-1], event)
-        self._events[key] = (*events, event)[-keep.most :]
+        events.append(event)
+        del events[: -keep.most]
 
     def last(self, kind: type[E], key: Hashable = None) -> E | None:
         """The last event of a type, with this key where the type has one."""
@@ -127,7 +128,7 @@ class KeptEvents:
 
     def _copied(self) -> Any:
         copied = copy(self)
-        copied._events = dict(self._events)
+        copied._events = {key: list(events) for key, events in self._events.items()}
         return copied
 
 

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from gpulab.core.files import open_regular
 from gpulab.core.limits import STORE_ROW_BYTES
@@ -26,7 +27,7 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.wire import UNREADABLE
 from gpulab.features.history.report import PastRun, past_run
 from gpulab.report.build import build_report, fold_all
-from gpulab.session.run_files import newest_run_files, state_folder
+from gpulab.session.run_files import newest_run_files, runs_folder, state_folder
 
 VERSION = 1
 """Of the tables. It is in the file's name too: versions of gpulab that differ in it do not meet."""
@@ -81,6 +82,8 @@ class Store:
         self._inode = _inode(self._path)
         self.damaged = False
         """Whether something else is in its place, or it is torn."""
+        self._busy = False
+        """Whether another process held it for as long as this one waits: it waits once."""
         try:
             self._db = _connect(self._path)
         except _ERRORS as error:
@@ -115,27 +118,27 @@ class Store:
         afterwards.
         """
         unread = self._unread()
-        rows = self._rows("SELECT run FROM runs WHERE run NOT NULL ORDER BY started DESC")
-        yield Part(_decoded(rows[:_FIRST], PastRun))
+        rows = self._rows("SELECT run, run_file FROM runs WHERE run NOT NULL ORDER BY started DESC")
+        yield Part(_runs(rows[:_FIRST]))
         for start in range(_FIRST, len(rows), _PART):
-            yield Part(_decoded(rows[start : start + _PART], PastRun))
+            yield Part(_runs(rows[start : start + _PART]))
         yield from self._read(unread)
 
     def runs_of(self, source_sha256: str) -> list[PastRun]:
         """The newest of one file, the oldest first, after a moment of reading run files."""
         self._catch_up()
         rows = self._rows(
-            "SELECT run FROM runs WHERE source = ? ORDER BY started DESC LIMIT ?",
+            "SELECT run, run_file FROM runs WHERE source = ? ORDER BY started DESC LIMIT ?",
             source_sha256,
             _MOST_OF_SOURCE,
         )
-        return _decoded(reversed(rows), PastRun)
+        return _runs(reversed(rows))
 
     def newest_of_each(self) -> list[PastRun]:
         """The newest run of every scenario, after a moment of reading run files."""
         self._catch_up()
-        rows = self._rows("SELECT run, max(started) FROM runs GROUP BY path, scenario")
-        return _decoded(rows, PastRun)
+        query = "SELECT run, run_file, max(started) FROM runs GROUP BY path, scenario"
+        return _runs(self._rows(query))
 
     def add_run(self, run: PastRun) -> bool:
         """Enter a run that has ended; returns whether it could be."""
@@ -176,17 +179,17 @@ class Store:
     def _unread(self) -> list[Path]:
         """Run files that it lacks, the newest first; runs whose file is gone leave it."""
         query = "SELECT run_file FROM runs WHERE typeof(run_file) = 'blob'"
-        known = {path for (path,) in self._rows(query)}
+        known = {key for (key,) in self._rows(query)}
         paths = newest_run_files(_MOST_RUNS)
-        gone = known.difference(map(os.fsencode, paths))
+        gone = known.difference(map(_key, paths))
         self._write(
             *(
-                ("DELETE FROM runs WHERE run_file = ?", (path,))
-                for path in gone
-                if not Path(os.fsdecode(path)).exists()
+                ("DELETE FROM runs WHERE run_file = ?", (key,))
+                for key in gone
+                if not (runs_folder() / os.fsdecode(key)).exists()
             )
         )
-        return [path for path in paths if os.fsencode(path) not in known]
+        return [path for path in paths if _key(path) not in known]
 
     def _read(self, paths: Sequence[Path]) -> Iterator[Part]:
         """Read run files and enter them: what is no run too, so that it is read once."""
@@ -208,7 +211,7 @@ class Store:
     def _enter(self, path: Path, *values: object) -> bool:
         oldest = f"SELECT started FROM runs ORDER BY started DESC LIMIT 1 OFFSET {_MOST_RUNS}"
         return self._write(
-            ("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", (os.fsencode(path), *values)),
+            ("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", (_key(path), *values)),
             (f"DELETE FROM runs WHERE started <= ({oldest})", ()),
         )
 
@@ -221,6 +224,8 @@ class Store:
 
     def _write(self, *statements: _Statement) -> bool:
         """All of them or none; returns whether it could be."""
+        if self._busy:
+            return False
         try:
             with self._db:
                 for statement, values in statements:
@@ -232,6 +237,8 @@ class Store:
 
     def _note(self, error: Exception) -> None:
         code = getattr(error, "sqlite_errorcode", None)
+        if code is not None and code & 0xFF == sqlite3.SQLITE_BUSY:
+            self._busy = True
         if isinstance(error, _NotOursError) or (code is not None and code & 0xFF in _DAMAGE):
             self.damaged = True
 
@@ -302,6 +309,23 @@ def _decoded(rows: Iterable[tuple[Any, ...]], kind: type[_Type]) -> list[_Type]:
         with suppress(*UNREADABLE, TypeError):
             values.append(decoder.decode(data))
     return values
+
+
+def _key(path: Path) -> bytes:
+    """A run file in the state folder by its name: that folder has several paths, or is copied."""
+    return os.fsencode(path.name if path.parent == runs_folder() else path)
+
+
+def _runs(rows: Iterable[tuple[Any, ...]]) -> list[PastRun]:
+    """What rows hold that begin with a run and the key of its file, as far as it is one."""
+    decoder = msgspec.json.Decoder(PastRun)
+    folder = os.fsencode(runs_folder())
+    runs = []
+    for data, key, *_ in rows:
+        with suppress(*UNREADABLE, TypeError):
+            run_file = os.fsdecode(os.path.join(folder, key))  # noqa: PTH118 - of bytes
+            runs.append(replace(decoder.decode(data), run_file=run_file))
+    return runs
 
 
 def _has_ended(path: Path) -> bool:

@@ -146,6 +146,10 @@ def test_help_alone_is_one_screen_with_every_mode():
     assert max(map(len, lines)) <= 80
 
 
+def test_the_help_of_a_mode_that_is_given_its_value_is_that_of_the_mode():
+    assert help_text(["--run=x.py", "--help"]) == help_text(["--run", "--help"])
+
+
 @pytest.mark.parametrize("mode", list(Mode))
 def test_the_help_of_a_mode_has_its_flags_and_no_others(mode, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

@@ -278,6 +278,18 @@ def test_it_is_made_again_of_the_run_files_and_each_is_read_once(path):
     assert listed() == []
 
 
+def test_a_folder_by_another_path_or_copied_has_each_run_once(monkeypatch, tmp_path):
+    assert listed() == NEWEST_FIRST
+    (tmp_path / "link").symlink_to(state_folder().parent)
+    shutil.copytree(state_folder(), tmp_path / "copy" / state_folder().name)
+    for home in ("link", "copy"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / home))
+        assert listed() == NEWEST_FIRST
+        with Store() as store:
+            files = [Path(run.run_file) for part in store.runs() for run in part.runs]
+        assert {file.parent for file in files} == {runs_folder()}
+
+
 def test_runs_go_with_their_files_and_come_with_them(tmp_path):
     listed()
     (runs_folder() / name(3)).unlink()
