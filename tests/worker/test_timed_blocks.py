@@ -13,7 +13,7 @@ from gpulab.core.statuses import CheckKind
 from gpulab.engine.processes.failure import WrongOutputError
 from gpulab.scenario import Work
 
-SIZE = 256
+SIZE = 192
 PAUSE_S = 3e-5
 BLOCKS = 40
 """Of which one in four changes values between two of its steps, until one did."""

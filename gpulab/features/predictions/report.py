@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
+from typing import Annotated
 
 import msgspec
 
+from gpulab.core.values import PositiveAmount
 from gpulab.features.history.report import PastComparison
 from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.report import RunReport
@@ -33,7 +35,7 @@ class Prediction:
     one of LIMITS.
     """
 
-    speedups: tuple[float, ...]
+    speedups: Annotated[tuple[PositiveAmount, ...], msgspec.Meta(min_length=1)]
     limit: str | None = None
 
     @property
