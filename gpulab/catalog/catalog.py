@@ -30,7 +30,8 @@ from gpulab.catalog.source import (
 from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
-from gpulab.core.text import one_line, plain, readable
+from gpulab.core.readable import readable
+from gpulab.core.text import one_line, plain
 from gpulab.features.course.report import lesson_places
 from gpulab.scenario import FIRST, Scenario
 

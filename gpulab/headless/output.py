@@ -15,8 +15,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from gpulab.core.files import check_writable, open_regular, write_whole
+from gpulab.core.readable import readable
 from gpulab.core.run_file import is_run_file
-from gpulab.core.text import plain, plain_json, readable
+from gpulab.core.text import plain, plain_json
 from gpulab.draw.ascii import to_ascii
 from gpulab.draw.terminal import shows_unicode
 from gpulab.headless.standard_streams import OutputError

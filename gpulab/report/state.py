@@ -44,8 +44,8 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.limits import KEPT_LINES
 from gpulab.core.machine import Device
+from gpulab.core.readable import readable
 from gpulab.core.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status
-from gpulab.core.text import readable
 from gpulab.report.findings import checked_in_its_own_run, declared_unchecked, plain_function
 from gpulab.report.samples import SampleHistory
 from gpulab.stats.comparison import keys_of

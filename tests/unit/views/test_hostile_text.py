@@ -19,9 +19,9 @@ from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.events import MemoryUsed
 from gpulab.core.machine import CheckStatus, Device, MachineCheck
 from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
+from gpulab.core.readable import readable
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Shows
-from gpulab.core.text import readable
 from gpulab.features.code import view as code
 from gpulab.features.code import view as machine_code
 from gpulab.features.course import view as course

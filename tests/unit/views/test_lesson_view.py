@@ -7,7 +7,7 @@ from found import finding
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import lesson
-from gpulab.core.text import readable
+from gpulab.core.readable import readable
 from gpulab.features.course.report import course_lesson
 
 TEXT = """Pinned memory: copies at link speed.

@@ -6,8 +6,8 @@ from found import finding
 from run_reports import run, variant
 
 from gpulab.core.events import VariantFailed
+from gpulab.core.readable import readable
 from gpulab.core.statuses import Conclusion, FailureKind, Stage
-from gpulab.core.text import readable
 from gpulab.report.report import LogReport
 from gpulab.tui.panels.log import log
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gpulab.core.text import readable
+from gpulab.core.readable import readable
 from gpulab.core.units import byte_count, plural, plus_minus, rate, seconds, span, times
 from gpulab.draw.ascii import to_ascii
 
