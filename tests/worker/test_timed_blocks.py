@@ -14,7 +14,7 @@ from gpulab.engine.processes.failure import WrongOutputError
 from gpulab.scenario import Work
 
 SIZE = 192
-PAUSE_S = 3e-5
+PAUSE_S = 2e-4
 BLOCKS = 40
 """Of which one in four changes values between two of its steps, until one did."""
 LOOKS = 24
