@@ -82,8 +82,15 @@ def steps(text: str) -> int:
     return int(text)
 
 
+def file_name(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("'': write the name of a file")
+    return text
+
+
 def path(text: str) -> Path:
     """A file that results name, so that its name must be text."""
+    file_name(text)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -423,6 +430,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             _WITH_FILES | {Mode.LIST, Mode.DOCTOR},
             nargs="?",
             const="-",
+            type=file_name,
             metavar="FILE",
             help="result as JSON, to FILE or to stdout",
         ),

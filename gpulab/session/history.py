@@ -19,11 +19,11 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, RunRequest, subject_of
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Outcome
-from gpulab.features.history.findings import store_set_aside
+from gpulab.features.history.findings import store_missing, store_set_aside
 from gpulab.features.history.report import PastRun, has_contenders, key_of, past_run
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
-from gpulab.session.store import Store
+from gpulab.session.store import HAS_SQLITE, Store
 
 _CHOICES = "choices"
 _MOST_RUNS = 50
@@ -43,9 +43,11 @@ class History:
         self.choices: tuple[Choice, ...] = ()
         """What earlier runs of the file chose."""
         self.findings: list[Finding] = []
-        """Where a store was damaged."""
+        """Where the store is missing or was damaged."""
 
     def read(self) -> None:
+        if not HAS_SQLITE:
+            self.findings.append(store_missing())
         with Store() as store:
             if self._subject is not None:
                 source = self._subject.source_sha256

@@ -2,14 +2,14 @@
 history, and values of other kinds: ceilings of devices, choices of `gpulab.tune`, predictions.
 
 A run never waits for it. Where the file is locked, unreadable or cannot be made, the store is in
-memory for as long as it is open. The index holds nothing that the run files do not: what it lacks
-is read from them again, and a run whose file is gone leaves it.
+memory for as long as it is open; where Python has no SQLite, it is empty. The index holds nothing
+that the run files do not: what it lacks is read from them again, and a run whose file is gone
+leaves it.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -55,9 +55,16 @@ _CATCH_UP_S, _PART_S = 0.5, 0.1
 _FIRST, _PART = 100, 1_000
 """Runs that are handed over together: first those in sight."""
 _RUN_FILE_BYTES, _END_BYTES = 16 << 20, 4096
-_ERRORS = (sqlite3.Error, OSError, UnicodeError)
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Error codes of a file that is torn, no database, or one with other tables."""
+_ERRORS: tuple[type[Exception], ...] = (OSError, UnicodeError)
+try:
+    import sqlite3
+except ImportError:  # a Python that was built without SQLite
+    HAS_SQLITE = False
+else:
+    HAS_SQLITE = True
+    _ERRORS = (sqlite3.Error, *_ERRORS)
+    _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+    """Error codes of a file that is torn, no database, or one with other tables."""
 
 _Type = TypeVar("_Type")
 _Statement = tuple[str, Sequence[object]]
@@ -84,6 +91,9 @@ class Store:
         """Whether something else is in its place, or it is torn."""
         self._busy = False
         """Whether another process held it for as long as this one waits: it waits once."""
+        self._db: sqlite3.Connection | None = None
+        if not HAS_SQLITE:
+            return
         try:
             self._db = _connect(self._path)
         except _ERRORS as error:
@@ -94,8 +104,9 @@ class Store:
         return self
 
     def __exit__(self, *error: object) -> None:
-        with suppress(sqlite3.Error):
-            self._db.close()
+        if self._db is not None:
+            with suppress(sqlite3.Error):
+                self._db.close()
 
     def set_aside(self) -> Path | None:
         """Move what is damaged out of the way of the next store; where it is now. None where
@@ -103,7 +114,7 @@ class Store:
         """
         if not self.damaged or _inode(self._path) != self._inode:  # another process did
             return None
-        self._db.close()
+        self.__exit__()
         aside = self._path.with_name(f"{NAME}.damaged")
         try:
             for suffix in _FILES:
@@ -171,6 +182,8 @@ class Store:
 
     def _catch_up(self) -> None:
         """Read run files that it lacks, for a moment."""
+        if self._db is None:
+            return
         until = monotonic() + _CATCH_UP_S
         for _ in self._read(self._unread()):
             if monotonic() > until:
@@ -216,6 +229,8 @@ class Store:
         )
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        if self._db is None:
+            return []
         try:
             return self._db.execute(query, values).fetchall()
         except _ERRORS as error:
@@ -224,7 +239,7 @@ class Store:
 
     def _write(self, *statements: _Statement) -> bool:
         """All of them or none; returns whether it could be."""
-        if self._busy:
+        if self._db is None or self._busy:
             return False
         try:
             with self._db:

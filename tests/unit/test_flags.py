@@ -245,6 +245,8 @@ def test_values_are_read(arguments, values):
         ("--telemetry", "9" * 1000, "not on, off, or a GPU's index or UUID"),
         ("--output", "\udcff.jsonl", "write a path in UTF-8"),
         ("--trace", "\udcff.json", "write a path in UTF-8"),
+        ("--json", "", "'': write the name of a file"),
+        ("--output", "", "'': write the name of a file"),
         ("--trace", "t" * 300 + "/t.json", "write FILE.json, in a folder that exists"),
         ("--top", "201", "not a number of operations from 1 to 200"),
         ("--threads", "0", "not a number of threads, 1 or more"),

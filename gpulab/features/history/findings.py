@@ -18,3 +18,11 @@ def outside_earlier_runs(*, speedup: float | None, runs: int, low: float, high: 
     rank=Rank.EXPLAINING,
 )
 def store_set_aside(*, file: str) -> None: ...
+
+
+@finding(
+    "this Python has no sqlite3 module: earlier runs, ceilings and choices of gpulab.tune are not "
+    "reused",
+    rank=Rank.EXPLAINING,
+)
+def store_missing() -> None: ...

@@ -369,6 +369,32 @@ def test_threads_of_one_process_have_a_store_each():
     assert {name(number) for number in range(COUNT, COUNT + 8)} <= set(listed())
 
 
+WITHOUT_SQLITE = """
+import sys
+sys.modules["sqlite3"] = None
+from pathlib import Path
+from gpulab.core.jobs import Calibrate, RunRequest
+from gpulab.session.history import History
+from gpulab.session.store import Store
+
+request = RunRequest(job=Calibrate())
+history = History(request)
+history.read()
+print(*(finding.code for finding in history.findings))
+with Store() as store:
+    print(store.keep("kind", "owner", "name", request), store.kept("kind", "owner", RunRequest))
+    print(*(Path(run.run_file).name for part in store.runs() for run in part.runs))
+"""
+
+
+def test_a_python_without_sqlite_says_so_and_reads_run_files(path):
+    script = [sys.executable, "-c", WITHOUT_SQLITE]
+    done = subprocess.run(script, capture_output=True, text=True, check=True)
+    said, kept, runs = done.stdout.splitlines()
+    assert (said, kept, runs.split()) == ("store_missing", "False []", NEWEST_FIRST)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("mode", ["--list", "--help"])
 def test_what_needs_no_store_makes_none(path, mode):
     imports = [sys.executable, "-X", "importtime", "-m", "gpulab", mode]
