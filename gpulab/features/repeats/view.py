@@ -25,7 +25,7 @@ _LONG_S = 3600.0
 def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
     """A row an entry: the median over runs, its interval, or, of too few runs, the range."""
     if not entries:
-        return Text("no run came to an end: nothing to say over runs", "bold")
+        return Text("no run compared anything: there is no interval over runs", "bold")
     most = max(entry.runs for entry in entries)
     fewest = min(entry.runs for entry in entries)
     span_s = max((entry.span_s for entry in entries if entry.span_s), default=None)

@@ -71,4 +71,4 @@ def test_several_scenarios_are_named_and_many_values_cut():
 
 def test_it_is_ascii_where_it_must_be_and_nothing_is_said_of_no_runs():
     assert all(line.isascii() for line in lines_of(entry(variant="größer"), ascii_only=True))
-    assert lines_of() == ["no run came to an end: nothing to say over runs"]
+    assert lines_of() == ["no run compared anything: there is no interval over runs"]
