@@ -86,7 +86,7 @@ def result(
             if section and section[-1] != "":
                 parts.append("")
         return Group(*parts[:-1])
-    parts = [header(report), "", *_outcome(report, screen.run.compared), ""]
+    parts = [header(report), "", *_outcome(report, screen.run.compared)]
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
@@ -147,7 +147,7 @@ def _outcome(report: RunReport, compared: Sequence[Comparison]) -> list[Renderab
     if sustained:
         below.append((reason, "dim"))
     parts = [*_lines([*lines, *required(report)]), *verdicts, *_lines([*below, *skipped])]
-    if parts and not compared:
+    if parts:
         parts.append("")
     return parts
 
