@@ -73,7 +73,7 @@ SMALL_REQUEST = RunRequest(
 SMALL_RUN = (
     e.RunStarted(t=1.0, request=SMALL_REQUEST, at="", host="h"),
     e.Log(t=1.5, lines=["é\ud7ff"]),
-    e.Noticed(t=1.75, finding=finding("plain_functions")),
+    e.FindingMade(t=1.75, finding=finding("plain_functions")),
     e.Stopped(t=2.0, reason="width"),
     e.RunEnded(t=2.5, outcome="done"),
 )

@@ -596,7 +596,7 @@ class Log(Event, frozen=True):
     """Lines left out just before these: the log has its first and its last KEPT_LINES."""
 
 
-class Noticed(Event, frozen=True):
+class FindingMade(Event, frozen=True, tag="Noticed"):
     """Something the reader of the result must know. `explains`: it weakens nothing."""
 
     sent_by = Sender.WORKER | Sender.SESSION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Checked, Noticed, OtherClock, Profiled, SoloRun, WarmedUp
+from gpulab.core.events import Checked, FindingMade, OtherClock, Profiled, SoloRun, WarmedUp
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TimeFunctions, subject_of
 from gpulab.core.statuses import Cache, Clock, Relation, Verdict
@@ -56,7 +56,7 @@ def weakening_findings(draft: Draft) -> list[Finding]:
     """What weakens the result: findings of the run first, then of each variant."""
     state = draft.state
     samples = draft.samples
-    found = [event.finding for event in state.all(Noticed) if not event.explains]
+    found = [event.finding for event in state.all(FindingMade) if not event.explains]
     found += _disturbances(state, samples)
     functions = isinstance(state.job, TimeFunctions)
     if functions:
@@ -76,7 +76,7 @@ def explaining_findings(
     state = draft.state
     variants = draft.variants
     control = draft.control
-    explanations = [event.finding for event in state.all(Noticed) if event.explains]
+    explanations = [event.finding for event in state.all(FindingMade) if event.explains]
     subject = subject_of(state.request.job) if state.request else None
     if subject and subject.hides:
         explanations.append(subject.hides)

@@ -21,8 +21,8 @@ from gpulab.core.events import (
     Checked,
     Event,
     Examined,
+    FindingMade,
     Log,
-    Noticed,
     OtherClock,
     OutOfMemory,
     ProcessStarted,
@@ -86,7 +86,7 @@ _KEEPS: Mapping[type[Event], Keep] = {
     StageStarted: Keep(200),
     ProcessStarted: _EVERY,
     VariantFailed: _EVERY,
-    Noticed: _EVERY,
+    FindingMade: _EVERY,
     RunInvalid: Keep(by=lambda event: str(event.reason)),  # each process says it
     Reported: Keep(by=attrgetter("variant", "name")),
     OtherClock: Keep(by=attrgetter("clock"), merge=_merged_clocks),

@@ -15,8 +15,8 @@ from gpulab.core.events import (
     Built,
     Calibrated,
     Event,
+    FindingMade,
     Log,
-    Noticed,
     Planned,
     Reported,
     StageStarted,
@@ -37,7 +37,7 @@ _MARGIN, _MARGIN_S = 4.0, 300.0
 """Of what was expected, and on top of it."""
 _NO_PROGRESS = (
     Log,
-    Noticed,
+    FindingMade,
     Reported,
     Telemetry,
     TelemetryEnded,

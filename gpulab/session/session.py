@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from gpulab.core.events import (
     DEVICE_LOST,
     Event,
-    Noticed,
+    FindingMade,
     RunEnded,
     RunInvalid,
     RunStarted,
@@ -243,8 +243,9 @@ class Session:
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
-        events: list[Event] = [Noticed(finding=notice) for notice in transcript.findings]
-        events += [Noticed(finding=notice, explains=True) for notice in self._history.findings]
+        events: list[Event] = [FindingMade(finding=finding) for finding in transcript.findings]
+        history = self._history.findings
+        events += [FindingMade(finding=finding, explains=True) for finding in history]
         events += [RunInvalid(reason=problem) for problem in transcript.problems]
         # a timeout that came too late changes nothing
         if transcript.complete and self._stopped != Outcome.CANCELLED:
@@ -253,7 +254,7 @@ class Session:
         if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:
             cause = self._overtime or timeout(timeout_s=self._request.timeout_s)
             ended = profiling_ended.because(cause, transcript.variant)
-            return [*events, Noticed(finding=ended), RunEnded(outcome=Outcome.DONE)]
+            return [*events, FindingMade(finding=ended), RunEnded(outcome=Outcome.DONE)]
         reported = (
             transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems
         )

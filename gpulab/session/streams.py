@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpulab.core.events import Event, Log, Noticed
+from gpulab.core.events import Event, FindingMade, Log
 from gpulab.core.failures import run_file_cut
 from gpulab.core.limits import KEPT_LINES, LINE_BYTES, TEXT_LENGTH
 from gpulab.core.run_file import RunFile
@@ -86,7 +86,7 @@ class EventLog:
                 self._file.append(events)
             except OSError as error:
                 self._recording = False
-                self._events.append(Noticed(finding=run_file_cut(message=str(error))))
+                self._events.append(FindingMade(finding=run_file_cut(message=str(error))))
         self._events.extend(events)
 
     def take(self) -> list[Event]:

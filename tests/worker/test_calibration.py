@@ -9,7 +9,7 @@ import pytest
 import torch
 from found import finding
 
-from gpulab.core.events import CeilingsMeasured, Noticed, StageStarted
+from gpulab.core.events import CeilingsMeasured, FindingMade, StageStarted
 from gpulab.core.jobs import Calibrate
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Stage
@@ -75,7 +75,7 @@ def cannot_be_run():
 def test_a_probe_that_fails_is_named_and_costs_no_other(measure):
     events = measure(copies, cannot_be_built, cannot_be_run, copies)
     assert [ceiling.kind for ceiling in events[-1].ceilings] == ["kind 0", "kind 3"]
-    assert [notice.finding for notice in events.of_type(Noticed)] == [
+    assert [notice.finding for notice in events.of_type(FindingMade)] == [
         finding(
             "ceiling_failed", ceiling=f"device memory kind {number}", message="no such instruction"
         )

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Noticed, RunInvalid, WorkerReady
+from gpulab.core.events import FindingMade, RunInvalid, WorkerReady
 from gpulab.core.failures import crashed, killed, lab_functions_replaced, worker_exited
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
@@ -333,7 +333,7 @@ class _ForkServer:
                 exit_like(status)  # the run is being stopped
             variant = self._position.variant
             self._channel.adopt()
-            self._channel.emit(Noticed(finding=_profiling_ended(variant, status)))
+            self._channel.emit(FindingMade(finding=_profiling_ended(variant, status)))
             if variant not in names:
                 return
             names = names[names.index(variant) + 1 :]

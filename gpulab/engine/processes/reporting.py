@@ -11,7 +11,7 @@ from gpulab.core.events import (
     DEVICE_LOST,
     Checked,
     Examined,
-    Noticed,
+    FindingMade,
     OutOfMemory,
     StageStarted,
     Unchecked,
@@ -56,7 +56,7 @@ class Reporter:
 
     def found(self, finding: Finding, *, explains: bool = False) -> None:
         """Something that weakens the result, or explains it and weakens nothing."""
-        self.channel.emit(Noticed(finding=finding, explains=explains))
+        self.channel.emit(FindingMade(finding=finding, explains=explains))
 
     def failed(self, variant: str | None, stage: Stage, error: BaseException) -> None:
         """Report what an error means for a variant. Ends the process where the device stays in

@@ -19,7 +19,7 @@ from importlib import import_module
 from math import ceil
 from typing import NoReturn
 
-from gpulab.core.events import Noticed, WorkerDone
+from gpulab.core.events import FindingMade, WorkerDone
 from gpulab.core.failures import processes_left_running
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.statuses import Stage
@@ -114,7 +114,7 @@ def serve(
         left_running = _run(job, forks, partial(serve_forks, job), first)
         channel.adopt()
         if left_running:
-            channel.emit(Noticed(finding=processes_left_running(count=left_running)))
+            channel.emit(FindingMade(finding=processes_left_running(count=left_running)))
     position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()

@@ -17,7 +17,7 @@ from gpulab.core.statuses import Outcome, Stage
 
 SERVE = """
 import ctypes, os, signal, subprocess, sys, time
-from gpulab.core.events import Noticed, WorkerDone
+from gpulab.core.events import FindingMade, WorkerDone
 from found import finding
 from gpulab.core.statuses import Stage
 
@@ -51,9 +51,7 @@ def test_the_end_of_a_process_is_named_with_stage_and_line(tmp_path, name):
 
 
 def test_no_worker_survives_its_killed_parent(lab):
-    statements = (
-        f'{GRANDCHILD.format(True)}; channel.emit(Noticed(finding=finding("up"))); time.sleep(600)'
-    )
+    statements = f'{GRANDCHILD.format(True)}; channel.emit(FindingMade(finding=finding("up"))); time.sleep(600)'
     path = lab.write("ends.py", SERVE.format(statement=statements))
     code = (
         "from pathlib import Path; from worker_without_torch import events_of_session as run; "

@@ -36,7 +36,7 @@ from gpulab.core.findings import Finding
 
 def serve(channel, job, buffer, position, forks):
     for number in range(3):
-        channel.emit(e.Noticed(finding=Finding(code="x")))
+        channel.emit(e.FindingMade(finding=Finding(code="x")))
     {forgery}
     channel.emit(e.Stopped(reason="time"))
     position.move("end")

@@ -13,7 +13,7 @@ from conftest import MARK
 from faults import scenario
 from worker_without_torch import events_of_session
 
-from gpulab.core.events import Noticed, VariantFailed
+from gpulab.core.events import FindingMade, VariantFailed
 
 DAEMON = """
 def daemon(act):
@@ -59,7 +59,9 @@ def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, str
     events = events_of_session(path, ["good", "bad"])
     assert lab.none_left()
     assert stranger.poll() is None
-    findings = {event.finding.code: event.finding for event in events if isinstance(event, Noticed)}
+    findings = {
+        event.finding.code: event.finding for event in events if isinstance(event, FindingMade)
+    }
     assert findings["processes_left_running"].values == {"count": 1}
     assert [event.cause.code for event in events if isinstance(event, VariantFailed)] == [
         "supervisor_gone"

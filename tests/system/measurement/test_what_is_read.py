@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import pytest
 
-from gpulab.core.events import Noticed, RunStarted
+from gpulab.core.events import FindingMade, RunStarted
 from gpulab.core.run_file import read_run_file
 
 SOURCE = "\ufeff" + (
@@ -61,7 +61,7 @@ def test_a_file_that_rewrites_itself_is_measured_and_profiled_as_it_was_read(fin
     notices = [
         event
         for event in read_run_file(finished / "run.jsonl").events
-        if isinstance(event, Noticed)
+        if isinstance(event, FindingMade)
     ]
     assert not [notice for notice in notices if notice.finding.code.startswith("profiling")]
 

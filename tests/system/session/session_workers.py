@@ -22,7 +22,7 @@ from worker_pipe import WorkerPipe
 pipe = WorkerPipe()
 FD, JOB, emit, end = pipe.fd, pipe.job, pipe.emit, pipe.end
 READY = WorkerReady(pid=os.getpid(), device=Device(kind="cpu", name="cpu"), environment={{}})
-def notice(code): emit(Noticed(finding=finding(code)))
+def notice(code): emit(FindingMade(finding=finding(code)))
 """
 
 
@@ -60,4 +60,4 @@ def of_type(events, event_type):
 
 def findings(events):
     """Of all notices of these events."""
-    return [event.finding for event in events if type(event).__name__ == "Noticed"]
+    return [event.finding for event in events if type(event).__name__ == "FindingMade"]

@@ -79,7 +79,7 @@ def test_cancelling_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
     monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.5)
     session = start_session(tmp_path, "notice('up')\ntime.sleep(600)")
     events = []
-    while not of_type(events, e.Noticed):
+    while not of_type(events, e.FindingMade):
         events += session.take()
         time.sleep(0.02)
     session.cancel()
@@ -185,9 +185,11 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path):
         signal.signal(signal.SIGXFSZ, ignored)
     events = session.take()
     assert events[-1].outcome == Outcome.DONE
-    (cut,) = [event for event in of_type(events, e.Noticed) if event.finding.code == "run_file_cut"]
+    (cut,) = [
+        event for event in of_type(events, e.FindingMade) if event.finding.code == "run_file_cut"
+    ]
     assert "File too large" in cut.finding.values["message"]
-    assert len(of_type(events, e.Noticed)) == 201
+    assert len(of_type(events, e.FindingMade)) == 201
     recording = read_run_file(session.path)
     assert recording.cut
     events.remove(cut)

@@ -103,7 +103,7 @@ def test_text_of_a_scenario_is_made_safe(text, safe):
         e.Samples(**SAMPLES | {"times_s": [1.0, 0.0]}),
         e.Samples(**SAMPLES | {"complete": 10**12}),
         e.Reported(variant="a" * 101, name="x", value=1.0),
-        e.Noticed(finding=finding("x", message="x" * 100_000)),
+        e.FindingMade(finding=finding("x", message="x" * 100_000)),
     ],
 )
 def test_what_is_out_of_range_is_refused_where_it_is_taken(event):

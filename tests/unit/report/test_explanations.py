@@ -183,7 +183,7 @@ def test_the_sweet_spot_is_the_smallest_variant_close_to_the_best(times, spot):
 
 def test_what_a_worker_notices_weakens_the_result_or_explains_it():
     noticed = finding("memory_snapshot", "b", file="f.pickle")
-    explained = report_of(run_of({}, later=[e.Noticed(finding=noticed, explains=True)]))
+    explained = report_of(run_of({}, later=[e.FindingMade(finding=noticed, explains=True)]))
     assert (explained.findings, explained.explanations) == ([], [noticed])
-    weakened = report_of(run_of({}, later=[e.Noticed(finding=noticed)]))
+    weakened = report_of(run_of({}, later=[e.FindingMade(finding=noticed)]))
     assert (weakened.findings, weakened.explanations) == ([noticed], [])

@@ -220,7 +220,7 @@ def test_a_ladder_has_a_verdict_for_each_rung_against_the_baseline_and_the_rung_
 
 
 def test_a_variant_that_cannot_be_profiled_keeps_its_verdict_and_fails_no_run():
-    noticed = e.Noticed(
+    noticed = e.FindingMade(
         finding=finding("profiling_variant_failed", "b", message="not while profiled"), t=90.0
     )
     report = report_of(run_of({"b": 0.5}, later=[noticed]))

@@ -28,7 +28,7 @@ def test_a_run_on_a_quiet_machine_has_no_finding():
 
 
 def test_what_was_wrong_with_the_run_file_comes_first_then_what_the_worker_noticed():
-    noticed = e.Noticed(finding=finding("ran_one_at_a_time"), t=0.3)
+    noticed = e.FindingMade(finding=finding("ran_one_at_a_time"), t=0.3)
     garbled = finding("garbled_lines", lines=["7"])
     report = report_of([*opening(), noticed, *samples({}), *END], findings=[garbled])
     assert report.findings == [garbled, noticed.finding]

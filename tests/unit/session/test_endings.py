@@ -108,7 +108,7 @@ def test_a_worker_that_could_not_be_started_is_the_end_of_the_run():
 
 def test_a_transcript_is_complete_once_worker_and_supervisor_have_said_so():
     transcript = WorkerTranscript(SMALL_REQUEST.job)
-    assert transcript.take(numbered(0, e.Noticed(finding=finding("x"))).strip()) is not None
+    assert transcript.take(numbered(0, e.FindingMade(finding=finding("x"))).strip()) is not None
     assert transcript.take(numbered(1, e.WorkerDone(sent=1)).strip()) is not None
     assert not transcript.complete
     end = exited(code=0, stage=Stage.END).exited
