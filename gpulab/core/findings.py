@@ -53,6 +53,8 @@ class Options(TypedDict, total=False):
     """WEAKENING where it is not named."""
     check: CheckKind
     """The check of a comparison that it casts doubt on."""
+    shows: CheckKind
+    """The check that it is the result of, where that passed."""
     doubt: bool
     """Whether it casts doubt on a comparison; implied by a check."""
     short: str
@@ -107,6 +109,7 @@ class Declaration(Generic[Values]):
         self.code = words.__name__
         self.rank = options.get("rank", Rank.WEAKENING)
         self.check = options.get("check")
+        self.shows = options.get("shows")
         self.doubt = options.get("doubt", False) or self.check is not None
         self.several = options.get("several", "")
         self.words = words

@@ -327,12 +327,12 @@ def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts)) or "no remarks"
 
 
-@finding()
+@finding(shows=CheckKind.OUTPUTS)
 def outputs_compared(*, error: float | None = None, allowed: float | None = None) -> str:
     return _error(error, allowed) or "equal"
 
 
-@finding()
+@finding(shows=CheckKind.TIMED_STEPS)
 def timed_steps_checked(
     *,
     count: int | None = None,
@@ -349,14 +349,14 @@ def timed_steps_checked(
     )
 
 
-@finding()
+@finding(shows=CheckKind.INPUTS)
 def inputs_compared(*, inputs: int | None = None) -> str:
     if inputs is None:
         return "no remarks"
     return f"the output follows other values of {plural(inputs, 'tensor')}"
 
 
-@finding()
+@finding(shows=CheckKind.NULL_ANSWERS)
 def null_answers_refused(*, count: int | None = None) -> str:
     if count is None:
         return "no remarks"
@@ -364,12 +364,12 @@ def null_answers_refused(*, count: int | None = None) -> str:
     return f"{rejected} (expected)"
 
 
-@finding()
+@finding(shows=CheckKind.DETERMINISM)
 def steps_repeated(*, count: int | None = None) -> str:
     return _joined(_counted(count, "step agrees", "steps agree"))
 
 
-@finding()
+@finding(shows=CheckKind.PHYSICS)
 def rate_below_roof(
     *,
     count: int | None = None,
@@ -384,7 +384,7 @@ def rate_below_roof(
     return f"{reached}, {ratio:.0%} of the measured roof ({roof})"
 
 
-@finding()
+@finding(shows=CheckKind.STREAMS)
 def nothing_left_running(*, count: int | None = None, left_over_s: float | None = None) -> str:
     after = ""
     if left_over_s is not None:
@@ -393,7 +393,7 @@ def nothing_left_running(*, count: int | None = None, left_over_s: float | None 
     return _joined(_counted(count, "sample"), after)
 
 
-@finding()
+@finding(shows=CheckKind.CONTEXT)
 def context_and_output_watched(
     *, count: int | None = None, output_s: float | None = None, step_s: float | None = None
 ) -> str:
@@ -412,7 +412,7 @@ def _compared(words: str, value: float | None, flops: float) -> str:
     return f", {words} {units.rate(value)}"
 
 
-@finding()
+@finding(shows=CheckKind.WORK)
 def work_counted(
     *,
     items: float | None = None,
@@ -439,18 +439,18 @@ def work_counted(
     return "; ".join(parts) or "no remarks"
 
 
-@finding()
+@finding(shows=CheckKind.ALONE)
 def variants_alone(*, alone: float | None, interleaved: float | None, count: int) -> str:
     processes = plural(count, "process", "processes")
     return f"{times(alone)} as the first of {processes}, {times(interleaved)} among others"
 
 
-@finding()
+@finding(shows=CheckKind.CONTROL)
 def control_measured(*, speedup: float | None, low: float | None, high: float | None) -> str:
     return f"{times(speedup)} ({span(low, high)})"
 
 
-@finding()
+@finding(shows=CheckKind.PROCESSES)
 def processes_measured(
     *, count: int, pinned: bool = False, correlation: float | None = None
 ) -> str:
@@ -463,7 +463,7 @@ def processes_measured(
     return ", ".join(parts)
 
 
-@finding()
+@finding(shows=CheckKind.CONTENTION)
 def contention_measured(
     *,
     share: float | None = None,
@@ -481,7 +481,7 @@ def contention_measured(
     return ", ".join(parts)
 
 
-@finding()
+@finding(shows=CheckKind.CLOCKS)
 def clocks_watched(*, readings: int, capped: int = 0) -> str:
     power = f", power cap in {capped}" if capped else ""
     return f"no throttling in {readings} readings{power}"

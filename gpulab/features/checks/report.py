@@ -10,33 +10,19 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from gpulab.core.events import Checked, Examined, ProcessStarted
-from gpulab.core.findings import Declaration, Finding, Value
+from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
     check_not_made,
     checks_not_run,
     clocks_of_cpu,
-    clocks_watched,
-    contention_measured,
     contention_of_threads,
-    context_and_output_watched,
     control_inconclusive,
-    control_measured,
     few_processes,
     fewer_flops,
-    inputs_compared,
     just_above_roof,
     measured_in_one_process,
-    nothing_left_running,
-    null_answers_refused,
-    outputs_compared,
     processes_correlated,
-    processes_measured,
-    rate_below_roof,
-    steps_repeated,
-    timed_steps_checked,
-    variants_alone,
-    work_counted,
 )
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_off
 from gpulab.features.telemetry.report import TelemetryHistory
@@ -44,26 +30,13 @@ from gpulab.report.comparisons import failed_after
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.findings import control_differs
 from gpulab.report.report import VariantReport
-from gpulab.report.sentences import doubted_check, is_doubt
+from gpulab.report.sentences import DECLARATIONS, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
 
-RESULTS: Mapping[CheckKind, Declaration[...]] = {
-    CheckKind.OUTPUTS: outputs_compared,
-    CheckKind.TIMED_STEPS: timed_steps_checked,
-    CheckKind.INPUTS: inputs_compared,
-    CheckKind.NULL_ANSWERS: null_answers_refused,
-    CheckKind.DETERMINISM: steps_repeated,
-    CheckKind.WORK: work_counted,
-    CheckKind.PHYSICS: rate_below_roof,
-    CheckKind.STREAMS: nothing_left_running,
-    CheckKind.CONTEXT: context_and_output_watched,
-    CheckKind.ALONE: variants_alone,
-    CheckKind.CONTROL: control_measured,
-    CheckKind.PROCESSES: processes_measured,
-    CheckKind.CONTENTION: contention_measured,
-    CheckKind.CLOCKS: clocks_watched,
+RESULTS = {
+    declaration.shows: declaration for declaration in DECLARATIONS.values() if declaration.shows
 }
 """By kind what a check showed."""
 _CLOSE = 1.05
