@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
-from gpulab.core.statuses import Verdict
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import rate, seconds, span, times
 from gpulab.draw.chart import letter_of
+from gpulab.draw.styles import STYLES
 from gpulab.features.roofline.bound import Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.ceilings_view import amount
@@ -27,16 +27,8 @@ from gpulab.report.report import RunReport, Time, VariantReport
 
 _INCHES, _DPI = 6.5, 150
 _GRAY = "tab:gray"
-VERDICT_COLOURS: dict[Verdict, str] = {
-    Verdict.FASTER: "tab:green",
-    Verdict.SLOWER: "tab:red",
-    Verdict.SAME: "tab:cyan",
-    Verdict.INCONCLUSIVE: "tab:olive",
-    Verdict.UNCHECKED: _GRAY,
-    Verdict.WRONG: _GRAY,
-    Verdict.INVALID: _GRAY,
-}
-"""Of the bars of times."""
+_COLOURS = {"green": "tab:green", "red": "tab:red", "cyan": "tab:cyan", "yellow": "tab:olive"}
+"""Of the bars of times, by the style of their verdict."""
 _LEFT, _DECADES, _HEADROOM = 1e-2, 1e2, 10
 _APART = 0.1
 """Roofs nearer to each other than this share are one line."""
@@ -202,7 +194,9 @@ def _draw_times(axes: Axes, report: RunReport, timed: Sequence[tuple[VariantRepo
     for place, (variant, time) in enumerate(timed):
         median, (low, high) = time.median, time.ends
         comparison = report.comparison(variant.name)
-        colour = VERDICT_COLOURS[comparison.verdict] if comparison else _GRAY
+        colour = _GRAY
+        if comparison:
+            colour = _COLOURS.get(STYLES[comparison.verdict], _GRAY)
         ends = [[median - low], [high - median]]
         axes.barh(place, median - start, left=start, xerr=ends, color=colour, capsize=3, alpha=0.8)
         label = _label(report, variant, median)

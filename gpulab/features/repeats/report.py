@@ -22,8 +22,6 @@ from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, verdict_of
 from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
 
-_CLAIMING = (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.UNCHECKED)
-
 
 class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their
@@ -106,7 +104,7 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
     for comparison in (comparison for report in reports for comparison in report.comparisons):
         if (comparison.variant, comparison.against) != (variant, against):
             continue
-        if comparison.speedup and comparison.verdict in _CLAIMING:
+        if comparison.speedup:
             speedups.append(comparison.speedup)
             verdicts.add(comparison.verdict)
     if not speedups:

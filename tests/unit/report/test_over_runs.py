@@ -11,7 +11,7 @@ from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
 from gpulab.features.repeats.report import over_runs_of
 from gpulab.report.commands import combine
 from gpulab.report.report import Progress, RunReport, Time, VariantReport
-from gpulab.stats.comparison import Comparison
+from gpulab.stats.comparison import Comparison, refused
 
 EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
 
@@ -20,6 +20,8 @@ def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **chang
     comparison = Comparison(
         variant=variant, against="old", speedup=speedup, low=speedup, high=speedup, verdict=verdict
     )
+    if verdict in (Verdict.WRONG, Verdict.INVALID):
+        comparison = refused(comparison, verdict, None)
     variants = [
         VariantReport(name="old", status=Status.OK, time_s=Time(median=1.0)),
         VariantReport(name=variant, status=Status.OK, time_s=Time(median=1 / speedup)),
