@@ -52,7 +52,10 @@ def good(lab):
 def bad(lab):
     return Work(lambda: None)
 """
-# Nothing is written into the checkout, and an example may take long beside other work.
+# Each of hundreds of processes would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# No examples are written into the checkout, and one may take long beside other work.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"gpulab-hypothesis-{os.getuid()}")
 settings.register_profile("gpulab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gpulab")
