@@ -13,6 +13,14 @@ from gpulab.cli import main
 from gpulab.session.session import Session
 
 WORKER = (sys.executable, str(Path(__file__).with_name("scripted_worker.py")))
+OVER_SCRIPT = (
+    sys.executable,
+    "-c",
+    "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli "
+    "import main; from gpulab.session import launch, session; launch.Session = "
+    "partial(session.Session, command=WORKER); sys.exit(main())",
+)
+"""The command line over such workers, in a process of its own."""
 SCENARIO = """
     \"\"\"Scripted: x.\"\"\"
     from gpulab import Scenario, Work

@@ -16,8 +16,8 @@ from gpulab.session.settings import UsageError
 from gpulab.session.store import NAME
 
 BRIEFLY = """
-from gpulab.features.roofline import calibration
-calibration._LONG_S = 0.05
+from gpulab.features.roofline import calibration, probes
+calibration._LONG_S, calibration._TRIES, probes._PRODUCT_S = 0.02, 1, 0.01
 from gpulab.engine.__main__ import main
 main()
 """

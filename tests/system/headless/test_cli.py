@@ -54,6 +54,8 @@ def measured(module_lab):
         "0.3",
         "--telemetry",
         "off",
+        "--profile",
+        "off",
         "--set",
         "n=64",
         "--seed",

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
-from scripted import SCENARIO
-from test_output import OVER_SCRIPT, shell  # noqa: F401  # a fixture
+from scripted import OVER_SCRIPT, SCENARIO
+from test_output import shell  # noqa: F401  # a fixture
 
 from gpulab.headless.output import PlainConsole
 
@@ -53,7 +53,7 @@ def test_nothing_that_is_printed_drives_the_terminal(view):
 def test_progress_that_is_redrawn_is_as_safe_as_the_result(lab, shell):  # noqa: F811
     claim = r"\x1b[31mclaimed\u202e\u2028\nforged  9.99x  faster"
     lab.write("mine.py", SCENARIO.replace('claim="2x"', f'claim="{claim}"'))
-    line = "--run mine.py --profile off --output run.jsonl"
+    line = "--run mine.py --profile off --telemetry off --output run.jsonl"
     terminal = Pty([sys.executable, *OVER_SCRIPT[1:], *line.split()], env=lab.env, cwd=lab.folder)
     assert terminal.end(60) == 0
     assert terminal.output.count(b"claimed") >= 2  # while it ran, and in the result

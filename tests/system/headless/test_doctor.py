@@ -3,6 +3,7 @@ does not.
 """
 
 import json
+import os
 import sys
 
 import pytest
@@ -13,7 +14,9 @@ from gpulab.report.sentences import sentence
 
 
 def test_the_table_and_the_json_say_what_is_there_and_what_fixes_the_rest(lab):
+    lab.env["XDG_STATE_HOME"] = os.fsdecode(bytes(lab.folder) + b"/state\xff\x1b[31m")
     process = lab.call("--doctor", "--json", "out.json")
+    assert "\x1b" not in process.stdout
     checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
     parts = {
         "gpulab",

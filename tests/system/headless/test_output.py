@@ -6,29 +6,18 @@ import fcntl
 import json
 import os
 import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
 from conftest import GPULAB
-from scripted import SCENARIO
+from scripted import OVER_SCRIPT, SCENARIO, CommandLine
 
 from gpulab.session.scripting import load
 
-OVER_SCRIPT = (
-    sys.executable,
-    "-c",
-    "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli "
-    "import main; from gpulab.session import launch, session; launch.Session = "
-    "partial(session.Session, command=WORKER); sys.exit(main())",
-)
-"""The command line over workers that play a script, in a process of its own."""
-NOBODY, CLOSED, FULL = (
-    "$'no\\e[31m\\u202e\\nforged\\xff'",
-    "it is closed",
-    "No space left on device",
-)
+CLOSED, FULL = "it is closed", "No space left on device"
+NOBODY = "no\x1b[31m\u202e\nforged\udcff"
+RUN = "--run mine.py --profile off --telemetry off"
 
 
 @pytest.fixture
@@ -50,17 +39,30 @@ def shell(lab):
     return call
 
 
-def safe(data):
-    text = data.decode()
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    """The same in this process."""
+    lab.write("mine.py", SCENARIO)
+    return CommandLine(lab, monkeypatch, capsys)
+
+
+def safe(text):
     return all(
         mark == "\n" or mark.isprintable() or unicodedata.category(mark) == "Zs" for mark in text
     )
 
 
 @pytest.mark.parametrize(
-    "arguments", ["--list", "--help", "--version", "--guide", "--guide verdict", "--list --json"]
+    ("arguments", "target", "reason"),
+    [
+        ("--list", ">&-", CLOSED),
+        ("--list --json", ">/dev/full", FULL),
+        ("--help", ">/dev/full", FULL),
+        ("--version", ">&-", CLOSED),
+        ("--guide", ">&-", CLOSED),
+        ("--guide verdict", ">/dev/full", FULL),
+    ],
 )
-@pytest.mark.parametrize(("target", "reason"), [(">&-", CLOSED), (">/dev/full", FULL)])
 def test_output_that_cannot_be_written_is_said_and_ends_with_74(shell, arguments, target, reason):
     done = shell(f"{arguments} {target}")
     assert done.stderr.decode() == f"gpulab: stdout cannot be written: {reason}\n"
@@ -71,10 +73,7 @@ def test_output_that_cannot_be_written_is_said_and_ends_with_74(shell, arguments
 def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json(
     lab, shell, target
 ):
-    done = shell(
-        f"--run mine.py --profile off --output run.jsonl --json r.json {target}",
-        program=OVER_SCRIPT,
-    )
+    done = shell(f"{RUN} --output run.jsonl --json r.json {target}", program=OVER_SCRIPT)
     assert done.returncode == 74
     assert done.stderr.decode().splitlines()[-1].startswith("gpulab: stdout cannot be written")
     assert b"Traceback" not in done.stderr
@@ -82,34 +81,27 @@ def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json
     assert json.loads((lab.folder / "r.json").read_text())["runs"][0]["outcome"] == "measured"
 
 
-@pytest.mark.parametrize("target", ["2>/dev/full", "<&- 2>&-"])
-def test_a_run_needs_neither_stderr_nor_stdin(lab, shell, target):
-    done = shell(
-        f"--run mine.py --profile off --output run.jsonl --json {target}", program=OVER_SCRIPT
-    )
+def test_a_run_needs_neither_stderr_nor_stdin(lab, shell):
+    done = shell(f"{RUN} --output run.jsonl --json <&- 2>&-", program=OVER_SCRIPT)
     assert json.loads(done.stdout)["runs"][0]["outcome"] == "measured"
     assert done.returncode == 0
     assert load(lab.folder / "run.jsonl").exit_code == 0
 
 
-@pytest.mark.parametrize("target", ["2>/dev/full", "<&- >&- 2>&-"])
-def test_a_mistake_is_one_where_nobody_reads_of_it_too(shell, target):
-    assert shell(f"--run nothing_such {target}").returncode == 2
-    assert shell(f"--nothing-such {target}").returncode == 2
-    assert shell(target).returncode == 2  # the screen, without a terminal
+def test_a_mistake_is_one_where_nobody_reads_of_it_too(shell):
+    assert shell("--run nothing_such 2>/dev/full").returncode == 2
+    assert shell("--nothing-such <&- >&- 2>&-").returncode == 2
+    assert shell("<&- >&- 2>&-").returncode == 2  # the screen, without a terminal
 
 
 def test_a_broken_pipe_ends_quietly_with_141(shell):
-    for line in ("--list | true", "--help | true", "--list 2>&1 | true", "--list --json | true"):
+    for line in ("--list | true", "--help | true", "--list --json 2>&1 | true"):
         done = shell(line)
         assert (done.returncode, done.stdout, done.stderr) == (141, b"", b"")
 
 
 def test_a_run_goes_on_where_the_reader_of_its_progress_went_away(lab, shell):
-    done = shell(
-        "--run mine.py --profile off --output run.jsonl --json r.json 2> >(true)",
-        program=OVER_SCRIPT,
-    )
+    done = shell(f"{RUN} --output run.jsonl --json r.json 2> >(true)", program=OVER_SCRIPT)
     assert done.returncode == 0
     assert json.loads((lab.folder / "r.json").read_text())["runs"][0]["outcome"] == "measured"
     assert load(lab.folder / "run.jsonl").exit_code == 0
@@ -127,7 +119,7 @@ def test_json_is_written_to_a_pipe_by_its_descriptor(lab, shell, target):
 
 
 def test_json_for_stdout_follows_what_is_printed_to_its_file(lab, shell):
-    done = shell("--run mine.py --profile off --json /dev/stdout > both.txt", program=OVER_SCRIPT)
+    done = shell(f"{RUN} --json /dev/stdout > both.txt", program=OVER_SCRIPT)
     assert done.returncode == 0, done.stderr
     table, brace, data = (lab.folder / "both.txt").read_text().partition("\n{\n")
     assert "before" in table
@@ -155,12 +147,15 @@ def test_a_json_file_on_a_full_disk_ends_with_74(shell):
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "abc", "9" * 5000])
-def test_a_width_that_no_terminal_has_is_none(shell, columns):
-    usual = shell("--list", {"COLUMNS": "80"})
-    odd = shell("--list", {"COLUMNS": columns, "LINES": columns})
-    assert (odd.stdout, odd.stderr, odd.returncode) == (usual.stdout, b"", 0)
+def test_a_width_that_no_terminal_has_is_none(gpulab, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", "80")
+    usual = gpulab("--list")
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", columns)
+    odd = gpulab("--list")
+    assert (odd.stdout, odd.stderr, odd.code) == (usual.stdout, "", 0)
     assert len(usual.stdout) > 1000
-    assert shell("--help", {"COLUMNS": columns}).returncode == 0
+    assert gpulab("--help").code == 0
 
 
 @pytest.mark.parametrize(
@@ -179,74 +174,63 @@ def test_a_width_that_no_terminal_has_is_none(shell, columns):
         "NOBODY",
     ],
 )
-def test_a_mistake_shows_what_was_given_and_nothing_of_it_reaches_the_terminal(shell, arguments):
-    done = shell(arguments.replace("NOBODY", NOBODY))
-    assert (done.returncode, done.stdout) == (2, b"")
+def test_a_mistake_shows_what_was_given_and_nothing_of_it_reaches_the_terminal(gpulab, arguments):
+    done = gpulab(*(word.replace("NOBODY", NOBODY) for word in arguments.split()))
+    assert (done.code, done.stdout) == (2, "")
     assert safe(done.stderr)
-    assert not [line for line in done.stderr.decode().splitlines() if line.startswith("forged")]
-    assert b"Traceback" not in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith("forged")]
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
     "flag", ["--list", "--new", "--run mine.py --output", "--run mine.py --plot", "--guide"]
 )
-def test_a_name_that_is_too_long_is_a_mistake(shell, flag):
-    done = shell(f"{flag} {'x' * 300}.png")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"Traceback" not in done.stderr
+def test_a_name_that_is_too_long_is_a_mistake(gpulab, flag):
+    done = gpulab(*flag.split(), f"{'x' * 300}.png")
+    assert (done.code, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
 
 
-ODD = b"x\x1b[31m\xe2\x80\xae\nforged \xff.py"
-"""Escape sequence, right-to-left override, newline, and a byte that is no UTF-8."""
-
-
-@pytest.fixture
-def odd(lab, shell):
-    """A scenario whose file has that name; the folder of it alone."""
+def own(lab, name):
+    """A scenario whose file has that name, alone in a folder."""
     folder = lab.folder / "odd"
     folder.mkdir()
-    (lab.folder / "mine.py").rename(os.fsdecode(bytes(folder) + b"/" + ODD))
-    return folder
+    return (lab.folder / "mine.py").rename(folder / name)
 
 
-def test_odd_names_of_files_are_listed_and_written_safely(shell, odd):
-    for line in ("--list odd", "--list odd --ascii", "--list odd --json"):
-        done = shell(line)
-        assert (done.returncode, done.stderr) == (0, b"")
+def test_odd_names_of_files_are_listed_and_written_safely(lab, gpulab):
+    """Escape sequence, right-to-left override, newline, and a byte that is no UTF-8."""
+    own(lab, "x\x1b[31m\u202e\nforged \udcff.py")
+    for options in ((), ("--ascii",), ("--json",)):
+        done = gpulab("--list", "odd", *options)
+        assert (done.code, done.stderr) == (0, "")
         assert safe(done.stdout)
-        assert b"forged" in done.stdout
-        assert not [line for line in done.stdout.decode().splitlines() if line.startswith("forged")]
+        assert "forged" in done.stdout
+        assert not [line for line in done.stdout.splitlines() if line.startswith("forged")]
     assert any("forged" in row["path"] for row in json.loads(done.stdout))
 
 
-def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_plain_one(
-    lab, shell, odd
-):
-    (lab.folder / "odd" / os.fsdecode(ODD)).rename(
-        lab.folder / "odd" / "x\x1b[31m\u202e\nforged .py"
-    )
-    name = "odd/$'x\\e[31m\\u202e\\nforged .py'"
-    done = shell(
-        f"--run {name} --profile off --sweep n=64,65 --output runs --plot out.svg --json r.json",
-        program=OVER_SCRIPT,
-    )
-    assert done.returncode == 0, done.stderr
+def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_plain_one(lab, gpulab):
+    path = own(lab, "x\x1b[31m\u202e\nforged .py")
+    files = ("--output", "runs", "--plot", "out.svg", "--json", "r.json")
+    done = gpulab("--run", path, *RUN.split()[2:], "--smoke", "--sweep", "n=64,65", *files)
+    assert done.code == 0, done.stderr
     assert safe(done.stdout)
     assert safe(done.stderr)
-    lines = done.stdout.decode().splitlines() + done.stderr.decode().splitlines()
+    lines = done.stdout.splitlines() + done.stderr.splitlines()
     assert not [line for line in lines if line.startswith("forged")]
-    assert safe((lab.folder / "r.json").read_bytes())
+    assert safe((lab.folder / "r.json").read_text())
     made = [path.name for path in [*(lab.folder / "runs").iterdir(), *lab.folder.glob("out*")]]
-    assert len(made) == 5
+    assert len(made) == 4
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.") for name in made), made
 
 
-def test_a_scenario_is_written_whatever_its_name_is(lab, shell):
-    for name in ('$\'a"""; 1+0 #\\e[31m\\xff.py\'', "'___.py'", "'\\.py'"):
-        done = shell(f"--new {name}")
-        assert done.returncode == 0, done.stderr
+def test_a_scenario_is_written_whatever_its_name_is(lab, gpulab):
+    for name in ('a"""; 1+0 #\x1b[31m\udcff.py', "___.py", "\\.py"):
+        done = gpulab("--new", name)
+        assert done.code == 0, done.stderr
         assert safe(done.stdout)
-        assert shell(f"--list {name}").stdout.decode().count("your own") == 1
+        assert gpulab("--list", name).stdout.count("your own") == 1
     for path in lab.folder.glob("*.py"):
         compile(path.read_bytes(), "new", "exec")
 
@@ -261,7 +245,7 @@ BROKEN = {
 def test_settings_of_matplotlib_that_lie_around_lose_nothing(lab, shell, settings):
     (lab.folder / "matplotlibrc").write_bytes(settings)
     done = shell(
-        "--run mine.py --profile off --output run.jsonl --json r.json --plot out.svg",
+        f"{RUN} --output run.jsonl --json r.json --plot out.svg",
         {"MATPLOTLIBRC": str(lab.folder / "matplotlibrc")},
         OVER_SCRIPT,
     )
@@ -272,7 +256,7 @@ def test_settings_of_matplotlib_that_lie_around_lose_nothing(lab, shell, setting
 
 def test_a_picture_that_cannot_be_made_is_said_after_everything_else(lab, shell):
     done = shell(
-        "--run mine.py --profile off --output run.jsonl --json --plot out.svg",
+        f"{RUN} --output run.jsonl --json --plot out.svg",
         {"MPLBACKEND": "no\x1b[31msuch"},
         OVER_SCRIPT,
     )
@@ -280,18 +264,17 @@ def test_a_picture_that_cannot_be_made_is_said_after_everything_else(lab, shell)
     assert json.loads(done.stdout)["runs"][0]["outcome"] == "measured"
     last = done.stderr.decode().splitlines()[-1]
     assert last.startswith("gpulab: --plot out.svg: the picture could not be made: ValueError: ")
-    assert safe(done.stderr)
+    assert safe(done.stderr.decode())
     assert b"Traceback" not in done.stderr
     assert not (lab.folder / "out.svg").exists()
 
 
 def test_a_state_folder_whose_name_is_no_text_is_shown_and_still_gives_json(lab, shell):
     home = os.fsdecode(bytes(lab.folder) + b"/state\xff\x1b[31m")
-    done = shell("--run mine.py --profile off --json", {"XDG_STATE_HOME": home}, OVER_SCRIPT)
+    done = shell(f"{RUN} --json", {"XDG_STATE_HOME": home}, OVER_SCRIPT)
     assert done.returncode == 0, done.stderr
-    assert safe(done.stderr)
+    assert safe(done.stderr.decode())
     assert json.loads(done.stdout.decode())["runs"][0]["run_file"].startswith(
         f"{lab.folder}/state\ufffd\x1b[31m/gpulab"
     )
     assert len(list(Path(home).rglob("runs/*.jsonl"))) == 1
-    assert safe(shell("--doctor", {"XDG_STATE_HOME": home}).stdout)
