@@ -35,8 +35,8 @@ def lesson(
     chosen: Mapping[str, str] | None = None,
     hides_claim: bool = False,
 ) -> RenderableType:
-    """The text as Markdown. `chosen`: what the user set for its runs; `hides_claim`: a guess waits
-    for its answer.
+    """The text as Markdown. `chosen`: what the user set for its runs; `hides_claim`: a prediction
+    waits for its answer.
     """
     # the list, which is all of the first frame, needs nothing of it
     from gpulab.features.course.view import lesson_questions

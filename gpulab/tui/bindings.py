@@ -54,7 +54,7 @@ KEYS = (
     ),
     KeyBinding("options", "p", "app.options", "parameters, device, time, sweep"),
     KeyBinding("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter"),
-    KeyBinding("predict", "g", "app.predict", "guess how many times as fast it will be, then run"),
+    KeyBinding("predict", "g", "app.predict", "predict the speedup, then run"),
     KeyBinding(
         "stop", "s", "stop", "stop what runs, when pressed twice; what was measured stays", "stop"
     ),

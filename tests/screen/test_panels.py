@@ -1,4 +1,4 @@
-"""The panels of a run, the code, guesses and help, over recorded runs: keys in, text out."""
+"""The panels of a run, the code, predictions and help, over recorded runs: keys in, text out."""
 
 import pytest
 from journey import Tape, flat, idle, shown, until, visit
@@ -148,7 +148,7 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
     )
 
 
-def test_a_guess_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):
+def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 

@@ -419,7 +419,7 @@ def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float
 
 
 def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
-    """Whether others took much of a CPU's window alone: then its parts are guesses."""
+    """Whether others took much of a CPU's window alone: then its parts are estimates."""
     preempted_s = partition.seconds.get("preempted", 0.0)
     excess_s = partition.window_s - plain_s * steps
     return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2

@@ -55,8 +55,8 @@ def _draw_intervals(run: LiveRun, area: Area) -> None:
         style = STYLES[comparison.verdict] if now else ""
         area.interval(row, _LABEL + 1, axis, (look.low, look.median, look.high), style)
         area.put(row, _LABEL + 1 + cells + 1, span(look.low, look.high), style)
-    if run.guess and 0 <= axis.cell(run.guess) < cells:
-        area.put(0, _LABEL + 1 + axis.cell(run.guess), "?", "bold")
+    if run.predicted and 0 <= axis.cell(run.predicted) < cells:
+        area.put(0, _LABEL + 1 + axis.cell(run.predicted), "?", "bold")
 
 
 def _why_no_interval(run: LiveRun) -> str:

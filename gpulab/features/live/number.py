@@ -38,7 +38,7 @@ _HIGH = 20
 def _heading(run: LiveRun) -> tuple[str, str]:
     comparison = run.main_comparison
     left = f"{comparison.variant} over {comparison.against}" if comparison else run.report.scenario
-    return left, f"predicted {times(run.guess)}" if run.guess else ""
+    return left, f"predicted {times(run.predicted)}" if run.predicted else ""
 
 
 def _rows(run: LiveRun, width: int) -> Rows:

@@ -18,7 +18,7 @@ class LiveRun:
 
     report: RunReport
     detail: LiveDetail
-    guess: float | None = None
+    predicted: float | None = None
     """How many times as fast someone said it would be."""
 
     @property
@@ -54,10 +54,10 @@ class LiveRun:
         return self.detail.looks.get((comparison.variant, comparison.against), ())
 
 
-def live_run(report: RunReport, state: RunState, guess: float | None = None) -> LiveRun:
+def live_run(report: RunReport, state: RunState, predicted: float | None = None) -> LiveRun:
     """A run as of the last event of its state."""
     pairs = [(entry.variant, entry.against) for entry in report.comparisons]
-    return LiveRun(report, live_detail(state, pairs), guess)
+    return LiveRun(report, live_detail(state, pairs), predicted)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     lines: list[tuple[str, str]] = [
         (sentence_with_place(failure.cause), "bold red") for failure in report.failures
     ]
-    hidden = run.guess is not None and report.under_way
+    hidden = run.predicted is not None and report.under_way
     claim = "hidden until the verdict is final" if hidden else report.claim
     if report.claim:
         lines.append((f"claim: {claim}", ""))

@@ -17,8 +17,8 @@ _INTERVAL, _SPREAD = 15, 9
 
 def _heading(run: LiveRun) -> tuple[str, str]:
     heading = "time of an item" if run.report.per == "item" else "time of a step"
-    if run.guess:
-        return heading, f"predicted {times(run.guess)}"
+    if run.predicted:
+        return heading, f"predicted {times(run.predicted)}"
     return heading, "so far" * run.report.under_way
 
 

@@ -31,7 +31,7 @@ _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!
 
 @dataclass(frozen=True)
 class Prediction:
-    """How many times as fast the best variant will be: one guess, or those of a class; `limit` is
+    """How many times as fast the best variant will be: one number, or those of a class; `limit` is
     one of LIMITS.
     """
 
@@ -76,7 +76,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ratio(self) -> float | None:
-        """Predicted over measured speedup; None for the guesses of a class."""
+        """Predicted over measured speedup; None for the predictions of a class."""
         measured = self.measured.speedup
         if len(self.prediction.speedups) > 1 or not measured:
             return None
@@ -100,7 +100,7 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
 
 
 def record() -> tuple[int, int]:
-    """(how many of this user's own guesses were answered, how many within a factor of two)."""
+    """(how many of this user's own predictions were answered, how many within a factor of two)."""
     from gpulab.session.store import Store
 
     with Store() as store:

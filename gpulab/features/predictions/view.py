@@ -1,4 +1,4 @@
-"""Guesses before a run, and beside what it measured after it."""
+"""Predictions before a run, and beside what it measured after it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gpulab.stats.comparison import Comparison
 
 _LEAST, _MOST = 0.25, 128.0
 _ROWS = 4
-_MOST_GUESSES = 200
+_MOST_PREDICTIONS = 200
 _PROMISED, _MEASURED = "promised", "measured"
 
 
-def guesses_of(text: str) -> list[float]:
+def predictions_of(text: str) -> list[float]:
     """The typed numbers: 4, 2.5x, 8. ValueError where a word is no number above zero."""
-    words = text.replace(",", " ").split()[:_MOST_GUESSES]
+    words = text.replace(",", " ").split()[:_MOST_PREDICTIONS]
     values = [float(word.lower().removesuffix("x")) for word in words]
     if not all(0 < value < 1e9 for value in values):
         raise ValueError(text)
@@ -55,15 +55,15 @@ def question(row: ScenarioRow) -> list[RenderableType]:
 
 
 def axis_view(
-    guesses: Sequence[float],
+    predictions: Sequence[float],
     *,
     width: int,
     promise: tuple[float, float] | None = None,
     measured: Comparison | PastComparison | None = None,
     rows: int = _ROWS,
 ) -> Text:
-    """Guesses on a logarithmic axis, in a heap of `rows` where they are near; below it promise and
-    measurement.
+    """Predictions on a logarithmic axis, in a heap of `rows` where they are near; below it promise
+    and measurement.
     """
     names: tuple[str, ...] = ()
     margin = 0
@@ -73,12 +73,12 @@ def axis_view(
     canvas = Canvas(width, rows + 3 + len(names))
     area = Area(canvas, 0, 0, width, rows + 3 + len(names))
     interval = _interval(measured)
-    ends = [end for end in (*guesses, *(promise or ()), *(interval or ())) if end]
+    ends = [end for end in (*predictions, *(promise or ()), *(interval or ())) if end]
     low = min([_LEAST, *ends])
     high = max([_MOST, *ends])
     axis = LogAxis(low, high, max(20 - margin, width - margin - 2))
-    mark = "▲" if len(guesses) == 1 else "●"
-    for cell, count in Counter(axis.inside(guess) for guess in guesses).items():
+    mark = "▲" if len(predictions) == 1 else "●"
+    for cell, count in Counter(axis.inside(prediction) for prediction in predictions).items():
         for place in range(min(count, rows)):
             area.put(rows - 1 - place, margin + cell, mark, "bold")
     area.put(rows, margin, "├" + "─" * (axis.cells - 2) + "┤")
@@ -94,9 +94,9 @@ def axis_view(
         area.put(rows + 2, margin, "no number", "dim")
     if interval:
         area.interval(rows + 3, margin, axis, interval)
-    if len(guesses) > 1:
-        between = f"{times(min(guesses))} to {times(max(guesses))}"
-        text = f"{len(guesses)} guesses, median {times(median(guesses))}, {between}"
+    if len(predictions) > 1:
+        between = f"{times(min(predictions))} to {times(max(predictions))}"
+        text = f"{len(predictions)} predictions, median {times(median(predictions))}, {between}"
         area.put(area.height - 1, 0, text)
     return canvas.text()
 
@@ -122,10 +122,10 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
     comparison = best_comparison(report)
     if comparison is None or not comparison.speedup:
         return []
-    guess = prediction.middle
-    ratio = comparison.speedup / guess
+    predicted = prediction.middle
+    ratio = comparison.speedup / predicted
     low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
-    if low <= guess <= high:
+    if low <= predicted <= high:
         judgement = "right, within the interval"
     elif ratio >= 1:
         judgement = f"{times(ratio)} as much"
@@ -133,7 +133,7 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
         judgement = f"{times(1 / ratio)} less"
     word = "median prediction" if len(prediction.speedups) > 1 else "predicted"
     measured = f"measured {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
-    words = f"{word} {times(guess)}; {measured}: {judgement}"
+    words = f"{word} {times(predicted)}; {measured}: {judgement}"
     promise = promised(report.claim)
     rows = min(len(prediction.speedups), _ROWS)
     drawn = axis_view(

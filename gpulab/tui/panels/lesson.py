@@ -25,5 +25,5 @@ def content(selection: Selection) -> RenderableType:
 
 
 def changing(run: Run) -> Hashable:
-    """Whether a guess still waits for its answer."""
+    """Whether a prediction still waits for its answer."""
     return run.ended

@@ -28,15 +28,15 @@ def content(selection: Selection) -> RenderableType:
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
         return sweep_view(sweep.sweep, sweep.reports, width)
     prediction = selection.prediction
-    guess = prediction.middle if prediction else None
-    live = live_run(run.report, run.state, guess)
+    middle = prediction.middle if prediction else None
+    live = live_run(run.report, run.state, middle)
     if layout.zoomed or not run.ended:
         return live_view(
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
-    guessed = outcome(run.report, prediction, width=width) if prediction else []
+    predicted = outcome(run.report, prediction, width=width) if prediction else []
     run_file = at_home(Path(run.report.run_file))
-    return result(run.report, screen=OnScreen(live, width, run_file, guessed))
+    return result(run.report, screen=OnScreen(live, width, run_file, predicted))
 
 
 def changing(run: Run) -> Hashable:

@@ -16,14 +16,20 @@ from textual.widgets import Input
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.features.predictions.report import LIMITS, Prediction, record
-from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, question, record_line
+from gpulab.features.predictions.view import (
+    axis_view,
+    limit_of,
+    predictions_of,
+    question,
+    record_line,
+)
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
 
 if TYPE_CHECKING:
     from textual.events import Resize
 
-_HINT = "a number such as 4; several, such as 4 2 8, are the guesses of a class"
+_HINT = "a number such as 4; several, such as 4 2 8, are the predictions of a class"
 _HIDDEN = "the claim of the lesson is hidden until the verdict is final"
 
 
@@ -45,7 +51,7 @@ class PredictScreen(Screen["Prediction | None"]):
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
         yield Pane(id="question")
-        yield InputLine(placeholder="a number", id="guess")
+        yield InputLine(placeholder="a number", id="speedup")
         yield Pane(id="limit-question")
         yield InputLine(
             placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit"
@@ -60,7 +66,7 @@ class PredictScreen(Screen["Prediction | None"]):
             field.on_keys = {**field.on_keys, "enter": self.action_commit}
         self.query_one("#question").styles.height = len(self._row.variants) + 4
         self.query_one("#limit-question").styles.height = 2
-        self.set_focus(self.query_one("#guess"))
+        self.set_focus(self.query_one("#speedup"))
 
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._draw)
@@ -71,13 +77,13 @@ class PredictScreen(Screen["Prediction | None"]):
         self._draw()
 
     def action_commit(self) -> None:
-        """Run it, where there is a guess."""
+        """Run it, where there is a prediction."""
         try:
             limit = limit_of(self._typed("limit"))
         except ValueError:
             return self._say(f"one of {', '.join(LIMITS)}, or nothing")
-        if guesses := self._guesses():
-            self.dismiss(Prediction(tuple(guesses), limit))
+        if predictions := self._predictions():
+            self.dismiss(Prediction(tuple(predictions), limit))
         else:
             self._say("type a number above zero, such as 4, or Esc")
 
@@ -91,9 +97,9 @@ class PredictScreen(Screen["Prediction | None"]):
     def _typed(self, name: str) -> str:
         return self.query_one(f"#{name}", Input).value
 
-    def _guesses(self) -> list[float]:
+    def _predictions(self) -> list[float]:
         try:
-            return guesses_of(self._typed("guess"))
+            return predictions_of(self._typed("speedup"))
         except ValueError:
             return []
 
@@ -106,7 +112,7 @@ class PredictScreen(Screen["Prediction | None"]):
         self.query_one("#question", Pane).show(Group(*above, asked))
         limits = Text(f"And what limits {self._row.variants[0]}?", "bold")
         self.query_one("#limit-question", Pane).show(Group("", limits))
-        drawn = axis_view(self._guesses(), width=width)
+        drawn = axis_view(self._predictions(), width=width)
         page.show(
             Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim"))
         )

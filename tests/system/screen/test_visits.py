@@ -119,14 +119,14 @@ def test_an_engineer_runs_fails_edits_runs_again_compares_and_copies(visit, lab)
 
 
 @pytest.mark.slow
-def test_a_teacher_collects_guesses_zooms_and_freezes(visit):
+def test_a_teacher_collects_predictions_zooms_and_freezes(visit):
     tmux = visit()
     tmux.press("/")
     tmux.press("-l", "torch.bmm")
     tmux.press("Enter", "g")
     tmux.until("How many times as fast is the best of them?")
     tmux.press("-l", "2 4 4 8 30")
-    tmux.until("5 guesses, median 4.00x, 2.00x to 30.0x")
+    tmux.until("5 predictions, median 4.00x, 2.00x to 30.0x")
     tmux.press("Enter")
     tmux.until("MEASURE")
     tmux.press("Tab", "z")

@@ -55,7 +55,7 @@ def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
     assert "<int>, code, stressed \u2192 end." in " ".join(lines)
 
 
-def test_a_promise_is_hidden_while_a_guess_waits():
+def test_a_promise_is_hidden_while_a_prediction_waits():
     assert "claim         hidden until the verdict is final" in [
         line.rstrip() for line in printed(lesson(ROW, hides_claim=True), 80).splitlines()
     ]

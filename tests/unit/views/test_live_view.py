@@ -39,7 +39,7 @@ def events(name):
     return File(run_file(name, mkdtemp())).take()
 
 
-def at(name, share, guess=None):
+def at(name, share, predicted=None):
     """The run after this share of its events."""
     state = new_state()
     for event in events(name)[: max(1, round(share * len(events(name))))]:
@@ -48,14 +48,14 @@ def at(name, share, guess=None):
     return LiveRun(
         report,
         live_detail(state, [(entry.variant, entry.against) for entry in report.comparisons]),
-        guess,
+        predicted,
     )
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_moment_fits_every_size(name):
     for share in SHARES:
-        run = at(name, share, guess=4.0)
+        run = at(name, share, predicted=4.0)
         for width, height in SIZES:
             lines = live_view(run, width=width, height=height).plain.split("\n")
             assert len(lines) == height
@@ -137,9 +137,9 @@ def test_before_an_interval_stands_the_bars_say_about():
     assert "an interval needs 8 processes" in text
 
 
-def test_a_promise_stays_hidden_from_those_who_guess():
-    run, guessed = at("precision-h100-1", 0.5), at("precision-h100-1", 0.5, guess=2.0)
-    shown, hidden = (live_view(each, width=120, height=36).plain for each in (run, guessed))
+def test_a_promise_stays_hidden_from_those_who_predict():
+    run, predicting = at("precision-h100-1", 0.5), at("precision-h100-1", 0.5, predicted=2.0)
+    shown, hidden = (live_view(each, width=120, height=36).plain for each in (run, predicting))
     assert run.report.claim in shown
     assert run.report.claim not in hidden
     assert "predicted 2.00x" in hidden

@@ -1,4 +1,4 @@
-"""Guesses: what may be typed, where they are drawn, and what they come to."""
+"""Predictions: what may be typed, where they are drawn, and what they come to."""
 
 import re
 
@@ -8,37 +8,37 @@ from hypothesis import strategies as st
 from run_reports import two_variants
 
 from gpulab.features.predictions.report import Prediction, promised
-from gpulab.features.predictions.view import axis_view, guesses_of, limit_of, outcome
+from gpulab.features.predictions.view import axis_view, limit_of, outcome, predictions_of
 
 TYPED = {"4": [4.0], "4x": [4.0], "4, 2.5X 8": [4.0, 2.5, 8.0], "": [], "  ": [], "1e2": [100.0]}
 
 
 @pytest.mark.parametrize(("text", "values"), TYPED.items())
 def test_numbers_with_or_without_an_x(text, values):
-    assert guesses_of(text) == values
+    assert predictions_of(text) == values
 
 
 @pytest.mark.parametrize("text", ["fast", "0", "-2", "4 or 5", "nan", "inf", "1e99"])
 def test_what_is_no_number_above_zero_is_refused(text):
     with pytest.raises(ValueError, match=r"could not convert|^" + re.escape(text)):
-        guesses_of(text)
+        predictions_of(text)
 
 
 @given(st.lists(st.floats(1e-6, 1e8), max_size=50), st.integers(20, 160))
-def test_any_guesses_fit_the_axis(guesses, width):
-    lines = axis_view(guesses, width=width).plain.split("\n")
+def test_any_predictions_fit_the_axis(predictions, width):
+    lines = axis_view(predictions, width=width).plain.split("\n")
     assert all(len(line) <= width for line in lines)
     marks = "".join(lines[:4])
-    assert bool(marks.strip()) == bool(guesses)
+    assert bool(marks.strip()) == bool(predictions)
 
 
 def test_a_class_is_a_heap_with_its_median():
     text = axis_view([2, 4, 4, 4, 30], width=80).plain
     assert text.count("●") == 5
-    assert "5 guesses, median 4.00x, 2.00x to 30.0x" in text
+    assert "5 predictions, median 4.00x, 2.00x to 30.0x" in text
 
 
-def test_after_the_run_guess_and_measurement_stand_together():
+def test_after_the_run_prediction_and_measurement_stand_together():
     report = two_variants(best="new")
     (comparison,) = report.comparisons
     _, words = outcome(report, Prediction((4.0,)), width=80)
