@@ -31,7 +31,6 @@ from gpulab.features import features
 from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.feature import Draft
 from gpulab.report.findings import never_started
-from gpulab.report.found import explaining_findings, weakening_findings
 from gpulab.report.report import (
     LogReport,
     Method,
@@ -40,6 +39,7 @@ from gpulab.report.report import (
     Together,
     fields_of,
 )
+from gpulab.report.result_findings import explaining_findings, weakening_findings
 from gpulab.report.state import RunState
 from gpulab.report.variants import variant_report
 from gpulab.stats.comparison import Comparison, are_decided, outermost_interval, pairs_of

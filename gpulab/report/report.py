@@ -29,7 +29,7 @@ from gpulab.core.statuses import (
     Status,
     StopReason,
 )
-from gpulab.features.kernels.changes import KernelDifference
+from gpulab.features.kernels.differences import KernelDifference
 from gpulab.features.roofline.bound import Cause, Point
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, Comparison

@@ -8,7 +8,7 @@ import pytest
 from pairs import PAIRS, SOURCE
 
 from gpulab.core.payloads import KernelText
-from gpulab.features.kernels.changes import KernelDifference, changes
+from gpulab.features.kernels.differences import KernelDifference, changes
 from gpulab.features.kernels.reading import read_kernel
 from gpulab.features.kernels.view import difference_line
 

@@ -59,23 +59,6 @@ _LAYOUT_SEED = 4
 """Added to the seed of a process, so that its layout says nothing of its order."""
 
 
-def serve(
-    channel: Channel,
-    job: Measure | TimeFunctions,
-    buffer: SampleBuffer,
-    position: WorkerPosition,
-    forks: Forks,
-    numbers: range,
-    pipe: ParentPipe[RunResults],
-) -> None:
-    """Serve its turns; returns when all events have left. `numbers`: of the processes of its first
-    turn.
-    """
-    _ForkServer(channel, job, buffer, position, forks, numbers, pipe).serve()
-    channel.adopt()
-    channel.flush()
-
-
 def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:
     """Measure every ceiling of the device."""
     reporter = Reporter(channel, job, position)
@@ -123,8 +106,10 @@ class _Guard:
             self._channel.emit(RunInvalid(reason=reason))
 
 
-class _ForkServer:
-    """Runs the measuring processes of a turn, unless the run is to stop before."""
+class ForkServer:
+    """Runs the measuring processes of its turns, unless the run is to stop before. `numbers`: of
+    those of its first turn.
+    """
 
     def __init__(
         self,
@@ -160,8 +145,8 @@ class _ForkServer:
         """A process that prepares to profile, and the descriptor that lets it begin."""
 
     def serve(self) -> None:
-        """Wait for its turns, and send the results after each; where a process dies, this one dies
-        like it.
+        """Wait for its turns, and send the results after each; returns when all events have left.
+        Where a process dies, this one dies like it.
         """
         adopt_orphans()
         # A process that is told to stop ends by itself, and this one ends like it.
@@ -179,6 +164,8 @@ class _ForkServer:
             if ended:
                 kill_orphans()
             self._pipe.send_result(after)
+        self._channel.adopt()
+        self._channel.flush()
 
     def _turn(self, results: RunResults) -> RunResults:
         """Run the processes of a turn; the results of the run after it."""

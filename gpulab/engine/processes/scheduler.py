@@ -88,14 +88,14 @@ def serve(
         pinned = job.seed if job else None
         move_libraries(random.Random(seed_of(pinned, numbers.start) + _LIBRARIES_SEED))
         _import_torch()
-        from gpulab.engine.processes import fork_server
+        from gpulab.engine.processes.fork_server import ForkServer
 
         if job is None:
             job, numbers = pipe.receive_job()
             name_variants(job, position, buffer)
             keep_code_of_the_run(job)
         gc.enable()
-        fork_server.serve(channel, job, buffer, position, forks, numbers, pipe)
+        ForkServer(channel, job, buffer, position, forks, numbers, pipe).serve()
 
     first = None
     if ready:

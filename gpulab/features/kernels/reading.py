@@ -21,9 +21,9 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.payloads import KernelCode, KernelText
-from gpulab.features.kernels.accesses import accesses
 from gpulab.features.kernels.compiler import compile_kernel
 from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_body, occupancy
+from gpulab.features.kernels.memory_accesses import accesses
 
 _PACKAGES = ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12")
 _TIMEOUT_S = 30.0

@@ -13,7 +13,7 @@ from rich.text import Text
 from gpulab.core.payloads import KernelCode
 from gpulab.core.units import byte_count, seconds
 from gpulab.draw.table import columns_table, rows_table
-from gpulab.features.kernels.changes import Change, KernelDifference, differences
+from gpulab.features.kernels.differences import Change, KernelDifference, differences
 from gpulab.features.kernels.instructions import ALL, MATRIX
 from gpulab.report.report import RunReport
 from gpulab.scenario import KiB

@@ -4,7 +4,7 @@ hand.
 
 import pytest
 
-from gpulab.features.kernels.accesses import Accesses, accesses
+from gpulab.features.kernels.memory_accesses import Accesses, accesses
 
 THREADS = (32, 1, 1)
 

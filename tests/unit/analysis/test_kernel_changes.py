@@ -5,7 +5,7 @@ what is unknown.
 import pytest
 
 from gpulab.core.payloads import KernelCode
-from gpulab.features.kernels.changes import Change, changes, differences
+from gpulab.features.kernels.differences import Change, changes, differences
 
 
 def kernel(registers=32, threads=256, **figures):

@@ -31,7 +31,7 @@ from gpulab.features.guide import view as glossary
 from gpulab.features.history import compare
 from gpulab.features.history import view as history
 from gpulab.features.history.report import PastComparison, PastRun
-from gpulab.features.kernels.changes import Change, KernelDifference
+from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.features.live import progress
 from gpulab.features.live.panel import LiveRun

@@ -10,7 +10,7 @@ from rich.console import Console
 from run_reports import run, variant
 
 from gpulab.core.payloads import KernelCode
-from gpulab.features.kernels.changes import Change, KernelDifference
+from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import (
     change_words,
     difference_line,
