@@ -1,7 +1,7 @@
 """Kernels of the lessons in Triton's interpreter, against float64: `python
-tests/triton/interpreted.py [LESSON ...]`.
+tests/triton/interpreted.py [--spoiled] [LESSON ...]`.
 
-It prints a line of JSON for each lesson, then one for each of its spoiled kernels
+It prints a line of JSON for each lesson, or for each of its spoiled kernels
 (`spoiled_kernels.py`), which the same checks have to find wrong. A process of its own: whether
 kernels are interpreted is fixed when Triton is imported.
 
@@ -17,12 +17,11 @@ import os
 # the arrays are small
 os.environ |= {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+import argparse
 import json
 import re
-import sys
 import tempfile
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
 import lesson_checks
@@ -171,21 +170,23 @@ def result_of_spoiled(name, spoiled, folder):
     none.
     """
     text = (triton_lessons.SCENARIOS / f"{name}.py").read_text()
-    old, new = SPOILED[name][spoiled]
-    count = text.count(old)
-    result = {"lesson": name, "spoiled": spoiled, "places": count, "problem": None}
-    if count:
-        path = Path(folder) / f"{name}_{spoiled.replace(' ', '_')}.py"
-        path.write_text(text.replace(old, new))
-        with watched():
-            result["problem"] = next(islice(problems(triton_lessons.load(path), name, {}), 1), None)
-    return result
+    path = Path(folder) / f"{name}_{spoiled.replace(' ', '_')}.py"
+    path.write_text(text.replace(*SPOILED[name][spoiled]))
+    with watched():
+        problem = next(problems(triton_lessons.load(path), name, {}), None)
+    return {"lesson": name, "spoiled": spoiled, "problem": problem}
 
 
 def main():
-    for name in sys.argv[1:] or lesson_checks.CHECKS:
-        print(json.dumps(result_of(name)), flush=True)
-        with tempfile.TemporaryDirectory() as folder:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--spoiled", action="store_true")
+    parser.add_argument("lessons", nargs="*", default=list(lesson_checks.CHECKS))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.lessons:
+            if not options.spoiled:
+                print(json.dumps(result_of(name)), flush=True)
+                continue
             for spoiled in SPOILED[name]:
                 print(json.dumps(result_of_spoiled(name, spoiled, folder)), flush=True)
 

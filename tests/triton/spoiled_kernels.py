@@ -8,8 +8,8 @@ SPOILED = {
     "vector_add": {
         "load without its mask": ("tl.load(b + place, mask=inside)", "tl.load(b + place)"),
         "store without its mask": (
-            "tl.load(b + place, mask=inside), mask=inside)",
-            "tl.load(b + place, mask=inside))",
+            "tl.load(b + place, mask=inside),\n            mask=inside,\n",
+            "tl.load(b + place, mask=inside),\n",
         ),
         "a program too few": ("(triton.cdiv(n, per_block),)", "(max(1, n // per_block),)"),
     },
@@ -35,7 +35,7 @@ SPOILED = {
         "wrong stride": ("b += K * tl.cast(n, tl.int64)", "b += K * tl.cast(k, tl.int64)"),
         "last group as high": ("tl.minimum(down - first, GROUP)", "GROUP"),
         "sums forgotten": ("tl.dot(left, right, sums)", "tl.dot(left, right)"),
-        "store over the end of rows": ("mask=in_rows & in_columns)", "mask=in_rows)"),
+        "store over the end of rows": ("mask=in_rows & in_columns,", "mask=in_rows,"),
     },
     "persistent_matmul": {
         "last group as high": ("tl.minimum(down - first, GROUP)", "GROUP"),
