@@ -37,7 +37,9 @@ def test_the_lessons_are_all_there():
     assert set(NAMES) >= WITH_SOURCES
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize(
+    "arch", [ARCH, *(pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_80", "sm_100"))]
+)
 @pytest.mark.parametrize("entry", LESSONS, ids=NAMES)
 def test_its_kernels_compile(entry, arch):
     for name, texts in kernel_texts(entry).items():

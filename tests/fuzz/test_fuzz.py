@@ -1,4 +1,4 @@
-"""Odd files and events of every kind, for some seconds each: no traceback, no hang. The longer mode
+"""Odd files and events of every kind, for a moment each: no traceback, no hang. The longer mode
 is `run.py`.
 """
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KINDS = ("scenario_files", "values", "run_files", "stores", "event_streams")
-BUDGET_S = 2.0
+FEWEST, BUDGET_S = 10, 0.7
 MOST_S = 10.0
 """Of one case, on a machine that others share; `run.py` asks for 2."""
 
@@ -26,7 +26,7 @@ def test_nothing_that_comes_in_breaks_or_hangs_the_lab(kind, tmp_path):
     @given(st.integers(0, 2**32))
     def holds(seed):
         nonlocal checked
-        if time.monotonic() > end:
+        if checked >= FEWEST and time.monotonic() > end:
             return
         case = module.case(Random(seed))
         begun = time.monotonic()
@@ -35,7 +35,7 @@ def test_nothing_that_comes_in_breaks_or_hangs_the_lab(kind, tmp_path):
         checked += 1
 
     holds()
-    assert checked > 5
+    assert checked >= FEWEST
 
 
 def test_a_check_sees_what_breaks(tmp_path, monkeypatch):
