@@ -22,6 +22,8 @@ from gpulab.scenario import Variant
 
 N = 64
 STEPS = 20
+torch.set_num_threads(1)
+"""As in a worker: the threads of one step wait for each other where other work has their cores."""
 
 
 class RecordingChannel:
