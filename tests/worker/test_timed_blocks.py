@@ -30,23 +30,24 @@ class Clock:
     def read_s(self):
         return 1e-9 * self.read_ns()
 
-    def product(self, a, b):
-        self.now_ns += 100_000
-        return a @ b @ b
-
-    def copy(self, tensor):
-        self.now_ns += 10_000
-        return tensor.clone()
+    def spend(self, microseconds, result):
+        """On what was computed."""
+        self.now_ns += 1_000 * microseconds
+        return result
 
 
 clock = Clock()
 
 
-@pytest.fixture
-def bench(monkeypatch):
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch):
     monkeypatch.setattr("gpulab.engine.measure.clock.perf_counter_ns", clock.read_ns)
-    monkeypatch.setattr("gpulab.engine.build.build.perf_counter", clock.read_s)
-    monkeypatch.setattr("gpulab.features.checks.replay.perf_counter", clock.read_s)
+    for module in ("engine.build.build", "features.checks.replay", "features.checks.timed_steps"):
+        monkeypatch.setattr(f"gpulab.{module}.perf_counter", clock.read_s)
+
+
+@pytest.fixture
+def bench(_clock):
     bench = TimedBench()
     bench.check("baseline", multiplying(lambda product, pauses: product()))
     return bench
@@ -63,7 +64,7 @@ def multiplying(step):
 
         def take():
             pauses = clock.now_ns > returned_at[0]
-            output = step(lambda: clock.product(a, b), pauses)
+            output = step(lambda: clock.spend(100, a @ b @ b), pauses)
             returned_at[0] = clock.now_ns
             return output
 
@@ -78,7 +79,7 @@ def computes_after_a_pause():
     def step(product, pauses):
         if pauses:
             known[:] = [product()]
-        return clock.copy(known[0])
+        return clock.spend(10, known[0].clone())
 
     return multiplying(step)
 
@@ -91,8 +92,8 @@ def computes_after_a_restore():
         def step():
             if not computed:
                 computed.add_(1)
-                known[:] = [clock.product(a, b)]
-            return clock.copy(known[0])
+                known[:] = [clock.spend(100, a @ b @ b)]
+            return clock.spend(10, known[0].clone())
 
         return Work(step, inputs=(a, b), state=computed)
 
@@ -124,8 +125,8 @@ def remembers_by_value():
 
         def step():
             if not known or not (torch.equal(a, known[0]) and torch.equal(b, known[1])):
-                known[:] = a.clone(), b.clone(), clock.product(a, b)
-            return clock.copy(known[2])
+                known[:] = a.clone(), b.clone(), clock.spend(100, a @ b @ b)
+            return clock.spend(10, known[2].clone())
 
         return Work(step, inputs=(a, b))
 
@@ -149,7 +150,7 @@ def test_the_time_that_a_variant_gains_is_missing_in_a_step_alone_or_on_new_valu
 def test_an_honest_variant_gains_alone_too_and_what_it_showed_is_counted(bench):
     def make_work():
         a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
-        return Work(lambda: clock.product(a, b), inputs=(a, b))
+        return Work(lambda: clock.spend(100, a @ b @ b), inputs=(a, b))
 
     bench.check("honest", make_work)
     bench.time_blocks("honest", BLOCKS)
@@ -169,7 +170,7 @@ def drawing(*, once):
         def step():
             if not (once and kept and torch.equal(torch.random.get_rng_state(), kept[1])):
                 kept[:] = torch.rand(1000), torch.random.get_rng_state()
-            return data * kept[0]
+            return clock.spend(100, data * kept[0])
 
         return Work(step, inputs=data)
 
@@ -189,7 +190,7 @@ def merging(merge):
 
     def make_work():
         a, b = torch.randn(2 * SIZE).sort().values, torch.randn(2 * SIZE).sort().values
-        return Work(lambda: merge(a, b), inputs=(a, b))
+        return Work(lambda: clock.spend(100, merge(a, b)), inputs=(a, b))
 
     return make_work
 
