@@ -9,15 +9,7 @@ from tables import files_of
 
 pytest_plugins = ("judged_runs",)
 FILES, _ = files_of(Path(__file__).parent / "comparisons")
-QUICK = (
-    "spd_solve",
-    "search_sorted",
-    "look_up",
-    "sparse_product",
-    "causal_attention",
-    "copies",
-    "dictionaries",
-)
+QUICK = ("spd_solve", "look_up", "causal_attention")
 """Files of which something was accused before."""
 
 

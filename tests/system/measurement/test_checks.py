@@ -118,7 +118,7 @@ def checked(module_lab):
         VARIANT.format(name=name, options=options, body=body)
         for name, (options, body) in bodies.items()
     ]
-    return module_lab.run(module_lab.write("checked.py", HEAD + "".join(variants)), time_s="0.2")
+    return module_lab.run(module_lab.write("checked.py", HEAD + "".join(variants)), time_s="0.1")
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -79,7 +79,7 @@ def _halves(lab, wait_s):
 def profiled(module_lab):
     (module_lab.folder / "t-hardly.json").mkdir()  # where a trace cannot be written
     path = module_lab.write("halves.py", HALVES)
-    return module_lab.run(path, "--trace", "t.json", time_s="0.5")
+    return module_lab.run(path, "--trace", "t.json", "--smoke")
 
 
 @pytest.mark.parametrize(("name", "wait_s"), [("waits", 0.01), ("hardly", 0.001)])

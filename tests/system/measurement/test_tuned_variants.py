@@ -70,7 +70,7 @@ def wrongly_asked(lab, n):
 
 def test_the_fastest_is_chosen_and_kept(lab):
     lab.write("pieces.py", TUNED)
-    first = lab.run("pieces.py", time_s="0.15")
+    first = lab.run("pieces.py", time_s="0.1")
     tuned = first.variant("tuned")
     tuning = tuned["tuning"]
     assert tuning["tried"][0]["config"] == "pieces=2"
