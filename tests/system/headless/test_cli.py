@@ -3,39 +3,34 @@ of one result.
 """
 
 import json
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import Finished
+from scripted import OVER_SCRIPT
 
 from gpulab.report.sentences import to_json
 from gpulab.session.scripting import load
 
 SCENARIO = """
     \"\"\"Twice: one multiplication and two.\"\"\"
-    import torch
-    from gpulab import Scenario, Work
+    from gpulab import Scenario
     scenario = Scenario("mine", params={"n": 4096, "name": "µ", "flag": False}, claim="2x", ladder=True)
 
     @scenario.variant
-    def two(lab, n):
-        data = torch.rand(n)
-        return Work(lambda: data * 2 * 2, inputs=data)
+    def two(lab, n): ...
 
     @scenario.variant(claim="2x, surely")
-    def one(lab, n):
-        data = torch.rand(n)
-        return Work(lambda: data * 4, inputs=data)
+    def one(lab, n): ...
 
     @scenario.variant(needs=("cuda",))
-    def on_gpu(lab, n):
-        raise AssertionError
+    def on_gpu(lab, n): ...
 
     @scenario.variant(against=None)
-    def scale(lab, n, flag):
-        lab.report("mean of the data", 0.5)
-        data = torch.rand(n)
-        return Work(lambda: data * 4, inputs=data, items=1)
+    def scale(lab, n, flag): ...
 """
 
 
@@ -43,27 +38,24 @@ SCENARIO = """
 def measured(module_lab):
     """The finished run, in a locale that has no more than ASCII."""
     lab = module_lab
+    here = Path(__file__).parent
     lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {
-        "LANG": "C"
+        "LANG": "C",
+        "PYTHONPATH": os.pathsep.join([str(here), str(here.parents[1])]),
     }
     path = lab.write("mine.py", SCENARIO)
-    options = (
-        "--device",
-        "cpu",
-        "--time",
-        "0.3",
-        "--telemetry",
-        "off",
-        "--profile",
-        "off",
-        "--set",
-        "n=64",
-        "--seed",
-        "3",
+    options = "--device cpu --telemetry off --set n=64 --seed 3 --json out.json --output run.jsonl"
+    done = subprocess.run(
+        [*OVER_SCRIPT, "--run", path, *options.split()],
+        cwd=lab.folder,
+        env=lab.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
     )
-    process = lab.call("--run", path, *options, "--json", "out.json", "--output", "run.jsonl")
     result = json.loads((lab.folder / "out.json").read_text())
-    return Finished(process.code, process.stdout, process.stderr, lab.folder / "run.jsonl", result)
+    return Finished(done.returncode, done.stdout, done.stderr, lab.folder / "run.jsonl", result)
 
 
 def test_the_table_is_on_stdout_and_progress_on_stderr(measured):
@@ -71,24 +63,17 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(measured):
     for line in measured.stdout.splitlines():
         rows.setdefault(line.split()[0] if line.strip() else "", line)
     assert "baseline" in rows["two"]
-    # none where two builds of one variant differ: a busy machine
-    speedup = measured.comparison("one")["speedup"]
-    assert re.search(
-        r"one +\d.*[un]s .*x +\d.* to .*" if speedup else r"one +\d.*[un]s +\S+ +invalid",
-        rows["one"],
-    )
-    assert measured.verdict("one") in rows["one"]
+    assert re.search(r"one +\d.*us .*2.00x +\d.* to .* faster", rows["one"])
     assert "control" in rows
-    claims = speedup and measured.verdict("one") != "inconclusive"
-    assert re.search(r"one (verified|doubtful|unchecked): ", measured.stdout) or not claims
+    assert re.search(r"one (verified|doubtful|unchecked): ", measured.stdout)
     assert "skipped" in rows["on_gpu"]
     assert "on_gpu skipped: needs cuda: " in measured.stdout
-    assert f"claim: 2x; measured here: {'one' if speedup else 'nothing'}" in measured.stdout
-    assert ("claim of one: 2x, surely; measured here:" in measured.stdout) == bool(speedup)
-    assert "scale: mean of the data 0.5" in measured.stdout
+    assert "claim: 2x; measured here: one" in measured.stdout
+    assert "claim of one: 2x, surely; measured here:" in measured.stdout
+    assert "scale: mean 0.5" in measured.stdout
     assert "epochs," in measured.stdout
     assert f"run file: {measured.run_file.name}" in measured.stdout
-    assert "warm-up two" in measured.stderr
+    assert "epoch" in measured.stderr
     assert "{" not in measured.stdout + measured.stderr
 
 
@@ -101,8 +86,8 @@ def test_everything_is_ascii_where_the_locale_is(measured):
 def test_the_json_has_the_documented_fields(measured):
     assert measured.result["schema"] == "gpulab.result/1"
     assert measured.result["exit_code"] == measured.code
-    assert measured.code == (7 if measured.verdict("one") == "invalid" else 0)
-    assert set(measured.result["environment"]) >= {"gpulab", "python", "torch", "driver"}
+    assert measured.code == 0
+    assert measured.result["environment"] == {"torch": "0"}
     run = measured.run
     assert (run["scenario"], run["params"]["n"], run["seed"], run["claim"]) == ("mine", 64, 3, "2x")
     assert re.fullmatch("[0-9a-f]{64}", run["source_sha256"])
@@ -134,7 +119,7 @@ def test_the_json_has_the_documented_fields(measured):
     assert measured.variant("on_gpu")["status"] == "skipped"
     assert measured.variant("on_gpu")["reason"]["values"]["need"] == "cuda"
     (figure,) = run["figures"]
-    assert figure.items() >= {"variant": "scale", "name": "mean of the data", "value": 0.5}.items()
+    assert figure.items() >= {"variant": "scale", "name": "mean", "value": 0.5}.items()
 
 
 def test_the_run_file_holds_the_same_result(measured):

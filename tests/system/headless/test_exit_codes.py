@@ -80,7 +80,7 @@ def test_fail_below_is_the_exit_code_of_the_command(
     lab.write("mine.py", SCENARIO)
     gpulab = CommandLine(lab, monkeypatch, capsys)
     process = gpulab(
-        "--run", "mine.py", "--time", "0.2", "--json", "out.json", "--fail-below", required
+        "--run", "mine.py", "--telemetry", "off", "--json", "out.json", "--fail-below", required
     )
     assert process.code == process.result["exit_code"] == code
     assert message is None or message in process.stdout

@@ -34,6 +34,7 @@ def test_the_example_of_the_package_holds(lab, monkeypatch):
     statuses = {variant.name: variant.status for variant in report.variants}
     assert statuses == {"loop": Status.OK, "graphed": Status.SKIPPED, "bmm": Status.OK}
     assert (report.smoke, report.under_way, report.failures) == (True, False, [])
+    assert set(report.environment) >= {"gpulab", "python", "torch", "driver"}
     assert report.comparison("bmm").pairs > 0
     # Without a GPU the host is the telemetry.
     assert report.telemetry.no_gpu_reason.code == "run_on_cpu"

@@ -73,22 +73,15 @@ def parts(lines):
 
 
 def test_a_lesson_that_ships_has_its_code_its_kernels_and_their_differences(module_lab):
-    finished = module_lab.call("--show", "coalescing")
+    finished = module_lab.call("--show", "divergence")
     lines = finished.stdout.splitlines()
     assert (finished.code, finished.stderr) == (0, "")
-    assert lines[0].startswith("coalescing · Coalescing:")
-    assert parts(lines) == [
-        "stride_32",
-        "stride_8",
-        "stride_4",
-        "stride_2",
-        "coalesced",
-        "random_order",
-    ]
-    assert "       scale_at, 256 threads a block" in lines
+    assert lines[0].startswith("divergence · Divergence:")
+    assert parts(lines) == ["branch", "predicated", "sorted_branch", "sorted_predicated"]
+    assert "       branch<512>, 256 threads a block" in lines
     said = {line.split()[0]: line for line in lines if " against " in line and "line" not in line}
-    assert "against stride_8: used of each sector loaded 12.5 > 25 %" in said["stride_4"]
-    assert "against coalesced: 32-bit loads 1 > 2" in said["random_order"]
+    assert "against branch: divergent branches 1 > 0" in said["predicated"]
+    assert "against predicated: divergent branches 0 > 1" in said["sorted_branch"]
 
 
 def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):

@@ -2,10 +2,13 @@
 it.
 """
 
+import sys
 from time import monotonic, sleep
 
 import psutil
 import pytest
+from msgspec.structs import replace
+from session_workers import request
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.events import Planned, RunEnded, StageStarted
@@ -53,16 +56,10 @@ def worker(lab, monkeypatch):
     assert not process.is_running()
 
 
-def events_of(lab, **changes):
-    from dataclasses import replace
-
-    source = start_entry(read_file(lab.write("ready.py", SCENARIO)), replace(SMOKE, **changes))
-    source.wait()
-    return source.take()
-
-
 def test_a_run_takes_the_worker_that_is_ready(lab, worker):
-    events = events_of(lab)
+    source = start_entry(read_file(lab.write("ready.py", SCENARIO)), SMOKE)
+    source.wait()
+    events = source.take()
     assert not worker.is_running()
     assert READY._started is None
     assert isinstance(events[-1], RunEnded)
@@ -72,17 +69,23 @@ def test_a_run_takes_the_worker_that_is_ready(lab, worker):
     print(f"from the start of the run to its first stage: {loading.t - events[0].t:.2f} s")
 
 
-def test_a_run_with_a_seed_has_one_of_its_own(lab, worker):
-    events = events_of(lab, seed=3)
-    assert not worker.is_running()
-    assert events[-1].outcome == "done"
+@pytest.mark.parametrize(("seed", "taken"), [(None, True), (3, False)])
+def test_a_run_with_a_seed_has_one_of_its_own(monkeypatch, seed, taken):
+    waits = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
+    monkeypatch.setattr("gpulab.session.worker_process.WORKER", waits)
+    job = replace(request().job, seed=seed)
+    READY.prepare(job.threads)
+    process = psutil.Process(READY._started[0]._process.pid)
+    started = READY.take(job)
+    assert (started is not None) == process.is_running() == taken
+    if started:
+        started.close()
 
 
 @pytest.mark.parametrize("which", ["worker", "fork server"])
-def test_a_run_takes_none_of_which_a_process_was_killed(lab, worker, which):
+def test_a_run_takes_none_of_which_a_process_was_killed(worker, which):
     """As the system does where memory ends."""
     forked = worker.children(recursive=True)
     forked[0 if which == "worker" else -1].kill()
     worker.wait(10)
-    events = events_of(lab)
-    assert events[-1].outcome == "done"
+    assert READY.take(request().job) is None
