@@ -7,7 +7,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,12 +51,7 @@ class Interrupts:
                     signal.signal(which, self._take)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
     def stop_with(self, stop: Callable[[], object]) -> None:

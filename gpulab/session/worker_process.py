@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from select import PIPE_BUF
-from types import TracebackType
 
 from gpulab.core.events import Event
 from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob, subject_of
@@ -200,12 +199,7 @@ class WorkerProcess:
         self.tell(job_message(self._job, self._transcript.secret))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._started.close()
 
     def _add_orphans(self, count: int) -> None:

@@ -10,7 +10,7 @@ from pairs import PAIRS, SOURCE
 from gpulab.core.payloads import KernelText
 from gpulab.features.kernels.differences import KernelDifference, changes
 from gpulab.features.kernels.reading import read_kernel
-from gpulab.features.kernels.view import difference_line
+from gpulab.features.kernels.view import difference_words
 
 QUICK = ("no FMA", "unrolled", "tile size")
 QUICKEST = "sm_80"
@@ -22,9 +22,8 @@ ARCHITECTURES = (
 
 
 def line_of(before, after):
-    return difference_line(
-        "after", KernelDifference(against="before", changes=changes([before], [after]))
-    )
+    made = changes([before], [after])
+    return difference_words(KernelDifference(against="before", changes=made))
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

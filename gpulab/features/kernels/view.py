@@ -154,13 +154,8 @@ class _Named:
         yield table
 
 
-def difference_line(name: str, difference: KernelDifference) -> str:
-    """`after against before: 128-bit loads 0 > 4; registers 32 > 64; occupancy 100 > 50 %`."""
-    return f"{name} against {difference.against}: {difference_words(difference)}"
-
-
 def difference_words(difference: KernelDifference) -> str:
-    """What changes, the most telling first."""
+    """What changes, the most telling first: `128-bit loads 0 > 4; registers 32 > 64`."""
     said = difference.changes
     if not said:
         return "the same code, launched alike"

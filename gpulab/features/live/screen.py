@@ -56,7 +56,7 @@ def draw_stages(run: LiveRun, area: Area) -> None:
     column, passed = 0, True
     for stage, words in _SHOWN.items():
         if stage == now:
-            passed, text = False, _under_way(run.report, area)
+            passed, text = False, _under_way(run.report)
             area.put(0, column, text, "bold")
             column += len(text) + 1
         elif area.width - column > len(words):
@@ -64,7 +64,7 @@ def draw_stages(run: LiveRun, area: Area) -> None:
             column += len(words) + 1
 
 
-def _under_way(report: RunReport, area: Area) -> str:
+def _under_way(report: RunReport) -> str:
     progress = report.progress
     words = _SHOWN[_AS.get(progress.stage, progress.stage)].upper()
     if not report.under_way:

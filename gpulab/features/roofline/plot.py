@@ -249,7 +249,7 @@ def plot_of(roofline: Roofline, roofs: FamilyRoofs, axes: Axes, family: str) -> 
             for ceiling in label.beside
             if placed is None or aside(ceiling) not in placed.text
         ]
-    _names(plot, roofline.points, family)
+    _names(plot, roofline.points)
     return plot
 
 
@@ -353,7 +353,7 @@ def _arrow(plot: Plot, start: Placed, end: Placed) -> None:
         plot.lines[cell] = "∙", _ARROW
 
 
-def _names(plot: Plot, points: Sequence[Point], family: str) -> None:
+def _names(plot: Plot, points: Sequence[Point]) -> None:
     """Those of the family first: what others are called matters less."""
     marks = sorted(plot.of_kinds(POINT, BADGE), key=lambda mark: (mark.style == DIM, mark.points))
     for mark in marks:

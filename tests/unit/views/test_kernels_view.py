@@ -13,7 +13,7 @@ from gpulab.core.payloads import KernelCode
 from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import (
     change_words,
-    difference_line,
+    difference_words,
     instruction_mix,
     kernel_page,
     kernels,
@@ -35,9 +35,9 @@ def mix(**instructions):
     return instruction_mix(code(instructions={"all": 9, **instructions}))
 
 
-def line(*changes, against="old"):
+def line(*changes):
     made = [Change(what=what, before=before, after=after) for what, before, after in changes]
-    return difference_line("new", KernelDifference(against=against, changes=made))
+    return difference_words(KernelDifference(against="old", changes=made))
 
 
 def test_the_table_has_what_the_neediest_kernel_of_a_variant_takes():
@@ -154,7 +154,7 @@ def test_a_change_is_said_with_its_unit(what, before, after, words):
 
 
 def test_nothing_that_differs_is_the_same_code():
-    assert line() == "new against old: the same code, launched alike"
+    assert line() == "the same code, launched alike"
 
 
 def test_of_more_than_six_changes_the_most_telling_and_the_resources_stay():
@@ -165,7 +165,7 @@ def test_of_more_than_six_changes_the_most_telling_and_the_resources_stay():
     resources = [("registers", 32, 64), ("occupancy", 1.0, 0.5)]
     said = line(*telling, *resources)
     assert said == (
-        "new against old: 128-bit loads 0 > 1; 64-bit loads 0 > 1; 32-bit loads 0 > 1; 16-bit "
+        "128-bit loads 0 > 1; 64-bit loads 0 > 1; 32-bit loads 0 > 1; 16-bit "
         "loads 0 > 1; registers 32 > 64; occupancy 100 > 50 %; 3 more"
     )
     assert line(*telling[:6]).count(";") == 5
