@@ -73,7 +73,7 @@ def differences(
 
 
 def changes(before: Sequence[KernelCode], after: Sequence[KernelCode]) -> list[Change]:
-    """Empty where the kernels have the same code and are launched alike."""
+    """Empty where the kernels have the same code and launch."""
     if not before or not after:
         return []
     found = [

@@ -158,7 +158,7 @@ def difference_words(difference: KernelDifference) -> str:
     """What changes, the most telling first: `128-bit loads 0 > 4; registers 32 > 64`."""
     said = difference.changes
     if not said:
-        return "the same code, launched alike"
+        return "the same code and launch"
     telling = [change for change in said if change.what not in _ALWAYS]
     last = [change for change in said if change.what in _ALWAYS]
     kept = [*telling[: max(1, _MOST_CHANGES - len(last))], *last]

@@ -154,7 +154,7 @@ def test_a_change_is_said_with_its_unit(what, before, after, words):
 
 
 def test_nothing_that_differs_is_the_same_code():
-    assert line() == "the same code, launched alike"
+    assert line() == "the same code and launch"
 
 
 def test_of_more_than_six_changes_the_most_telling_and_the_resources_stay():
@@ -193,7 +193,7 @@ def test_of_a_run_the_times_stand_beside_them():
     ]
     assert lines[1].split()[:3] == ["old", "2.00", "ms"]
     assert lines[2].split()[:2] == ["new", "32"]
-    assert "new  against old: the same code, launched alike" in lines
+    assert "new  against old: the same code and launch" in lines
     assert not any("plain" in text for text in lines)
     assert kernels(run(variant("old"), variant("new"))) is None
 
