@@ -2,6 +2,7 @@
 behind.
 """
 
+import gc
 import io
 import json
 import os
@@ -199,6 +200,12 @@ class Lab:
                 return True
             time.sleep(0.05)
         return not self.processes()
+
+
+def pytest_collection_finish():
+    """A collection of garbage walks over all that the tests have imported: few and without it."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_configure(config):

@@ -4,7 +4,9 @@ come from a tape.
 
 import asyncio
 import time
+from functools import cache
 
+from gpulab.catalog import catalog
 from gpulab.session.run import File
 from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
@@ -12,6 +14,7 @@ from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.screens.lab import LabScreen
 
+catalog.read_text = cache(catalog.read_text)  # of the lessons that ship, which every app lists
 QUICK = Settings(device="cpu", time_s=0.3, telemetry="off", profile="off")
 
 

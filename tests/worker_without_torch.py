@@ -9,17 +9,19 @@ supervisor does not know what it watches.
 import importlib.util
 import sys
 
-from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.core.run_file import RunFile
 from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.supervisor import supervise
-from gpulab.session.session import Session
 
 COMMAND = (sys.executable, __file__)
 
 
 def events_of_session(path, names, *, timeout_s=20.0, profile=None):
     """All events of a run of that file; its variants have these names."""
+    # A worker needs none of it, and would take twice as long to start.
+    from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+    from gpulab.core.run_file import RunFile
+    from gpulab.session.session import Session
+
     infos = tuple(
         VariantInfo(name=name, against=None if name == names[0] else names[0]) for name in names
     )
