@@ -1,17 +1,16 @@
 """The program in a real terminal: tmux with nothing but keys, and a pty whose bytes are counted."""
 
-import json
 import os
 import re
 import signal
 import sys
+import termios
 import time
 
 import pytest
+from conftest import wait_for
 from faults import scenario
 from pseudo_terminal import Pty
-
-from gpulab.core.run_file import read_run_file
 
 GPULAB = f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off fault.py"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|[34]8;[25])[0-9;]*m")
@@ -55,61 +54,38 @@ def test_in_lang_c_without_colours_it_is_plain_to_the_last_byte(lab):
     assert restored(terminal.output)
 
 
-def test_where_colours_may_be_sent_they_are(lab):
+def test_at_rest_not_a_byte_is_sent_until_the_editor_has_written(lab):
+    """Where colours may be sent they are. The terminal is the editor's meanwhile, and the lab's
+    again after it. The worker that is kept ready ends with the lab.
+    """
     del lab.env["NO_COLOR"]  # set to nothing, it would still be set
-    terminal = terminal_of(lab, LANG="C.UTF-8")
-    terminal.read(20, until=b"quit")
-    terminal.press(b"q")
-    assert terminal.end() == 0
-    assert COLOUR.search(terminal.output)
-
-
-def test_at_rest_not_a_byte_is_sent(lab):
-    terminal = terminal_of(lab)
+    text = "import sys\nprint('EDITING', flush=True)\nopen(sys.argv[1], 'a').write('1 +\\n')\n"
+    editor = f"{sys.executable} {lab.write('editor.py', text)}"
+    terminal = terminal_of(lab, LANG="C.UTF-8", EDITOR=editor, VISUAL="")
     terminal.read(20, until=b"batched_matmul")
-    terminal.read(2)
-    assert terminal.read(3) == b""
+    wait_for(lambda: any(b"--ready" in command for command in lab.processes().values()))
+    terminal.read(1)
+    assert COLOUR.search(terminal.output)
+    assert terminal.read(2) == b""
+    os.kill(terminal.pid, signal.SIGCONT)  # without having been stopped
+    terminal.press(b"e")
+    terminal.read(20, until=b"EDITING")
+    terminal.read(20, until=b"syntax error")
     terminal.press(b"q")
     assert terminal.end() == 0
-
-
-@pytest.mark.parametrize(
-    "which",
-    [
-        signal.SIGTERM,
-        *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGHUP, signal.SIGINT)),
-    ],
-)
-def test_a_signal_ends_it_with_all_it_started(lab, which):
-    terminal = terminal_of(lab)
-    start_run(terminal, until=b"start ")
-    terminal.read(1)
-    if which == signal.SIGINT:
-        terminal.press(b"\x03")
-    else:
-        os.kill(terminal.pid, which)
-    assert terminal.end() == (0 if which == signal.SIGINT else 130)
     assert restored(terminal.output)
+    assert terminal.flags & termios.ECHO
     assert lab.none_left()
 
 
-def test_a_terminal_that_goes_away_takes_it_along(lab):
+@pytest.mark.slow
+def test_ctrl_c_ends_it_with_all_it_started(lab):
     terminal = terminal_of(lab)
     start_run(terminal, until=b"start ")
     terminal.read(1)
-    terminal.hang_up()
-    assert terminal.end() == 130
-    (file,) = (lab.folder / "state").rglob("runs/*.jsonl")
-    assert read_run_file(file).events[-1].outcome == "cancelled"
-    assert lab.none_left(within=1)
-
-
-def test_killed_it_leaves_no_worker(lab):
-    terminal = terminal_of(lab)
-    start_run(terminal, until=b"start ")
-    terminal.read(1)
-    os.kill(terminal.pid, signal.SIGKILL)
-    assert terminal.end() == -signal.SIGKILL
+    terminal.press(b"\x03")
+    assert terminal.end() == 0
+    assert restored(terminal.output)
     assert lab.none_left()
 
 
@@ -117,54 +93,6 @@ def test_without_a_terminal_it_says_what_there_is(lab):
     done = lab.call("--device", "cpu")
     assert done.code == 2
     assert "the screen needs a terminal" in done.stderr
-
-
-def test_a_whole_visit_in_tmux_with_keys_alone(lab, tmux):
-    scenario(lab)
-    tmux.press("echo before", "Enter")
-    tmux.until("before")
-    tmux.press(f"{GPULAB}; echo code $?", "Enter")
-    screen = tmux.until("ready, on cpu")
-    assert (
-        screen.index("data movement")
-        < screen.index("launch and host overhead")
-        < screen.index("compute")
-    )
-    tmux.until("r run")
-    names = [row["name"] for row in json.loads(lab.call("--list", "--json").stdout)]
-    tmux.press(*["Down"] * (1 + names.index("batched_matmul")), "Enter")
-    tmux.until("one call for many small products")
-    tmux.press("r")
-    screen = tmux.until("▸MEASURE")
-    assert "so far" in screen
-    assert "loop" in screen
-    assert "bmm" in screen
-    tmux.press("s", "s")
-    screen = tmux.until("interrupted")
-    assert "ready" in screen
-    tmux.press("q")
-    screen = tmux.until("code 0")
-    assert "before" in screen
-    assert "batched_matmul" not in screen.partition("code 0")[2]
-    assert tmux.flags() == ["1", "0"]
-
-
-def test_the_editor_opens_the_file_and_what_it_wrote_is_listed(lab):
-    """The terminal is the editor's meanwhile, and the lab's again after it."""
-    scenario(lab)
-    lab.write(
-        "editor.py",
-        "import sys\nprint('EDITING', flush=True)\nopen(sys.argv[1], 'a').write('1 +\\n')\n",
-    )
-    editor = f"{sys.executable} {lab.folder / 'editor.py'}"
-    terminal = Pty(GPULAB.split(), env={**lab.env, "EDITOR": editor, "VISUAL": ""}, cwd=lab.folder)
-    terminal.read(20, until=b"batched_matmul")
-    terminal.press(b"e")
-    terminal.read(20, until=b"EDITING")
-    terminal.read(20, until=b"syntax error")
-    terminal.press(b"q")
-    assert terminal.end() == 0
-    assert restored(terminal.output)
 
 
 @pytest.mark.slow

@@ -14,10 +14,12 @@ from worker_without_torch import COMMAND
 from gpulab.__main__ import main
 from gpulab.session import launch
 from gpulab.session.session import Session
+from gpulab.session.worker_process import READY
 
 SCENARIO = """
     \"\"\"Waits: in one of its stages, until it is ended.\"\"\"
     import signal
+    import subprocess
     import time
     from gpulab import Scenario, Work
     scenario = Scenario("waits", params={"wait": "MEASURE", "stubborn": False})
@@ -40,6 +42,7 @@ SCENARIO = """
             if wait == stage.name:
                 if job.subject.params["stubborn"]:
                     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                    subprocess.Popen(["sleep", "600"], start_new_session=True)  # ignores it as well
                 time.sleep(600)
             if stage == Stage.MEASURE:
                 channel.emit(SAMPLES)
@@ -55,6 +58,7 @@ SCENARIO = SCENARIO.replace("SAMPLES", SAMPLES)
 
 def _set_up():
     launch.Session = partial(Session, command=COMMAND)
+    READY.prepare = lambda threads: None
     exec(os.environ.get("SET_UP", ""))
 
 
