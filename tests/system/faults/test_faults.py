@@ -2,13 +2,10 @@
 leaves nothing.
 """
 
-import os
 import resource
-import signal
 
 import pytest
-from conftest import wait_for
-from faults import CASES, GRANDCHILD, LATE, ODD, ODD_TAIL, VARIANT, line_of, scenario, scenario_of
+from faults import CASES, LATE, ODD, ODD_TAIL, VARIANT, line_of, scenario, scenario_of
 from finished_runs import events_of
 
 from gpulab.core.events import Log, Samples, WorkerExited
@@ -114,59 +111,12 @@ def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     assert finished.comparison("bad") == {}
 
 
-def test_ctrl_c_ends_the_run_and_keeps_its_file(lab):
-    path = scenario(
-        lab, build=f"if builds == 1: {GRANDCHILD.format(True)}", step="time.sleep(0.01)"
-    )
-    process = lab.start(
-        "--run", path, "--device", "cpu", "--telemetry", "off", "--output", "run.jsonl"
-    )
-    file = lab.folder / "run.jsonl"
-    wait_for(lambda: file.exists() and b'"type":"Planned"' in file.read_bytes())
-    os.kill(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert b"Traceback" not in stderr
-    assert lab.none_left()
-    assert read_run_file(file).events[-1].outcome == "cancelled"
-
-
 @pytest.mark.slow
 def test_a_run_needs_few_descriptors(lab):
     lab.start_options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     finished = lab.run(scenario(lab), "--telemetry", "on", time_s="0.1")
     assert finished.code == 0, finished.stderr
     assert finished.comparison("bad")["pairs"] > 0
-
-
-ARGUMENTS = """
-import argparse
-from gpulab import Scenario, Work
-parser = argparse.ArgumentParser()
-parser.add_argument("--size", required=True)
-arguments = parser.parse_args()
-scenario = Scenario("arguments")
-
-@scenario.variant
-def only(lab):
-    return Work(lambda: None)
-"""
-
-
-def test_a_script_that_parses_arguments_at_import_is_shown_with_the_cause_first(lab):
-    path = lab.write("arguments.py", ARGUMENTS)
-    finished = lab.run(path)
-    assert finished.code == 3
-    (failure,) = finished.run["failures"]
-    assert (failure["kind"], failure["stage"], failure["variant"]) == ("exit", "load", None)
-    assert failure["line"] == line_of(path, "parse_args")
-    assert finished.run["reason"]["values"]["message"] == "sys.exit(2)"
-    assert any("--size" in line for line in finished.run["log"]["head"])
-    cause, consequence = (
-        finished.stderr.index(text)
-        for text in ("failed: sys.exit(2)", "only skipped: not measured")
-    )
-    assert cause < consequence
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def supervisor():
 """
 
 
+@pytest.mark.slow
 def test_a_run_whose_supervisor_is_killed_has_failed(lab):
     attack = ATTACKS["daemon"].replace("os.getppid()", "supervisor()")
     finished = lab.run(scenario(lab, build=attack, tail=DAEMON + GRANDPARENT))

@@ -54,7 +54,9 @@ def visit(request, lab, tmux):
         variables = (
             f"env -u NO_COLOR LC_ALL={request.param} VISUAL= EDITOR='{sys.executable} {editor}'"
         )
-        command = f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off"
+        command = (
+            f"{sys.executable} -m gpulab --device cpu --time 0.9 --telemetry off --profile off"
+        )
         tmux.press(f"{variables} {command} {' '.join(map(str, arguments))}; echo code $?", "Enter")
         tmux.until("ready, on cpu")
         tmux.until("r run")
