@@ -17,30 +17,12 @@ CASES = (
         "failed",
     ),
     (
-        "crash-late",
-        "bad failed (measure, line 22): the worker crashed: SIGSEGV (Segmentation fault)",
-        "bad: crash, the worker crashed: SIGSEGV",
-        "failed",
-    ),
-    (
         "timeout",
         "bad failed (check, line 11): no end after 6 s: raise --timeout, or fix the hang",
         "bad: timeout, no end after 6 s",
         "failed",
     ),
-    (
-        "arguments-at-import",
-        "failed: sys.exit(2) (load, line 3)",
-        "the run: exit, sys.exit(2)",
-        "failed",
-    ),
     ("killed", "interrupted: incomplete run file: killed or still running", "999", "stopped"),
-    (
-        "cancelled",
-        "interrupted: stopped while measuring: earlier results are in the run file",
-        "stopped by the user",
-        "stopped",
-    ),
     (
         "checks",
         "stale wrong: ignores its inputs",
@@ -52,13 +34,6 @@ CASES = (
         "larger skipped: large did not fit into memory, and this one needs more",
         "it printed nothing",
         " 63.9x",
-    ),
-    (
-        "standin-lost",
-        "GPU telemetry ended early, GPU not monitored afterwards: GPU lost: see its Xid line "
-        "in the kernel log (dmesg)",
-        "it printed nothing",
-        " 3.00x",
     ),
     (
         "standin-shared",

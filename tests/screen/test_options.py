@@ -7,6 +7,7 @@ from journey import choose, flat, idle, shown, until, visit
 from recorded import run_file
 
 from gpulab.session.run import File
+from gpulab.tui.app import LabApp
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.options import OptionsScreen
 
@@ -132,7 +133,7 @@ def test_a_sweep_that_is_stopped_keeps_what_it_has(sized):
     visit(journey, sized)
 
 
-def test_the_theme_is_kept(sized):
+def test_the_theme_is_kept(sized, monkeypatch):
     async def change(pilot):
         assert pilot.app.theme == "terminal"
         await pilot.press("T")
@@ -148,18 +149,10 @@ def test_the_theme_is_kept(sized):
         assert pilot.app.theme == "terminal"
 
     visit(change, sized)
+    with monkeypatch.context() as patch:
+        patch.setenv("NO_COLOR", "1")
+        assert LabApp(ascii_only=False).theme == "terminal", "the only one without colours"
     visit(look, sized)
-
-
-def test_without_colours_there_is_no_theme_with_colours(sized, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    async def journey(pilot):
-        await pilot.press("T")
-        await until(pilot, lambda: "theme: " in shown(pilot))
-        assert pilot.app.theme == "terminal"
-
-    visit(journey, sized)
 
 
 def test_the_users_keys_take_the_place_of_others(sized, tmp_path):
