@@ -25,14 +25,14 @@ FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 
 
 def table_of_flags():
-    """By flag the modes whose column says yes."""
+    """By flag the modes whose column says yes, or names them."""
     rows = [line.strip("|").split("|") for line in CI.splitlines() if line.startswith("| --")]
     for names, *cells in rows:
         modes = {
             mode
             for column, cell in zip(COLUMNS, cells, strict=True)
-            if cell.strip() == "yes"
             for mode in column
+            if cell.strip() in ("yes", mode)
         }
         yield from ((name, modes) for name in names.split())
 
