@@ -25,8 +25,8 @@ from pseudo_terminal import Pty
 
 from gpulab.core.run_file import read_run_file
 from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.headless.scripting import load
 from gpulab.report.build import fold_all
-from gpulab.session.scripting import load
 
 EVERY_S, LINE_S = 5.0, 60.0
 FOLLOWERS = 2

@@ -1,7 +1,8 @@
 """gpulab: a terminal lab for GPU performance.
 
 What the author of a scenario imports needs the standard library only. Scripts and notebooks also
-find `run` and `load` here, which give the same report as the command line:
+find `run`, `load` and `plot` here, which give the same as the command line, and the names of what
+they return and raise:
 
 >>> import gpulab
 >>> report = gpulab.run("batched_matmul", device="cpu", smoke=True)
@@ -16,6 +17,16 @@ from gpulab.version import __version__ as __version__
 # as that of typing, which would be imported before the program can set a handler
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gpulab.catalog.catalog import ScenarioNotFoundError as ScenarioNotFoundError
+    from gpulab.core.findings import Finding as Finding
+    from gpulab.core.run_file import RunFileError as RunFileError
+    from gpulab.core.statuses import ExitCode as ExitCode
+    from gpulab.core.statuses import Verdict as Verdict
+    from gpulab.headless.scripting import load as load
+    from gpulab.headless.scripting import plot as plot
+    from gpulab.headless.scripting import run as run
+    from gpulab.report.report import RunReport as RunReport
+    from gpulab.report.report import VariantReport as VariantReport
     from gpulab.report.sentences import sentence as sentence
     from gpulab.report.sentences import to_json as to_json
     from gpulab.scenario import GiB as GiB
@@ -25,41 +36,46 @@ if TYPE_CHECKING:
     from gpulab.scenario import Scenario as Scenario
     from gpulab.scenario import Work as Work
     from gpulab.scenario import tune as tune
-    from gpulab.session.scripting import load as load
-    from gpulab.session.scripting import run as run
+    from gpulab.session.settings import UsageError as UsageError
+    from gpulab.stats.comparison import Comparison as Comparison
 
-__all__ = [
-    "GiB",
-    "KiB",
-    "Lab",
-    "MiB",
-    "Scenario",
-    "Work",
-    "load",
-    "run",
-    "sentence",
-    "to_json",
-    "tune",
-]
+_MODULES = {
+    "Comparison": "stats.comparison",
+    "ExitCode": "core.statuses",
+    "Finding": "core.findings",
+    "GiB": "scenario",
+    "KiB": "scenario",
+    "Lab": "scenario",
+    "MiB": "scenario",
+    "RunFileError": "core.run_file",
+    "RunReport": "report.report",
+    "Scenario": "scenario",
+    "ScenarioNotFoundError": "catalog.catalog",
+    "UsageError": "session.settings",
+    "VariantReport": "report.report",
+    "Verdict": "core.statuses",
+    "Work": "scenario",
+    "load": "headless.scripting",
+    "plot": "headless.scripting",
+    "run": "headless.scripting",
+    "sentence": "report.sentences",
+    "to_json": "report.sentences",
+    "tune": "scenario",
+}
+"""Where each public name is."""
+
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> object:
     """All of it is imported when it is used: a scenario's file needs no session, and the program
     none of it.
     """
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
-    if name in ("load", "run"):
-        from gpulab.session import scripting
+    from importlib import import_module
 
-        return getattr(scripting, name)
-    if name in ("sentence", "to_json"):
-        from gpulab.report import sentences
-
-        return getattr(sentences, name)
-    from gpulab import scenario
-
-    return getattr(scenario, name)
+    return getattr(import_module(f"gpulab.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

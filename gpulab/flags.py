@@ -47,8 +47,12 @@ def seed(text: str) -> int:
     return int(text)
 
 
+TELEMETRY = re.compile(r"on|off|[0-9]{1,4}|(GPU|MIG)-[a-zA-Z0-9_./-]{1,90}")
+PROFILES = ("on", "off", "all")
+
+
 def telemetry(text: str) -> str:
-    if not re.fullmatch(r"on|off|[0-9]{1,4}|(GPU|MIG)-[a-zA-Z0-9_./-]{1,90}", text):
+    if not TELEMETRY.fullmatch(text):
         message = (
             f"{shown(text)} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
         )
@@ -380,7 +384,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--profile",
             _MEASURES,
-            choices=("on", "off", "all"),
+            choices=PROFILES,
             help=(
                 "profile a step after the measurement, in a second process: the baseline and the "
                 "fastest variant (on, default; with --repeat only in the first run), or all"

@@ -16,7 +16,7 @@ from found import finding
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.run_file import RunFile
-from gpulab.session.scripting import load
+from gpulab.headless.scripting import load
 
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"

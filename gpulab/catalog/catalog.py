@@ -55,6 +55,9 @@ _NOTHING_TO_RUN = UnreadableError(
 class ScenarioNotFoundError(LookupError):
     """Nothing to run goes by that name; the message says what there is."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(plain(message))  # it quotes the name, which may hold anything
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -15,6 +15,8 @@ _IRREPLACEABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXD
 """What the system says of a file in a folder that cannot be changed, of a mount point, and of a
 file of another.
 """
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of the pictures that are written."""
 
 
 def open_regular(path: Path) -> BinaryIO:

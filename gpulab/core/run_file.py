@@ -19,6 +19,7 @@ from gpulab.core.failures import garbled_lines, unknown_events
 from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import RUN_FILE_LINE_BYTES
+from gpulab.core.text import plain
 from gpulab.core.wire import UNREADABLE, decode, encode
 
 FORMAT = "gpulab.run"
@@ -28,6 +29,9 @@ _CHUNK = 1 << 20
 
 class RunFileError(ValueError):
     """The file is no run file, or one of another gpulab."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(plain(message))  # it names the file, whose name may hold anything
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,6 +35,6 @@ def calibrate(options: Options) -> int:
     if options.json:
         write_json(calibration_report(report), options.json)
     if options.plot:
-        plot([(report, options.plot)], terminal)
+        plot([([report], options.plot)], terminal)
     assert report.exit_code is not None  # the run has ended
     return report.exit_code

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -42,7 +44,7 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
     view with this.
     """
     if not terminal.err.is_terminal:
-        yield _PlainProgress(terminal).show
+        yield PlainProgress(partial(terminal.note, style="dim")).show
         return
     from rich.console import Group
     from rich.live import Live as Display
@@ -80,7 +82,8 @@ def _cursor_while_stopped(live: Display) -> Iterator[None]:
         if live.is_started:
             write(_HIDE_CURSOR)
 
-    if signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL:
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL:
         yield
         return
     signal.signal(signal.SIGTSTP, stop)
@@ -90,11 +93,11 @@ def _cursor_while_stopped(live: Display) -> Iterator[None]:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
 
-class _PlainProgress:
+class PlainProgress:
     """A line for every stage, and one every few seconds while it measures."""
 
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
+    def __init__(self, show_line: Callable[[str], None]) -> None:
+        self._show_line = show_line
         self._last: tuple[str, str | None] | None = None
         self._shown = 0.0
         self._verdict_shown = False
@@ -110,11 +113,8 @@ class _PlainProgress:
             if report.progress.verdict_stands and not self._verdict_shown:
                 self._verdict_shown = True
                 for line in progress.verdict_lines(report):
-                    self._print(line)
-            self._print(progress.one_line(report))
-
-    def _print(self, line: str) -> None:
-        self._terminal.err.print(line, style="dim", soft_wrap=True)
+                    self._show_line(line)
+            self._show_line(progress.one_line(report))
 
 
 def drive(

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import chdir
 from importlib import util
 from pathlib import Path
 
-from gpulab.core.files import check_writable, write_whole
+from gpulab.core.files import PICTURES, check_writable, write_whole
 from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
 from gpulab.report.report import RunReport
 from gpulab.session.settings import UsageError
 
-KINDS = (".png", ".svg", ".pdf")
-
 
 def check_plot(target: Path) -> None:
     """UsageError where the picture could not be made: found before anything is measured."""
-    if target.suffix.lower() not in KINDS:
-        raise UsageError(f"--plot {target}: the name ends in {', '.join(KINDS)}")
+    if target.suffix.lower() not in PICTURES:
+        raise UsageError(f"--plot {target}: the name ends in {', '.join(PICTURES)}")
     if util.find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
     try:
@@ -28,14 +26,14 @@ def check_plot(target: Path) -> None:
         raise UsageError(f"--plot {target}: {error.strerror}") from None
 
 
-def plot(pictures: Iterable[tuple[RunReport, Path]], terminal: Terminal) -> None:
-    """Write the picture of each run: after everything else, since it is what may fail. OutputError
-    where one did.
+def plot(pictures: Iterable[tuple[Sequence[RunReport], Path]], terminal: Terminal) -> None:
+    """Write each picture, of one run or a sweep: after everything else, since it is what may fail.
+    OutputError where one did.
     """
     problems = []
-    for report, target in pictures:
+    for reports, target in pictures:
         try:
-            write_whole(target, _image(report, target.suffix.lower().lstrip(".")))
+            write_whole(target, _image(reports, target.suffix.lower().lstrip(".")))
         # of whatever kind: the results are there, and the command goes on
         except Exception as error:
             reason = (
@@ -48,7 +46,7 @@ def plot(pictures: Iterable[tuple[RunReport, Path]], terminal: Terminal) -> None
         raise OutputError("; ".join(problems))
 
 
-def _image(report: RunReport, kind: str) -> bytes:
+def _image(reports: Sequence[RunReport], kind: str) -> bytes:
     # matplotlib reads its settings when it is imported: those of the folder one stands in before
     # all others. In its own folder they are its defaults, and no file of a stranger can break a
     # picture or run TeX.
@@ -56,6 +54,6 @@ def _image(report: RunReport, kind: str) -> bytes:
     assert spec is not None  # check_plot has looked
     assert spec.origin is not None
     with chdir(Path(spec.origin).parent / "mpl-data"):
-        from gpulab.headless.picture import image
+        from gpulab.report.picture import image
 
-        return image(report, kind)
+        return image(reports, kind)

@@ -69,6 +69,21 @@ def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
                 terminal.say(f"run file: {report.run_file}")
 
 
+def curves(swept: Sequence[SweepRuns], target: Path) -> Iterator[tuple[Sequence[RunReport], Path]]:
+    """The reports of each sweep, and where the picture of its curve goes; of several sweeps each
+    has its scenario in its name.
+    """
+    for scenario in swept:
+        timed = [report for report in scenario.reports if _is_timed(report)]
+        if len(timed) > 1:
+            stem = target.stem if len(swept) == 1 else f"{target.stem}-{scenario.label}"
+            yield timed, target.with_stem(stem)
+
+
+def _is_timed(report: RunReport) -> bool:
+    return any(variant.time_s for variant in report.variants)
+
+
 _HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
 _LEFT_ALIGNED = (0, 3)
 
@@ -264,10 +279,12 @@ class _Command:
             terminal.say(f"run files: {self._planned[0].path.parent}")
         if options.json:
             write_json(command, options.json)
-        pictures = []
+        pictures: list[tuple[Sequence[RunReport], Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
             if planned_run.picture and report.run_file:
-                pictures.append((report, planned_run.picture))
+                pictures.append(([report], planned_run.picture))
+        if options.plot:
+            pictures += curves(swept, options.plot)
         plot(pictures, terminal)
         return command.exit_code
 

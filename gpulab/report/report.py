@@ -8,14 +8,17 @@ sizes bytes, `at` is in UTC, ISO 8601.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, assert_never
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
-from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, VariantFailed
+from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, Samples, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import KernelCode, Operation, Tuning
+from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.core.statuses import (
     Cache,
     Clock,
@@ -34,6 +37,9 @@ from gpulab.features.roofline.bound import Cause, Point
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, Comparison
 from gpulab.stats.statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def fields_of(source: object | None, *names: str) -> dict[str, Any]:
@@ -359,6 +365,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run gave. As a text it is its table; a notebook shows that with bars."""
+
     scenario: str
     title: str = ""
     source_sha256: str = ""
@@ -440,11 +448,62 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         for variant in self.variants:
             if variant.name == name:
                 return variant
-        raise KeyError(name)
+        names = ", ".join(variant.name for variant in self.variants) or "none"
+        raise KeyError(f"no variant {name!r}; the variants: {names}")
 
     def comparison(self, name: str) -> Comparison | None:
-        """The first comparison of a variant: with what it is measured against."""
+        """The first comparison of a variant: with what it is measured against. None where it is
+        compared with nothing, as the baseline; KeyError where there is no such variant.
+        """
         for comparison in self.comparisons:
             if comparison.variant == name:
                 return comparison
+        self.variant(name)
         return None
+
+    def samples(self, variant: str) -> list[float]:
+        """The raw times of a variant, from the run file, in the order in which they were measured.
+
+        Steps are timed in blocks: each value is of one block, its time over its steps, in seconds
+        per step (`VariantReport.steps_per_block` says how many they were). All blocks of all
+        processes are there, also those that the intervals leave out because something else
+        disturbed them; warm-up is not. KeyError where there is no such variant, RunFileError where
+        the run file is gone.
+        """
+        self.variant(variant)
+        try:
+            recording = read_run_file(Path(self.run_file))
+        except OSError as error:
+            raise RunFileError(f"{self.run_file}: {error.strerror}") from None
+        times_s: list[float] = []
+        for event in recording.events:
+            if isinstance(event, Samples) and variant in event.names:
+                index = event.names.index(variant)
+                blocks = zip(event.variant, event.times_s, strict=True)
+                times_s += [time_s for block, time_s in blocks if block == index]
+        return times_s
+
+    def plot(self, path: str | PathLike[str] | None = None) -> Figure:
+        """The figure of `--plot`: the roofline, and the times with their intervals.
+
+        `path`, which ends in .png, .svg or .pdf: it is written there as well. ValueError of another
+        ending, ModuleNotFoundError without matplotlib. `gpulab.plot` draws several runs.
+        """
+        from gpulab.report.picture import plotted
+
+        return plotted([self], path)
+
+    def __str__(self) -> str:
+        from gpulab.report import display
+
+        return display.text(self)
+
+    def __repr__(self) -> str:
+        from gpulab.report import display
+
+        return display.one_line(self)
+
+    def _repr_html_(self) -> str:
+        from gpulab.report import display
+
+        return display.html(self)

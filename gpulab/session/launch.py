@@ -152,9 +152,7 @@ def start(request: RunRequest, path: Path) -> Live:
     try:
         file = RunFile(path, __version__)
     except OSError as error:
-        message = (
-            f"no run file can be made at {path}: {error.strerror}; choose another with --output"
-        )
+        message = f"no run file can be made at {path}: {error.strerror}; choose another path"
         raise UsageError(message) from None
     return Live(Session(request, file))
 

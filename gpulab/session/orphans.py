@@ -25,6 +25,11 @@ _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _DYING_S, _SWEEP_S = 1.0, 5.0
 
 
+def in_worker() -> bool:
+    """Whether this process is a worker, or was started by one."""
+    return _MARK in os.environ
+
+
 class Orphans:
     """While it is entered, this process adopts. `environment` marks a worker and all that it
     starts.

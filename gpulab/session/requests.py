@@ -28,7 +28,14 @@ from gpulab.scenario import FIRST, Param, Scenario, beginning, shown
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+KINDS: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}
+"""What a parameter takes, by the type of its default."""
+
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take
 longer.
@@ -170,7 +177,8 @@ def _time_functions(
     entry: Entry, settings: Settings, functions: Sequence[str], common: Mapping[str, object]
 ) -> TimeFunctions:
     if settings.chosen:
-        raise UsageError("--set requires a scenario: a plain function has no parameters")
+        name = next(iter(settings.chosen))
+        raise UsageError(f"a plain function has no parameters, and no {shown(name)}")
     if len(functions) > VARIANTS:
         raise UsageError(
             f"{entry.path.name}: {len(functions)} functions, and one run takes at most {VARIANTS}"
@@ -262,21 +270,17 @@ def _typed(name: str, text: str, default: Param) -> Param:
     elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
         value = int(value) if abs(value) <= LARGEST_INTEGER else None
     if type(value) is not type(default):
-        kind = _KINDS[type(default)]
-        message = (
-            f"--set {name}={beginning(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
-        )
+        kind = KINDS[type(default)]
+        message = f"{name}={beginning(text)}: {name} takes {kind}, as in {name}={default!r}{reason}"
         raise UsageError(message)
     return value
 
 
 def _checked_text(name: str, text: str) -> str:
     if len(text) > TEXT_LENGTH:
-        raise UsageError(
-            f"--set {name}={beginning(text)}: a text has at most {TEXT_LENGTH} characters"
-        )
+        raise UsageError(f"{name}={beginning(text)}: a text has at most {TEXT_LENGTH} characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"--set {name}={beginning(text)}: write it in UTF-8") from None
+        raise UsageError(f"{name}={shown(text)}: write it in UTF-8") from None
     return text

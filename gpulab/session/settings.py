@@ -13,9 +13,9 @@ from gpulab.catalog.source import is_there
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.core.limits import LARGEST_INTEGER, NAME_LENGTH, SPEEDUPS, TIME_S
-from gpulab.core.text import cut
+from gpulab.core.text import cut, plain
 
-_DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")
+DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")
 
 
 class UsageError(ValueError):
@@ -24,7 +24,7 @@ class UsageError(ValueError):
     """
 
     def __init__(self, message: str, reason: Finding | None = None) -> None:
-        super().__init__(message)
+        super().__init__(plain(message))  # it quotes what was given, which may hold anything
         self.reason = reason
 
 
@@ -80,7 +80,7 @@ def check_settings(settings: Settings) -> None:
         )
     cores = len(os.sched_getaffinity(0))
     if settings.threads > cores:
-        raise UsageError(f"--threads {settings.threads}: this process may use {cores} cores")
+        raise UsageError(f"{settings.threads} threads: this process may use {cores} cores")
 
 
 def check_paths(paths: Sequence[Path], flag: str = "") -> None:
@@ -95,8 +95,8 @@ def device_of(settings: Settings) -> str:
     device = settings.device
     if device is None:
         return default_device()
-    if not _DEVICE.fullmatch(device):
+    if not DEVICE.fullmatch(device):
         raise UsageError(f"--device {cut(device, NAME_LENGTH)}: write cpu, cuda or cuda:N")
     if device != "cpu" and (reason := missing("cuda")):
-        raise UsageError(f"--device {device} is not available (--device cpu is)", reason)
+        raise UsageError(f"{device} is not available here (cpu is)", reason)
     return "cuda:0" if device == "cuda" else device

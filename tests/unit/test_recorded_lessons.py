@@ -10,8 +10,8 @@ from conftest import printed
 
 from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
+from gpulab.headless.scripting import load
 from gpulab.report.results import result
-from gpulab.session.scripting import load
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "h200"
 WHOLE = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.xz"))

@@ -115,9 +115,10 @@ def _by_pairs(group: Sequence[Contender], final: RunReport) -> list[Param] | Non
     together.
     """
     reference, *others = group
+    compared = {comparison.variant: comparison for comparison in final.comparisons}
     thetas: dict[str, Interval] = {}
     for contender in others:
-        theta = _theta(final.comparison(contender.name), final.method.processes)
+        theta = _theta(compared.get(contender.name), final.method.processes)
         if theta is None:
             return None
         thetas[contender.name] = theta

@@ -116,6 +116,11 @@ class SweepRuns:
         return final_request(self._requests, self.parameter, finalists)
 
     @property
+    def label(self) -> str:
+        """Of its scenario, in names of files."""
+        return self._launch.label
+
+    @property
     def final_label(self) -> str:
         """The name of the final's run file."""
         return dataclasses.replace(self._launch, point=("final", self.parameter)).label

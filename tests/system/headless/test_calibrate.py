@@ -11,7 +11,7 @@ from scripted import SCENARIO, CommandLine
 
 from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
-from gpulab.headless.picture import picture
+from gpulab.report.picture import picture
 from gpulab.session.settings import UsageError
 from gpulab.session.store import NAME
 
@@ -96,7 +96,7 @@ def test_the_run_file_has_all_that_a_picture_takes(tmp_path):
     roofs, times = picture(report).axes
     assert [points.get_label()[:6] for points in roofs.containers] == ["A  loo", "B  bmm"]
     assert [label.get_text() for label in times.get_yticklabels()] == ["loop", "bmm"]
-    plot.plot([(report, tmp_path / "out.pdf")], open_terminal(ascii_only=True))
+    plot.plot([([report], tmp_path / "out.pdf")], open_terminal(ascii_only=True))
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
 
 

@@ -12,8 +12,8 @@ import pytest
 from conftest import Finished
 from scripted import OVER_SCRIPT
 
+from gpulab.headless.scripting import load
 from gpulab.report.sentences import to_json
-from gpulab.session.scripting import load
 
 SCENARIO = """
     \"\"\"Twice: one multiplication and two.\"\"\"

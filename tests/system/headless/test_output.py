@@ -13,7 +13,7 @@ import pytest
 from conftest import GPULAB
 from scripted import OVER_SCRIPT, SCENARIO, CommandLine
 
-from gpulab.session.scripting import load
+from gpulab.headless.scripting import load
 
 CLOSED, FULL = "it is closed", "No space left on device"
 NOBODY = "no\x1b[31m\u202e\nforged\udcff"
@@ -221,7 +221,7 @@ def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_pla
     assert not [line for line in lines if line.startswith("forged")]
     assert safe((lab.folder / "r.json").read_text())
     made = [path.name for path in [*(lab.folder / "runs").iterdir(), *lab.folder.glob("out*")]]
-    assert len(made) == 4
+    assert len(made) == 5
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.") for name in made), made
 
 

@@ -41,7 +41,7 @@ def gpulab(lab, monkeypatch, capsys):
             ["--run", "batched_matmul", "--telemetry", "yes"],
             "is not on, off, or a GPU's index or UUID",
         ),
-        (["--run", "batched_matmul", "--output", "/proc/x/y"], "choose another with --output"),
+        (["--run", "batched_matmul", "--output", "/proc/x/y"], "choose another path"),
         (["--run", "mine.py", "--fail-below", "fast"], "is not a speedup, such as 1.2x"),
         (["--run", "mine.py:before", "--fail-below", "1.2x"], "plain functions are not compared"),
         (["--list", "nowhere"], "--list nowhere: there is no such file or folder"),

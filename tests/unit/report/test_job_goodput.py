@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gpulab.core.statuses import Status
 from gpulab.features.goodput.job import BEFORE_STEPS, from_start
+from gpulab.headless.scripting import load
 from gpulab.report.report import GoodputReport, RunReport, Time, VariantReport
-from gpulab.session.scripting import load
 
 STARTUP = {"interpreter": 0.05, "imports": 3.0, "device": 0.4, "file": 0.05}
 

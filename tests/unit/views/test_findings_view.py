@@ -117,6 +117,6 @@ def test_a_code_of_another_gpulab_is_shown_with_its_values():
 
 def test_a_message_may_have_a_reason():
     assert with_reason("no", None) == "no"
-    assert with_reason("--device cuda is not available", finding("no_gpu")) == (
-        "--device cuda is not available: no NVIDIA device in this machine"
+    assert with_reason("cuda is not available here (cpu is)", finding("no_gpu")) == (
+        "cuda is not available here (cpu is): no NVIDIA device in this machine"
     )

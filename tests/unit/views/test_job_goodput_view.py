@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from gpulab.draw import bars
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import job_goodput
+from gpulab.headless.scripting import load
 from gpulab.report.results import result
-from gpulab.session.scripting import load
 
 
 @pytest.fixture

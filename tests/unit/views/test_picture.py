@@ -10,7 +10,7 @@ from rooflines import H200, h200
 from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
-from gpulab.headless.picture import image, picture
+from gpulab.report.picture import image, picture
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.stats.comparison import Comparison
 
@@ -153,7 +153,7 @@ def texts_of(figure):
 )
 def test_no_text_is_parsed_or_has_lines_of_its_own(text):
     drawn = hostile(report(), text=text)
-    assert image(drawn, "svg")
+    assert image([drawn], "svg")
     figure = picture(drawn)
     # matplotlib's own decades
     shown = [text for text in texts_of(figure) if "mathdefault" not in text.get_text()]
@@ -168,8 +168,8 @@ def test_no_text_is_parsed_or_has_lines_of_its_own(text):
 
 
 def test_settings_of_matplotlib_change_nothing(tmp_path, monkeypatch):
-    before = image(report(), "png")
+    before = image([report()], "png")
     file = tmp_path / "matplotlibrc"
     file.write_text("text.usetex: True\nfigure.dpi: 9\nsavefig.bbox: tight")
     with matplotlib.rc_context(fname=file):
-        assert image(report(), "png") == before
+        assert image([report()], "png") == before

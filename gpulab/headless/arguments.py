@@ -1,0 +1,250 @@
+"""Arguments of `gpulab.run`, checked as the flags are: by name, with what to write instead.
+
+Every mistake is a `UsageError`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from math import nan
+from numbers import Integral, Real
+from os import PathLike, fspath
+from os.path import lexists
+from pathlib import Path
+from types import FunctionType
+from typing import NoReturn
+
+from gpulab.core.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S
+from gpulab.flags import PROFILES, TELEMETRY
+from gpulab.scenario import Param, shown
+from gpulab.session.launch import Launch
+from gpulab.session.requests import KINDS
+from gpulab.session.settings import DEVICE, Settings, UsageError
+
+_MOST_THREADS = 9999
+
+
+def settings_of(launch: Launch, arguments: Mapping[str, object]) -> Settings:
+    """From the arguments by their names, all that refine a run."""
+    scenario = launch.entry.scenario
+    defaults = scenario.params if scenario and not launch.functions else {}
+    required = arguments["required_speedup"]
+    if required is not None and launch.functions:
+        _refuse("required_speedup", required, "plain functions are not compared: make a scenario")
+    return Settings(
+        device=_device(arguments["device"]),
+        chosen=_parameters(arguments["params"], defaults),
+        threads=_threads(arguments["threads"]),
+        time_s=_seconds("time_s", arguments["time_s"]),
+        width=_width(arguments["width"]),
+        required_speedup=_speedup(required),
+        seed=_seed(arguments["seed"]),
+        smoke=_boolean("smoke", arguments["smoke"]),
+        timeout_s=_seconds("timeout_s", arguments["timeout_s"]),
+        telemetry=_telemetry(arguments["telemetry"]),
+        quick=_boolean("quick", arguments["quick"]),
+        profile=_profile(arguments["profile"]),
+        trace=_trace(arguments["trace"]),
+        memory=_boolean("memory", arguments["memory"]),
+    )
+
+
+def check_progress(value: object) -> None:
+    if value is not None:
+        _boolean("progress", value)
+
+
+def run_file_of(value: object) -> Path | None:
+    """Where the run file is to be; None: where it is by default."""
+    if value is None:
+        return None
+    path = path_of("output", value)
+    if lexists(path):  # a link that leads nowhere too
+        _refuse("output", value, "it exists, and runs are never overwritten")
+    return path
+
+
+def path_of(name: str, value: object) -> Path:
+    """A path that results may name."""
+    text = fspath(value) if isinstance(value, (str, PathLike)) else value
+    if not isinstance(text, str) or "\0" in text:
+        _refuse(name, value, "write a path")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _refuse(name, value, "write a path in UTF-8")
+    return Path(text)
+
+
+def name_of(scenario: object) -> str:
+    """A scenario's name or file as it was given, a function as FILE:function."""
+    if isinstance(scenario, (str, PathLike)):
+        text = fspath(scenario)
+        if isinstance(text, str):
+            return text
+    if not callable(scenario):
+        _refuse("scenario", scenario, "write a scenario's name, a file, or a function")
+    function = inspect.unwrap(scenario)
+    if not isinstance(function, FunctionType):
+        _refuse("scenario", scenario, "of callables only a function with def, in a file, can run")
+    return f"{_file_of(function, scenario)}:{function.__name__}"
+
+
+def _file_of(function: FunctionType, given: Callable[..., object]) -> str:
+    """The file of a function at its top level, where a process of its own finds it."""
+    name = function.__name__
+    file = function.__code__.co_filename
+    if name == "<lambda>":
+        _refuse("scenario", given, "a lambda has no name: define a function with def, in a file")
+    if function.__qualname__ != name:
+        hint = "it is defined inside another function or class: move it to the top of its file"
+        _refuse("scenario", given, hint)
+    if not file.endswith(".py") or not Path(file).is_file():
+        hint = "it is defined at a prompt or in a notebook: write its cell to a file (%%writefile)"
+        _refuse("scenario", given, hint)
+    module = sys.modules.get(function.__module__)
+    if getattr(module, name, None) is not given:
+        _refuse("scenario", given, f"in its file {shown(name)} is another object")
+    required = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if required:
+        hint = f"it takes arguments ({', '.join(required)}), but is called without any"
+        _refuse("scenario", given, f"{hint}: wrap it, or give defaults")
+    return file
+
+
+def _refuse(name: str, value: object, hint: str) -> NoReturn:
+    raise UsageError(f"{name}={shown(value)}: {hint}")
+
+
+def _boolean(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        _refuse(name, value, "write True or False")
+    return value
+
+
+def _number(value: object) -> float:
+    """NaN, which no range holds, where it is none. NumPy's are numbers too."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
+
+
+def _whole(value: object, allowed: range) -> int | None:
+    """None where it is no whole number, or not one of those."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) not in allowed:
+        return None
+    return int(value)
+
+
+def _seconds(name: str, value: object) -> float | None:
+    if value is None:
+        return None
+    number = _number(value)
+    if not 0 < number <= TIME_S:
+        _refuse(name, value, f"write a number of seconds above 0 and at most {TIME_S:.0f}")
+    return number
+
+
+def _width(value: object) -> float | None:
+    if value is None:
+        return None
+    number = _number(value)
+    if not 0 < number < 1:
+        _refuse("width", value, "write a share of a speedup, such as 0.002")
+    return number
+
+
+def _speedup(value: object) -> float | None:
+    if value is None:
+        return None
+    number = _number(value)
+    if not SPEEDUPS[0] <= number <= SPEEDUPS[1]:
+        _refuse("required_speedup", value, "write a speedup as a number, such as 1.2")
+    return number
+
+
+def _threads(value: object) -> int:
+    number = _whole(value, range(1, _MOST_THREADS + 1))
+    if number is None:
+        _refuse("threads", value, "write a number of threads, 1 or more")
+    return number
+
+
+def _seed(value: object) -> int | None:
+    if value is None:
+        return None
+    number = _whole(value, range(-LARGEST_INTEGER, LARGEST_INTEGER + 1))
+    if number is None:
+        hint = f"write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
+        _refuse("seed", value, hint)
+    return number
+
+
+def _device(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not DEVICE.fullmatch(value):
+        _refuse("device", value, f"write {_listed(('cpu', 'cuda', 'cuda:N'))}")
+    return value
+
+
+def _telemetry(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not TELEMETRY.fullmatch(value):
+        hint = "write 'on', 'off', or a GPU's index or UUID as a text (nvidia-smi -L lists them)"
+        _refuse("telemetry", value, hint)
+    return value
+
+
+def _profile(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in PROFILES:
+        _refuse("profile", value, f"write {_listed(PROFILES)}")
+    return value
+
+
+def _trace(value: object) -> Path | None:
+    if value is None:
+        return None
+    path = path_of("trace", value)
+    if path.suffix != ".json" or not path.absolute().parent.is_dir():
+        _refuse("trace", value, "write FILE.json, in a folder that exists")
+    return path
+
+
+def _listed(choices: Iterable[str]) -> str:
+    *others, last = map(repr, choices)
+    return f"{', '.join(others)} or {last}"
+
+
+def _parameters(value: object, defaults: Mapping[str, Param]) -> dict[str, str]:
+    """As texts, as flags give them; of names that the scenario lacks only their values are
+    looked at.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        _refuse("params", value, "write a mapping of names to values, such as {'n': 64}")
+    return {name: _parameter(name, chosen, defaults.get(name)) for name, chosen in value.items()}
+
+
+def _parameter(name: str, value: object, default: Param | None) -> str:
+    place = f"params: {shown(name)}: {shown(value)}"
+    if not isinstance(value, (str, Real)):
+        raise UsageError(f"{place}: write a number, a text, True or False")
+    if default is not None and isinstance(value, str) != isinstance(default, str):
+        kind = KINDS[type(default)]
+        raise UsageError(f"{place}: {name} takes {kind}, as in {{{name!r}: {default!r}}}")
+    return str(value)

@@ -1,0 +1,111 @@
+"""A report where Python shows one: as a text, as a line, and as HTML in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from io import StringIO
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from gpulab.core import text as safe
+from gpulab.core.limits import TEXT_LENGTH
+from gpulab.core.units import seconds, times
+from gpulab.draw.styles import with_star
+from gpulab.report.report import RunReport
+from gpulab.report.results import header
+from gpulab.report.sentences import sentence_with_place
+from gpulab.report.view import comparison_table, failure_causes
+
+_WIDTH = 120
+_CELL = "padding:2px 12px 2px 0;border:0;text-align:{align};white-space:nowrap"
+_BAR_PX = 160
+_BAR = (
+    '<div style="width:{px}px"><div style="width:{percent:.1f}%;height:10px;'
+    'background:#5b8fd6"></div></div>'
+)
+
+
+def text(report: RunReport) -> str:
+    """What ran, why what did not, and the table of the variants."""
+    parts = [_rendered(header(report)), *_reasons(report)]
+    if any(variant.time_s for variant in report.variants):
+        parts += ["", _rendered(comparison_table(report))]
+    return "\n".join(parts).rstrip()
+
+
+def one_line(report: RunReport) -> str:
+    said = [with_star(report.outcome, quick=report.quick)]
+    if report.functions:
+        said += [
+            f"{variant.name} {seconds(variant.time_s.median)}"
+            for variant in report.variants
+            if variant.time_s
+        ]
+    for comparison in report.comparisons:
+        if comparison.against == report.baseline:
+            speedup = f" {times(comparison.speedup)}" if comparison.speedup else ""
+            said.append(f"{comparison.variant}{speedup} {comparison.verdict}")
+    if report.reason:
+        said.append(sentence_with_place(report.reason))
+    line = safe.one_line(f"RunReport {report.scenario}: {', '.join(said)}")
+    return f"<{safe.cut(line, TEXT_LENGTH)}>"
+
+
+def html(report: RunReport) -> str:
+    """The same as a table with a bar for each time: no scripts, no style sheet, every text
+    escaped.
+    """
+    heading, *facts = _rendered(header(report)).split("\n")
+    lines = [f"<div><b>{_escaped(heading)}</b></div>"]
+    lines += [f"<div>{_escaped(line)}</div>" for line in (*facts, *_reasons(report))]
+    if any(variant.time_s for variant in report.variants):
+        lines += ['<table style="border:0">', *_rows(report), "</table>"]
+    return "\n".join(lines)
+
+
+def _rows(report: RunReport) -> Iterator[str]:
+    table = comparison_table(report)
+    aligned = ["right" if column.justify == "right" else "left" for column in table.columns]
+    heads = [_cell("th", str(column.header), "left") for column in table.columns]
+    yield f"<tr>{heads[0]}<th></th>{''.join(heads[1:])}</tr>"
+    medians = {
+        variant.name: time.median
+        for variant in report.variants
+        if (time := variant.time_per(report.per))
+    }
+    longest = max(medians.values())
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        texts = [_rendered(cell) for cell in row]
+        cells = [_cell("td", *one) for one in zip(texts, aligned, strict=True)]
+        bar = ""
+        median = medians.get(str(row[0]))
+        if median is not None and longest:
+            bar = _BAR.format(px=_BAR_PX, percent=100 * median / longest)
+        yield f"<tr>{cells[0]}<td>{bar}</td>{''.join(cells[1:])}</tr>"
+
+
+def _cell(kind: str, content: str, align: str) -> str:
+    return f'<{kind} style="{_CELL.format(align=align)}">{_escaped(content)}</{kind}>'
+
+
+def _reasons(report: RunReport) -> list[str]:
+    return [safe.plain(line) for line, _ in failure_causes(report)]
+
+
+def _escaped(content: str) -> str:
+    return escape(safe.one_line(content))
+
+
+def _rendered(content: RenderableType) -> str:
+    """Plain text: no colours, and no display of Rich's own in a notebook."""
+    if isinstance(content, str):
+        content = Text(content)
+    file = StringIO()
+    console = Console(
+        file=file, width=_WIDTH, color_system=None, force_jupyter=False, force_terminal=False
+    )
+    console.print(content, soft_wrap=isinstance(content, Text))
+    lines = safe.plain(file.getvalue()).splitlines()
+    return "\n".join(line.rstrip() for line in lines)
