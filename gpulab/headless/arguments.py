@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from math import nan
+from math import isfinite, nan
 from numbers import Integral, Real
 from os import PathLike, fspath
 from os.path import lexists
@@ -32,7 +32,11 @@ def settings_of(launch: Launch, arguments: Mapping[str, object]) -> Settings:
     defaults = scenario.params if scenario and not launch.functions else {}
     required = arguments["required_speedup"]
     if required is not None and launch.functions:
-        _refuse("required_speedup", required, "plain functions are not compared: make a scenario")
+        _refuse(
+            "required_speedup",
+            required,
+            "plain functions are not compared: put them into a scenario",
+        )
     return Settings(
         device=_device(arguments["device"]),
         chosen=_parameters(arguments["params"], defaults),
@@ -69,7 +73,7 @@ def run_file_of(value: object) -> Path | None:
 def path_of(name: str, value: object) -> Path:
     """A path that results may name."""
     text = fspath(value) if isinstance(value, (str, PathLike)) else value
-    if not isinstance(text, str) or "\0" in text:
+    if not isinstance(text, str) or not text or "\0" in text:
         _refuse(name, value, "write a path")
     try:
         text.encode()
@@ -88,7 +92,7 @@ def name_of(scenario: object) -> str:
         _refuse("scenario", scenario, "write a scenario's name, a file, or a function")
     function = inspect.unwrap(scenario)
     if not isinstance(function, FunctionType):
-        _refuse("scenario", scenario, "of callables only a function with def, in a file, can run")
+        _refuse("scenario", scenario, "it is no Python function: define one with def, in a file")
     return f"{_file_of(function, scenario)}:{function.__name__}"
 
 
@@ -106,7 +110,7 @@ def _file_of(function: FunctionType, given: Callable[..., object]) -> str:
         _refuse("scenario", given, hint)
     module = sys.modules.get(function.__module__)
     if getattr(module, name, None) is not given:
-        _refuse("scenario", given, f"in its file {shown(name)} is another object")
+        _refuse("scenario", given, f"{name} of its file is another object: write FILE:NAME")
     required = [
         parameter.name
         for parameter in inspect.signature(function).parameters.values()
@@ -241,10 +245,8 @@ def _parameters(value: object, defaults: Mapping[str, Param]) -> dict[str, str]:
 
 
 def _parameter(name: str, value: object, default: Param | None) -> str:
-    place = f"params: {shown(name)}: {shown(value)}"
-    if not isinstance(value, (str, Real)):
-        raise UsageError(f"{place}: write a number, a text, True or False")
+    if not isinstance(value, str) and not isfinite(_number(value)) and not isinstance(value, bool):
+        _refuse(name, value, "write a number, a text, True or False")
     if default is not None and isinstance(value, str) != isinstance(default, str):
-        kind = KINDS[type(default)]
-        raise UsageError(f"{place}: {name} takes {kind}, as in {{{name!r}: {default!r}}}")
+        _refuse(name, value, f"{name} takes {KINDS[type(default)]}, as in {name}={default!r}")
     return str(value)

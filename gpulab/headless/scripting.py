@@ -88,7 +88,7 @@ def run(
 
 def load(path: str | PathLike[str]) -> RunReport:
     """The report of a run file: of a run that has ended, or as far as it came. RunFileError where
-    it is none, or cannot be read.
+    there is none, or it cannot be read; UsageError of what is no path.
     """
     file = path_of("path", path)
     try:

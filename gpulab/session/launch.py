@@ -68,7 +68,7 @@ def launches_of(name: str) -> list[Launch]:
         return [
             Launch(read_file(path), tuple(function.strip() for function in functions.split(",")))
         ]
-    if is_folder(Path(name)):
+    if name and is_folder(Path(name)):
         folder = real_path(Path(name))
         return [
             Launch(entry, named=False) for entry in catalog([folder]) if entry.path.parent == folder

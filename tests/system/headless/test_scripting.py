@@ -1,19 +1,23 @@
 """`gpulab.run` and `gpulab.load`: the report of the command line, for scripts and notebooks."""
 
 import doctest
+import importlib
 import json
+import os
 import sys
+from pathlib import Path
 
 import pytest
+from found import finding
 from scripted import SCENARIO, CommandLine
 
 import gpulab
-from gpulab.catalog.catalog import ScenarioNotFoundError
 from gpulab.core.events import RunEnded
-from gpulab.core.run_file import RunFileError, read_run_file
+from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Status
 from gpulab.session.run import Run
-from gpulab.session.settings import UsageError
+
+CORES = len(os.sched_getaffinity(0))
 
 
 @pytest.fixture
@@ -89,26 +93,237 @@ def test_a_failure_is_a_report(command, lab):
     assert (unmet.exit_code, unmet.reason.values["need"], unmet.run_file) == (3, "cuda", "")
 
 
+SECONDS = "write a number of seconds above 0 and at most 604800"
+SEED = "write a whole number between -9223372036854775807 and 9223372036854775807"
+TELEMETRY = "write 'on', 'off', or a GPU's index or UUID as a text (nvidia-smi -L lists them)"
+PARAMETERS = "its parameters: n=100, m='x', fails_at=0"
+WRONG = [
+    ({"device": "tpu"}, "device='tpu': write 'cpu', 'cuda' or 'cuda:N'"),
+    ({"device": 0}, "device=0: write 'cpu', 'cuda' or 'cuda:N'"),
+    (
+        {"device": "cuda:7"},
+        "cuda:7 is not available here (cpu is): no NVIDIA device in this machine",
+    ),
+    ({"params": {"n": "a"}}, "n='a': n takes a whole number, as in n=100"),
+    ({"params": {"n": "50"}}, "n='50': n takes a whole number, as in n=100"),
+    ({"params": {"n": 1.5}}, "n=1.5: n takes a whole number, as in n=100"),
+    ({"params": {"n": True}}, "n=True: n takes a whole number, as in n=100"),
+    ({"params": {"n": None}}, "n=None: write a number, a text, True or False"),
+    ({"params": {"n": float("nan")}}, "n=nan: write a number, a text, True or False"),
+    ({"params": {"m": 3}}, "m=3: m takes a text, as in m='x'"),
+    ({"params": {"m": "\ud800"}}, r"m='\ud800': write it in UTF-8"),
+    ({"params": {"\ud800": 1}}, rf"mine has no parameter '\ud800'; {PARAMETERS}"),
+    ({"params": {"q": 1}}, f"mine has no parameter 'q'; {PARAMETERS}"),
+    ({"params": {1: 2}}, "params={1: 2}: write a mapping of names to values, such as {'n': 64}"),
+    ({"params": "n=1"}, "params='n=1': write a mapping of names to values, such as {'n': 64}"),
+    ({"threads": 0}, "threads=0: write a number of threads, 1 or more"),
+    ({"threads": True}, "threads=True: write a number of threads, 1 or more"),
+    ({"threads": 9999}, f"9999 threads: this process may use {CORES} cores"),
+    ({"time_s": "5"}, f"time_s='5': {SECONDS}"),
+    ({"time_s": 0}, f"time_s=0: {SECONDS}"),
+    ({"time_s": float("nan")}, f"time_s=nan: {SECONDS}"),
+    ({"timeout_s": True}, f"timeout_s=True: {SECONDS}"),
+    ({"width": "1%"}, "width='1%': write a share of a speedup, such as 0.002"),
+    ({"width": 1}, "width=1: write a share of a speedup, such as 0.002"),
+    (
+        {"required_speedup": "1.2x"},
+        "required_speedup='1.2x': write a speedup as a number, such as 1.2",
+    ),
+    ({"required_speedup": 0}, "required_speedup=0: write a speedup as a number, such as 1.2"),
+    ({"seed": 1.5}, f"seed=1.5: {SEED}"),
+    ({"seed": 2**64}, f"seed=18446744073709551616: {SEED}"),
+    ({"smoke": "yes"}, "smoke='yes': write True or False"),
+    ({"quick": 1}, "quick=1: write True or False"),
+    ({"memory": None}, "memory=None: write True or False"),
+    ({"progress": "bar"}, "progress='bar': write True or False"),
+    ({"profile": False}, "profile=False: write 'on', 'off' or 'all'"),
+    ({"telemetry": "maybe"}, f"telemetry='maybe': {TELEMETRY}"),
+    ({"telemetry": False}, f"telemetry=False: {TELEMETRY}"),
+    ({"trace": "x.txt"}, "trace='x.txt': write FILE.json, in a folder that exists"),
+    ({"trace": "no/x.json"}, "trace='no/x.json': write FILE.json, in a folder that exists"),
+    ({"trace": True}, "trace=True: write a path"),
+    ({"output": "mine.py"}, "output='mine.py': it exists, and runs are never overwritten"),
+    (
+        {"output": "mine.py/run.jsonl"},
+        "no run file can be made at mine.py/run.jsonl: File exists; choose another path",
+    ),
+    ({"output": ""}, "output='': write a path"),
+    ({"output": "a\0b"}, r"output='a\x00b': write a path"),
+    ({"output": "\ud800"}, r"output='\ud800': write a path in UTF-8"),
+    ({"scenario": "two"}, "two stands for 2 scenarios: name one"),
+    ({"scenario": None}, "scenario=None: write a scenario's name, a file, or a function"),
+    (
+        {"scenario": ["mine.py"]},
+        "scenario=['mine.py']: write a scenario's name, a file, or a function",
+    ),
+    (
+        {"scenario": "mine.py:nothing"},
+        "mine.py defines no 'nothing' at its top level; it defines scenario, before, after",
+    ),
+    (
+        {"scenario": "mine.py:before", "required_speedup": 2},
+        "required_speedup=2: plain functions are not compared: put them into a scenario",
+    ),
+    (
+        {"scenario": "steps.py:step", "params": {"n": 1}},
+        "a plain function has no parameters, and no 'n'",
+    ),
+]
+"""Arguments of `gpulab.run` that are no usage of it, and what it says."""
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_a_wrong_argument_is_named_with_what_to_write(
+    command, lab, monkeypatch, arguments, message
+):
+    monkeypatch.setattr("gpulab.session.settings.missing", lambda need: finding("no_gpu"))
+    lab.write("steps.py", STEPS)
+    (lab.folder / "two").mkdir()
+    for name in ("a", "b"):
+        lab.write(f"two/{name}.py", SCENARIO)
+    with pytest.raises(gpulab.UsageError) as raised:
+        gpulab.run(**{"scenario": "mine.py", **arguments})
+    assert str(raised.value) == message
+    assert not list(lab.folder.glob("**/*.jsonl"))
+
+
 @pytest.mark.parametrize(
-    ("scenario", "options", "error"),
+    ("name", "message"),
     [
-        ("nothing_such", {}, ScenarioNotFoundError),
-        ("all", {}, UsageError),
-        ("mine.py", {"params": {"q": 1}}, UsageError),
-        ("mine.py", {"device": "tpu"}, UsageError),
-        ("mine.py", {"output": "mine.py"}, UsageError),
+        ("nothing_such", "there is no scenario 'nothing_such'"),
+        ("", "there is no scenario ''"),
+        ("\ud800", r"there is no scenario '\ud800'"),
+        ("no.py", "there is no file no.py"),
+        (Path("\ud800.py"), "there is no file \ufffd.py"),
+        ("a\0.py", "there is no file a\ufffd.py"),
     ],
 )
-def test_arguments_that_make_no_sense_raise(command, scenario, options, error):
-    with pytest.raises(error):
-        gpulab.run(scenario, **options)
+def test_a_name_that_nothing_has_is_a_lookup_error_that_can_be_printed(command, name, message):
+    with pytest.raises(gpulab.ScenarioNotFoundError) as raised:
+        gpulab.run(name)
+    assert str(raised.value) == message
 
 
-def test_a_file_that_is_none_raises(command):
-    with pytest.raises(RunFileError, match="not a run file"):
-        gpulab.load("mine.py")
+STEPS = """
+    import functools
+
+    def step(): ...
+    def takes(x, *, y=1): ...
+    def nest():
+        def inner(): ...
+        return inner
+    def wrapped(function):
+        @functools.wraps(function)
+        def wrapper(): ...
+        return wrapper
+    @wrapped
+    def decorated(): ...
+    fast = wrapped(step)
+    square = lambda: 1
+    class Steps:
+        def method(self): ...
+"""
+
+
+@pytest.fixture
+def steps(command, lab, monkeypatch):
+    """The module of some functions, imported from its file."""
+    lab.write("steps.py", STEPS)
+    monkeypatch.syspath_prepend(lab.folder)
+    yield importlib.import_module("steps")
+    del sys.modules["steps"]
+
+
+def test_a_function_runs_in_its_file(steps):
+    for function in (steps.step, steps.decorated):
+        report = gpulab.run(function, time_s=0.2, telemetry="off")
+        assert report.scenario == f"steps:{function.__name__}"
+        assert report.run_file
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("square", "a lambda has no name: define a function with def, in a file"),
+        (
+            "nest()",
+            "it is defined inside another function or class: move it to the top of its file",
+        ),
+        (
+            "Steps.method",
+            "it is defined inside another function or class: move it to the top of its file",
+        ),
+        ("Steps().method", "it is no Python function: define one with def, in a file"),
+        ("functools.partial(step)", "it is no Python function: define one with def, in a file"),
+        ("len", "it is no Python function: define one with def, in a file"),
+        ("takes", "it takes arguments (x), but is called without any: wrap it, or give defaults"),
+        ("fast", "step of its file is another object: write FILE:NAME"),
+        (
+            "cell",
+            "it is defined at a prompt or in a notebook: write its cell to a file (%%writefile)",
+        ),
+        (
+            "typed",
+            "it is defined at a prompt or in a notebook: write its cell to a file (%%writefile)",
+        ),
+    ],
+)
+def test_a_function_that_no_other_process_finds_says_why(steps, name, reason):
+    exec(compile("def cell(): ...", "/tmp/ipykernel_1/2.py", "exec"), vars(steps))
+    exec("def typed(): ...", vars(steps))
+    with pytest.raises(gpulab.UsageError) as raised:
+        gpulab.run(eval(name, vars(steps)))
+    assert str(raised.value).endswith(f">: {reason}") or str(raised.value).endswith(f"): {reason}")
+
+
+def test_a_script_that_runs_itself_is_stopped_in_the_worker(command, monkeypatch):
+    monkeypatch.setenv("GPULAB_WORKER", "x")
+    with pytest.raises(gpulab.UsageError, match="below if __name__ == '__main__'"):
+        gpulab.run("mine.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("no.jsonl", gpulab.RunFileError, "no.jsonl: No such file or directory"),
+        (".", gpulab.RunFileError, ".: not a regular file"),
+        ("/dev/zero", gpulab.RunFileError, "/dev/zero: not a regular file"),
+        ("empty", gpulab.RunFileError, "empty has no complete line: the run ended before it began"),
+        (
+            "mine.py",
+            gpulab.RunFileError,
+            "mine.py is not a run file: its first line is no gpulab.run header",
+        ),
+        ("x" * 300, gpulab.RunFileError, f"{'x' * 300}: File name too long"),
+        ("", gpulab.UsageError, "path='': write a path"),
+        ("a\0b", gpulab.UsageError, r"path='a\x00b': write a path"),
+        ("\ud800", gpulab.UsageError, r"path='\ud800': write a path in UTF-8"),
+        (None, gpulab.UsageError, "path=None: write a path"),
+        (3, gpulab.UsageError, "path=3: write a path"),
+        (b"run.jsonl", gpulab.UsageError, "path=b'run.jsonl': write a path"),
+    ],
+)
+def test_what_cannot_be_loaded_says_why(command, lab, path, error, message):
+    lab.write("empty", "")
+    with pytest.raises(error) as raised:
+        gpulab.load(path)
+    assert (type(raised.value), str(raised.value)) == (error, message)
+
+
+def test_what_is_no_keyword_or_no_name_is_refused_by_python(command):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'batch'"):
+        gpulab.run("mine.py", batch=3)
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         _ = gpulab.lode
+
+
+def test_folders_of_the_run_file_are_made_as_by_the_command_line(command, lab):
+    report = gpulab.run("mine.py", time_s=0.2, telemetry="off", output="new/folder/run.jsonl")
+    assert report.run_file == "new/folder/run.jsonl"
+    files = ("--output", "other/folder/run.jsonl")
+    command("--run", "mine.py", "--time", "0.2", "--telemetry", "off", *files)
+    for folder in ("new", "other"):
+        assert (lab.folder / folder / "folder" / "run.jsonl").is_file()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
