@@ -109,6 +109,15 @@ def levels(values: Sequence[float], top: float) -> str:
     return "".join(_LEVELS[min(last, max(0, int(value / top * len(_LEVELS))))] for value in values)
 
 
+def tall_levels(value: float, top: float, rows: int) -> list[str]:
+    """The cells of a column from the lowest up, as high as the value is on a scale from 0 to
+    `top`, which fills them all; the lowest is always seen.
+    """
+    eighths = max(1, round(min(value / top, 1.0) * rows * len(_LEVELS)))
+    whole, rest = divmod(eighths, len(_LEVELS))
+    return ["█"] * whole + [_LEVELS[rest - 1]] * bool(rest)
+
+
 def parts_bar(parts: Sequence[StepPart], cells: int = CELLS) -> Text:
     """The ends of the parts are rounded, so that the whole is as long as it should be."""
     text, end, placed = Text(), 0.0, 0

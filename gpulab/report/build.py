@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
+from itertools import pairwise
+from math import inf, prod
 
 from msgspec.structs import replace
 
@@ -232,29 +233,38 @@ def _progress(draft: Draft, started: RunStarted) -> Progress:
 
 
 def _remaining_s(draft: Draft) -> float | None:
-    """To the end of measuring: by the plan, or by the pace of the processes so far where that is
-    slower.
+    """To the end of measuring, by the pace of the processes so far. It never rises: where a run
+    turns out to take longer than it seemed, it stays until that time has passed.
 
-    None for a run that ends as soon as it is decided, until its processes so far agree that the
-    fewest are enough.
+    A run that ends as soon as it is decided has the rest of its time, until its processes so far
+    agree that the fewest are enough. None before there is a plan of processes.
     """
     state = draft.state
     planned = state.last(Planned)
     job = state.timed_job
-    if planned is None or planned.expected_s is None or job is None:
+    if planned is None or planned.expected_s is None or job is None or not planned.processes:
         return None
-    elapsed_s = draft.now - planned.t
-    ended = len(state.all(ProcessStarted)) - 1
-    pace_s = elapsed_s / ended if ended > 0 else 0.0
-    left_s = pace_s * (planned.processes - ended)
-    if not job.brief:
-        return max(0.0, planned.expected_s - elapsed_s, left_s)
-    if _ENOUGH_TO_FORESEE <= ended < planned.processes and _looks_decided(draft, job):
-        return left_s
-    return None
+    starts = [event.t for event in state.all(ProcessStarted) if event.t > planned.t]
+    moments = [planned.t, *starts, max(draft.now, planned.t)]
+    least_s = inf
+    for ended, (begin, end) in enumerate(pairwise(moments)):
+        elapsed_s = end - planned.t
+        decided = ended >= _ENOUGH_TO_FORESEE and _looks_decided(draft, job, ended)
+        pace_s = planned.expected_s / planned.processes
+        if ended:
+            pace_s = (begin - planned.t) / ended
+        to_come = max(planned.processes - ended, 1)
+        left_s = max(pace_s * to_come - (end - begin), pace_s * (to_come - 1))
+        if not job.brief:
+            left_s = max(left_s, planned.expected_s - elapsed_s)
+        elif not decided:
+            left_s = max(left_s, job.time_s - elapsed_s)
+        least_s = min(least_s, max(0.0, left_s))
+    return least_s
 
 
-def _looks_decided(draft: Draft, job: TimedJob) -> bool:
-    """Whether the run is decided if its next processes lie within the range of those so far."""
+def _looks_decided(draft: Draft, job: TimedJob, processes: int) -> bool:
+    """Whether the run is decided if its next processes lie within the range of so many of them."""
     pairs = pairs_of(job, draft.state.samples.measured)
-    return are_decided([outermost_interval(draft.samples.units(pair), 1) for pair in pairs])
+    units = [draft.samples.units(pair)[:processes] for pair in pairs]
+    return are_decided([outermost_interval(values, 1) for values in units])

@@ -221,8 +221,6 @@ class Measurement:
     def run(self) -> None:
         """Measure. The builds of the last epoch stay, for the re-check; `close` lets them go."""
         reporter = self._context.reporter
-        if self.planned is None:
-            reporter.stage(Stage.MEASURE)
         if self._probes:
             self._probes.prepare()
         gc.collect()

@@ -215,6 +215,8 @@ class _Run:
         """The rounds of this process; and where it was the last, what follows them."""
         context = self._context
         before = self._before
+        if before is None:
+            self._reporter.stage(Stage.MEASURE)
         prepared_s = monotonic() - self._started
         measurement = Measurement(
             context,

@@ -15,9 +15,9 @@ from time import perf_counter
 
 import torch
 
-from gpulab.core.events import Checked, Event, Examined, Unchecked
+from gpulab.core.events import Checked, Event, Examined, StageStarted, Unchecked
 from gpulab.core.findings import Finding, Value
-from gpulab.core.statuses import CheckKind, CheckTime
+from gpulab.core.statuses import CheckKind, CheckTime, Stage
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder, have_moved
 from gpulab.engine.processes.device import release_memory
@@ -159,8 +159,11 @@ class Checker:
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
+        self._says(name, "another seed's values")
         self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=True))
+        self._says(name, "null answers")
         self._try_null_answers(name, build, saved)
+        self._says(name, "its inputs exchanged")
         self._if_it_fits(lambda: self._others.try_cases(variant, build, inputs))
         self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return checked
@@ -236,6 +239,10 @@ class Checker:
                 raise
             forget(error)
             release_memory(self._builder.device)
+
+    def _says(self, name: str, detail: str) -> None:
+        """What of the checks of a variant comes next: each may take seconds."""
+        self._emit(StageStarted(stage=Stage.CHECK, variant=name, detail=detail))
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
         """Catches inputs that nobody can change: RefusedError where only the baseline names some,

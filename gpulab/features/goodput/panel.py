@@ -10,12 +10,16 @@ from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.features.goodput.view import WORDS, share
-from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
 from gpulab.report.report import RunReport
 
 _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
 _OTHER = "·"
 _ITEMS = 9
+_WHY_NONE = (
+    "the parts of a step come with the profile, the last stage; those of a step with marks "
+    "(lab.phase) come sooner"
+)
 _ROOM_FOR_WORDS = 2
 
 
@@ -26,8 +30,8 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    count = max(1, len(run.report.variants))
-    return Rows(min(count, 3), count)
+    count = max(1, len(run.variants))
+    return Rows(min(count, 3), count, 4 * count, count)
 
 
 def _profiled(report: RunReport) -> bool:
@@ -42,28 +46,27 @@ def _draw(run: LiveRun, area: Area) -> None:
         variant.goodput and (variant.goodput.phases or variant.goodput.partition)
         for variant in report.variants
     ):
-        area.put_lines(
-            0, "the step has no marks (lab.phase): its parts come with the profile, the last stage"
-        )
+        area.put_lines(0, _WHY_NONE)
         return
-    names = name_width(run)
+    names = name_width(run, area.width)
     several = any(variant.items not in (None, 1.0) for variant in report.variants)
     cells = max(8, area.width - names - 1 - (_ITEMS + 1) * several)
+    shown = run.variants[: area.height]
     by_phases = bars.phases(
-        [variant.goodput.phases if variant.goodput else {} for variant in report.variants]
+        [variant.goodput.phases if variant.goodput else {} for variant in shown]
     )
-    for row, (variant, phases) in enumerate(zip(report.variants, by_phases, strict=True)):
-        if row >= area.height:
-            return
-        area.put(row, 0, variant.name, most=names)
+    places = bands(len(shown), area.height)
+    for variant, phases, band in zip(shown, by_phases, places, strict=True):
+        area.put(band.middle, 0, variant.name, most=names)
         summary = variant.goodput
         if summary is None:
             continue
         profiled = summary.goodput is not None
         parts = bars.categories(summary.partition.items()) if profiled else phases
-        _draw_parts(area.part(row, names + 1, cells, 1), parts, share(summary) if profiled else "")
+        bar = area.part(band.row, names + 1, cells, band.height)
+        _draw_parts(bar, parts, share(summary) if profiled else "")
         if several and variant.items_per_s:
-            area.put_right(row, rate(variant.items_per_s))
+            area.put_right(band.middle, rate(variant.items_per_s))
 
 
 def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> None:
@@ -76,10 +79,12 @@ def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> Non
             continue
         fill = _FILLS.get(part.letter, _OTHER)
         value = goodput if part.letter == "u" and goodput else f"{part.share:.0%}"
-        area.put(0, placed, fill * count, part.style)
+        for row in range(area.height):
+            area.put(row, placed, fill * count, part.style)
         for words in (f" {WORDS.get(part.words, part.words)} {value} ", f" {value} "):
             if len(words) + _ROOM_FOR_WORDS <= count:
-                area.put(0, placed + (count - len(words)) // 2, words, f"{part.style} bold")
+                start = placed + (count - len(words)) // 2
+                area.put((area.height - 1) // 2, start, words, f"{part.style} bold")
                 break
         placed += count
 
@@ -88,4 +93,4 @@ _ABOUT = (
     "One bar is one step, from its start to its end, cut by what the time went into. Useful is "
     "what the step is for; the rest waits for data, copies, or is taken away by the system."
 )
-PARTS = Panel("where the time goes", _heading, _rows, _draw, _ABOUT)
+PARTS = Panel("where the time goes", _heading, _rows, _draw, _ABOUT, beside_variants=0)

@@ -1,69 +1,151 @@
-"""The interval of a speedup at 8, 16, 32, ... processes. Older rows stay, so that one sees it
-narrow.
+"""The speedup of each process as a dot on one axis, with the median so far and, from eight
+processes on, its interval. Older rows stay, so that one sees it narrow.
 """
 
 from __future__ import annotations
 
-from gpulab.core.units import span, three_digits
+from collections.abc import Sequence
+from math import ceil, exp, floor, log, log2
+from statistics import median
+
+from gpulab.core.units import span, three_digits, times
 from gpulab.draw.area import Area
-from gpulab.draw.axis import LogAxis, around
+from gpulab.draw.axis import LogAxis
 from gpulab.draw.styles import STYLES
-from gpulab.draw.table import first_and_last
+from gpulab.features.live.activity import draw_preparation
 from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.features.live.report import look
+from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST
 
-_LABEL, _INTERVAL = 9, 16
-_ROOM = 0.35
+_LABEL, _FIGURES = 10, 22
+_WITH_CONTROL = 8
+"""Rows from which on the last one is the control's."""
+_ENOUGH, _MOST = 11, 36
+_FIRST_SPREAD = 0.1
+_FEWEST_TO_FIT = 3
+"""Processes from which on the axis fits their spread."""
+_NEAR_ONE = 0.25
+_ROOM = 0.25
+"""Of the spread, on both sides of it."""
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
+    if not run.is_prepared:
+        return "confidence: before the first process", ""
     comparison = run.main_comparison
     if comparison is None:
         return "confidence", ""
-    return f"confidence: {comparison.variant} over {comparison.against}, process by process", ""
+    control = run.report.control
+    right = "● a process  ┃ median so far"
+    if control is not None and control.low is not None:
+        right += f"  control {control.verdict}"
+    return f"confidence: {comparison.variant} over {comparison.against}", right
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    return Rows(4, 7)
+    return Rows(4, _ENOUGH, _MOST, 2)
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    _draw_intervals(run, area)
-    _draw_control(run, area)
-
-
-def _draw_intervals(run: LiveRun, area: Area) -> None:
     comparison = run.main_comparison
-    if comparison is None or not run.looks(comparison):
-        area.put(0, 0, _why_no_interval(run))
+    if not run.is_prepared:
+        draw_preparation(run, area)
         return
-    looks = run.looks(comparison)
-    cells = max(10, area.width - _LABEL - _INTERVAL - 2)
-    first = looks[0]
-    ends = [first.low, first.high]
-    if 0.8 < first.low < 1.25:
-        ends.append(1.0)
-    axis = LogAxis(*around(ends, _ROOM), cells)
+    if comparison is None or not run.ratios(comparison):
+        area.put(0, 0, _why_no_ratio(run, comparison))
+        return
+    rows = area.height
+    if rows >= _WITH_CONTROL:
+        rows -= 1
+        _draw_control(run, area)
+    _draw_ratios(run, comparison, area.part(0, 0, area.width, rows))
+
+
+def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
+    ratios = run.ratios(comparison)
+    cells = max(10, area.width - _LABEL - _FIGURES - 2)
+    start = _LABEL + 1
+    axis = axis_of(ratios, cells)
     area.put(0, 0, "processes", most=_LABEL)
-    for start, label in axis.ticks(_label):
-        area.put(0, _LABEL + 1 + start, label)
-    room = area.height - 2
-    for row, look in enumerate(first_and_last(looks, room), 1):
-        now = look is looks[-1]
-        label = f"{look.units}{' now' * (now and run.report.under_way)}"
+    for cell, label in axis.ticks(_label):
+        area.put(0, start + cell, label)
+    area.put_right(0, "99 % interval" if len(ratios) >= FEWEST else f"interval: from {FEWEST} on")
+    first_row = 1
+    if run.predicted:
+        area.put(1, 0, "predicted", most=_LABEL)
+        area.put(1, start + axis.inside(run.predicted), _at(axis, run.predicted, "?"), "bold")
+        area.put_right(1, times(run.predicted))
+        first_row = 2
+    counts = counts_of(len(ratios), area.height - first_row)
+    planned = run.report.progress.planned_processes or 0
+    gap = 2 if 2 * max(planned, len(counts)) <= area.height - first_row else 1
+    done = 0
+    for place, count in enumerate(counts):
+        row = first_row + place * gap
+        now = count == len(ratios)
+        label = f"{count}{' now' * (now and run.report.under_way)}"
         area.put(row, max(0, _LABEL - len(label)), label)
         style = STYLES[comparison.verdict] if now else ""
-        area.interval(row, _LABEL + 1, axis, (look.low, look.median, look.high), style)
-        area.put(row, _LABEL + 1 + cells + 1, span(look.low, look.high), style)
-    if run.predicted and 0 <= axis.cell(run.predicted) < cells:
-        area.put(0, _LABEL + 1 + axis.cell(run.predicted), "?", "bold")
+        interval = look(ratios, count)
+        so_far = exp(-median(ratios[:count]))
+        if interval is not None:
+            area.interval(row, start, axis, (interval.low, so_far, interval.high), style)
+            figures = f"{times(so_far)}  {span(interval.low, interval.high)}"
+        else:
+            figures = times(so_far)
+        area.put(row, start + axis.inside(so_far), _at(axis, so_far, "┃"), style or "bold")
+        for ratio in ratios[done:count]:
+            own = exp(-ratio)
+            area.put(row, start + axis.inside(own), _at(axis, own, "●"), style)
+        area.put_right(row, figures, style)
+        done = count
 
 
-def _why_no_interval(run: LiveRun) -> str:
-    if run.main_comparison is None and not (run.report.under_way and len(run.report.variants) > 1):
+def _at(axis: LogAxis, value: float, mark: str) -> str:
+    """The mark; an arrow where the value lies outside of the axis."""
+    if axis.cell(value) < 0:
+        return "◀"
+    return "▶" if axis.cell(value) >= axis.cells else mark
+
+
+def counts_of(processes: int, rows: int) -> list[int]:
+    """After how many processes each row is: after every one, or every second, third, ...; the last
+    row has all of them.
+    """
+    if rows <= 0:
+        return []
+    step = ceil(processes / rows)
+    counts = list(range(step, processes + 1, step))
+    if counts[-1] != processes:
+        counts.append(processes)
+    return counts
+
+
+def axis_of(ratios: Sequence[float], cells: int) -> LogAxis:
+    """Around the first processes. Its ends move while these come in, in steps, and never again."""
+    first = [-ratio for ratio in ratios[:FEWEST]]
+    low = min(first)
+    high = max(first)
+    spread = max(high - low, 0.01)
+    if len(first) < _FEWEST_TO_FIT:
+        spread = max(spread, _FIRST_SPREAD)
+    if len(first) >= FEWEST and (interval := look(ratios, FEWEST)):
+        low = min(low, log(interval.low))
+        high = max(high, log(interval.high))
+    if low < _NEAR_ONE and high > -_NEAR_ONE and spread > min(abs(low), abs(high)):
+        low = min(low, 0.0)
+        high = max(high, 0.0)
+    step = 2.0 ** floor(log2(spread)) / 2
+    low = floor((low - _ROOM * spread) / step) * step
+    high = ceil((high + _ROOM * spread) / step) * step
+    return LogAxis(exp(low), exp(high), cells)
+
+
+def _why_no_ratio(run: LiveRun, comparison: Comparison | None) -> str:
+    if comparison is None and not (run.report.under_way and len(run.variants) > 1):
         return "nothing is compared"
-    done = max((len(values) for values in run.detail.times_s.values()), default=0)
-    return f"an interval needs {FEWEST} processes; {done} so far"
+    return "no process has measured both so far"
 
 
 def _label(value: float) -> str:
@@ -85,9 +167,9 @@ def _draw_control(run: LiveRun, area: Area) -> None:
 
 
 _ABOUT = (
-    "The interval in which the true speedup lies, 99 times of 100, over the first 8, 16, 32 "
-    "processes and over all so far. It narrows as processes come in; where it leaves the band "
-    "around 1x there is a verdict. The control is the baseline against itself: it must come out "
-    "the same."
+    "Each dot is the speedup in one fresh process, the line the median of all so far. From eight "
+    "processes on a row has the interval in which the true speedup lies, 99 times of 100. It "
+    "narrows as processes come in; where it leaves the band around 1x there is a verdict. The "
+    "control is the baseline against itself: it must come out the same."
 )
 NARROWING = Panel("confidence", _heading, _rows, _draw, _ABOUT)

@@ -42,7 +42,7 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    return Rows(_ROWS + 4, 2 * _ROWS + 8)
+    return Rows(_ROWS + 4, 2 * _ROWS + 8, 2 * _ROWS + 8)
 
 
 def _draw(run: LiveRun, area: Area) -> None:

@@ -9,28 +9,35 @@ from collections import Counter
 from gpulab.core.units import plus_minus
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, outwards, tick_seconds
-from gpulab.draw.bars import levels
-from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.draw.bars import tall_levels
+from gpulab.features.live.activity import draw_stages_so_far
+from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
 
 _SPREAD = 9
 _LEAST_RATIO = 2.0
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
+    if not run.is_prepared:
+        return "how long each stage took", ""
     count = max((len(values) for values in run.detail.times_s.values()), default=0)
     per = ": time per item" if run.report.per == "item" else ""
     return f"process medians ({count}){per}", "±: half the interval of the time"
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    count = max(2, len(run.report.variants))
-    return Rows(1 + min(count, 3), 1 + count)
+    count = max(2, len(run.variants))
+    return Rows(1 + min(count, 3), 1 + count, 1 + 5 * count, count)
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    names = name_width(run)
+    if not run.is_prepared:
+        draw_stages_so_far(run, area)
+        return
+    names = name_width(run, area.width)
+    variants = run.variants
     scaled = {}
-    for variant in run.report.variants:
+    for variant in variants:
         items = 1.0 if run.report.per == "item" else variant.items or 1.0
         scaled[variant.name] = [value * items for value in run.detail.times_s.get(variant.name, ())]
     every = [value for values in scaled.values() for value in values if value > 0]
@@ -44,16 +51,19 @@ def _draw(run: LiveRun, area: Area) -> None:
     axis = LogAxis(low, high, cells)
     for start, label in axis.ticks(tick_seconds):
         area.put(0, names + 1 + start, label)
-    for row, variant in enumerate(run.report.variants[: area.height - 1], 1):
+    shown = variants[: area.height - 1]
+    for variant, band in zip(shown, bands(len(shown), area.height - 1), strict=True):
+        row = band.row + band.height  # counts stand on it
         area.put(row, 0, variant.name, most=names)
         values = scaled[variant.name]
         if not values:
             continue
-        style = "cyan" if row > 1 else ""
+        style = "" if variant.name == run.report.baseline else "cyan"
         counts = Counter(axis.inside(value) for value in values if value > 0)
         most = max(counts.values())
         for cell, count in counts.items():
-            area.put(row, names + 1 + cell, levels([count], most * 1.001), style)
+            for above, mark in enumerate(tall_levels(count, most, band.height)):
+                area.put(row - above, names + 1 + cell, mark, style)
         if time := variant.time_per(run.report.per):
             area.put_right(row, plus_minus(time.low, time.high, time.median))
 
@@ -63,4 +73,4 @@ _ABOUT = (
     "humps of one variant are two states of the machine or of its memory, which is why a time is "
     "less certain than a ratio."
 )
-PROCESSES = Panel("process medians", _heading, _rows, _draw, _ABOUT)
+PROCESSES = Panel("process medians", _heading, _rows, _draw, _ABOUT, beside_variants=1)

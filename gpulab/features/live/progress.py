@@ -7,6 +7,7 @@ from rich.text import Text
 
 from gpulab.core.statuses import Stage
 from gpulab.core.units import plus_minus, seconds, times
+from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.screen import live_view
 from gpulab.report.report import RunReport
@@ -30,21 +31,20 @@ def subject(report: RunReport) -> str:
 
 
 def stage(report: RunReport) -> str:
-    """Where the run is: a stage and its variant, or how far the measurement is."""
+    """Where the run is: what it does, or how far the measurement is."""
     progress = report.progress
     if progress.stage == Stage.MEASURE and progress.planned_processes:
-        left_s = progress.remaining_s or 0.0
-        left = f", about {left_s:.0f} s left" if left_s >= 1 else ""
+        left = time_left(progress)
         return (
             f"process {progress.process} (of {progress.planned_processes} or more), round "
-            f"{progress.rounds}{left}"
+            f"{progress.rounds}{left and f', at most {left}'}"
         )
     if progress.stage == Stage.MEASURE and progress.planned_epochs:
         return (
             f"epoch {progress.epoch} (of {progress.planned_epochs} or more), round "
             f"{progress.rounds}"
         )
-    place = " ".join(part for part in (progress.stage, progress.variant, progress.detail) if part)
+    place = activity(progress)
     return f"verdict final · {place}" if progress.verdict_stands else place
 
 

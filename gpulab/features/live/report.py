@@ -1,5 +1,5 @@
-"""What a run under way shows beyond its report: how its intervals narrowed, where its processes
-lie, what was read.
+"""What a run under way shows beyond its report: the ratios and times of its processes, which checks
+passed, what was read.
 """
 
 from __future__ import annotations
@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gpulab.core.events import StageStarted, Telemetry
-from gpulab.core.jobs import TELEMETRY_OFF
+from gpulab.core.events import Built, Examined, RunStarted, StageStarted, Telemetry
+from gpulab.core.jobs import TELEMETRY_OFF, TELEMETRY_ON
+from gpulab.core.statuses import CheckKind
 from gpulab.features.telemetry.report import TelemetryHistory
-from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.stats.series import Pair
-from gpulab.stats.statistics import FEWEST, as_speedup, correlated_interval
+from gpulab.stats.statistics import as_speedup, correlated_interval
 
 
 @dataclass(frozen=True)
@@ -28,47 +28,57 @@ class Look:
 
 @dataclass(frozen=True)
 class LiveDetail:
-    """By (variant, against) the looks at 8, 16, 32, ... processes, and now; by name the median time
-    of each process.
+    """By (variant, against) the log-ratio of each process; by name its median time, in seconds per
+    item. Both in the order of the processes.
     """
 
-    looks: dict[Pair, list[Look]] = field(default_factory=dict)
+    ratios: dict[Pair, list[float]] = field(default_factory=dict)
     times_s: dict[str, list[float]] = field(default_factory=dict)
-    """Seconds per item, in the order of the processes."""
+    passed: dict[str, set[CheckKind]] = field(default_factory=dict)
+    """By variant, the checks that it passed."""
+    built: frozenset[str] = frozenset()
+    """Variants of which it is known what they declare."""
+    missing: frozenset[str] = frozenset()
+    """Variants that this machine cannot run."""
     readings: Sequence[Telemetry] = ()
+    started: float = 0.0
+    """When the run began, and below its stages, on the clock of the events."""
     stages: Sequence[StageStarted] = ()
     sampled: bool = True
     """Whether telemetry was asked for."""
     on_gpu: bool = False
-    """Whether the run is to be on one."""
+    """Whether the readings are to be of one."""
 
 
 def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
-    """As of the last event, with the looks of these pairs. The state stays as it is."""
+    """As of the last event, with the ratios of these pairs. The state stays as it is."""
     view = state.samples.view()
     keys = list(state.samples.series)
-    job = state.job
+    telemetry = state.request.telemetry if state.request else TELEMETRY_ON
+    device = state.job.device if state.job else "cpu"
+    started = state.last(RunStarted)
+    passed = {
+        name: {examined.check for examined in variant.all(Examined) if examined.ok}
+        for name, variant in state.variants.items()
+    }
     return LiveDetail(
-        looks={pair: looks for pair in pairs if (looks := _looks(view, pair))},
+        ratios={pair: values for pair in pairs if (values := view.units(pair))},
         times_s={key[0]: values for key in keys if len(key) == 1 and (values := view.units(key))},
+        passed=passed,
+        built=frozenset(name for name, variant in state.variants.items() if variant.last(Built)),
+        missing=frozenset(name for name, entry in state.variants.items() if entry.info.missing),
         readings=state.part(TelemetryHistory).recent,
+        started=started.t if started else 0.0,
         stages=tuple(state.all(StageStarted)),
-        sampled=state.request is not None and state.request.telemetry != TELEMETRY_OFF,
-        on_gpu=job is not None and job.device != "cpu",
+        sampled=telemetry != TELEMETRY_OFF,
+        on_gpu=telemetry not in (TELEMETRY_ON, TELEMETRY_OFF) or device != "cpu",
     )
 
 
-def _looks(view: SampleView, pair: Pair) -> list[Look]:
-    units = view.units(pair)
-    counts = []
-    count = FEWEST
-    while count < len(units):
-        counts.append(count)
-        count *= 2
-    counts += [len(units)] if len(units) >= FEWEST else []
-    looks = []
-    for count in counts:
-        if theta := correlated_interval(units[:count]):
-            speedup = as_speedup(theta)
-            looks.append(Look(count, speedup.median, speedup.low, speedup.high))
-    return looks
+def look(ratios: Sequence[float], units: int) -> Look | None:
+    """At the first so many of them; None where they are too few for an interval."""
+    theta = correlated_interval(ratios[:units])
+    if theta is None:
+        return None
+    speedup = as_speedup(theta)
+    return Look(units, speedup.median, speedup.low, speedup.high)

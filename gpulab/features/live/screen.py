@@ -17,6 +17,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas
 from gpulab.features.goodput.panel import PARTS
+from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.number import NUMBER
 from gpulab.features.live.panel import LiveRun, Panel
@@ -25,7 +26,6 @@ from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.times import TIMES
 from gpulab.features.roofline.panel import ROOFS
 from gpulab.features.telemetry.view import CHARTS
-from gpulab.report.report import RunReport
 
 _SHOWN = {
     Stage.START: "start",
@@ -56,47 +56,50 @@ def draw_stages(run: LiveRun, area: Area) -> None:
     column, passed = 0, True
     for stage, words in _SHOWN.items():
         if stage == now:
-            passed, text = False, _under_way(run.report)
+            passed, text = False, _under_way(run)
             area.put(0, column, text, "bold")
             column += len(text) + 1
         elif area.width - column > len(words):
             area.put(0, column, words, "" if passed else "dim")
             column += len(words) + 1
+        else:
+            return
 
 
-def _under_way(report: RunReport) -> str:
-    progress = report.progress
+def _under_way(run: LiveRun) -> str:
+    progress = run.report.progress
     words = _SHOWN[_AS.get(progress.stage, progress.stage)].upper()
-    if not report.under_way:
-        return str(report.outcome).upper()
+    if not run.report.under_way:
+        return str(run.report.outcome).upper()
     if progress.stage == Stage.MEASURE and progress.planned_processes:
-        left_s = progress.remaining_s or 0.0
-        share = progress.process / (
-            progress.process + max(progress.planned_processes - progress.process, 0) + 1
-        )
-        left = f", {left_s:.0f} s left" if left_s >= 1 else ""
-        return f"▸{words} {gauge(share, _CELLS)} process {progress.process}{left}"
-    return " ".join(part for part in (f"▸{words}", progress.variant, progress.detail) if part)
+        ended = max(0, progress.process - 1)
+        share = ended / max(progress.planned_processes, progress.process)
+        left = time_left(progress)
+        return f"▸{words} {gauge(share, _CELLS)} process {progress.process}{left and f', {left}'}"
+    return f"▸{words} {activity(progress)}, {run.stage_s:.0f} s"
 
 
 PANELS = (TIMES, NARROWING, PROCESSES, ROOFS, PARTS, CHARTS, PRINTED)
 """In the order in which one reads them."""
 ZOOMED = (NUMBER, *PANELS)
 """Those that can fill the screen."""
-_FIRST = (TIMES, CHARTS, NARROWING, PRINTED, PROCESSES, ROOFS, PARTS)
+_FIRST = (TIMES, NARROWING, CHARTS, PRINTED, PROCESSES, ROOFS, PARTS)
 """In the order in which they get their fewest rows."""
+_GROWING = ((TIMES, NARROWING, PROCESSES, CHARTS), (ROOFS, PARTS, PRINTED))
+"""Those that get rows that nobody needs in turn, and those that get what they leave: they may stay
+empty.
+"""
 _COLUMNS = {
     110: (((TIMES, NARROWING, PROCESSES), (ROOFS, PARTS)), (CHARTS, PRINTED)),
-    158: (((TIMES, NARROWING, PARTS), (ROOFS,), (PROCESSES, PRINTED)), (CHARTS,)),
+    210: (((TIMES, NARROWING, PARTS), (ROOFS,), (PROCESSES, PRINTED)), (CHARTS,)),
 }
 """From which width on there are columns, the panels of each, and those below them."""
+_SHORT_NAME = 14
+"""Cells of a name: each more takes two from a width before there are columns."""
 _GAP = 2
-_SMALLEST = (66, 16)
-"""Columns and rows below which one panel is shown at a time: what a terminal of 80x24 has for them
-is more.
-"""
-_LEAST_ABOVE = 22
-"""Rows of the two columns before the panels below them get more than their fewest."""
+_KEYS = "z all panels   ← → another panel   space freezes   s s stops"
+_SMALLEST = (56, 15)
+"""Columns and rows below which one panel is shown at a time."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +119,13 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     """
     if height < 2:
         return []
-    widest = max((least for least in _COLUMNS if least <= width), default=None)
+    longest = max((len(variant.name) for variant in run.report.variants), default=0)
+    for_columns = width - 2 * max(0, longest - _SHORT_NAME)
+    widest = max((least for least in _COLUMNS if least <= for_columns), default=None)
     if widest is None:
         return _stacked(run, PANELS, 1, 0, width, height - 1)
     columns, full_width = _COLUMNS[widest]
-    below = _stacked(
-        run, full_width, 1, 0, width, max(height - 1 - _LEAST_ABOVE, (height - 1) // 3)
-    )
+    below = _stacked(run, full_width, 1, 0, width, (height - 1) // 3)
     above = height - 1 - sum(place.height for place in below)
     sides, left = [], 0
     for number, panels in enumerate(columns, 1):
@@ -136,20 +139,30 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
 def _stacked(
     run: LiveRun, panels: Sequence[Panel], first_row: int, column: int, width: int, room: int
 ) -> list[Place]:
-    """One below the other: every panel's fewest rows in their order, then what is left up to its
-    most.
+    """One below the other: first every panel's fewest rows in their order, then what it needs, and
+    then what is left, in turn.
     """
+    sizes = {panel.name: panel.rows(run, width) for panel in panels}
     rows: dict[str, int] = {}
     for panel in sorted(panels, key=_FIRST.index):
-        least = panel.rows(run, width).least + 1
+        least = sizes[panel.name].least + 1
         if least <= room:
             rows[panel.name] = least
             room -= least
-    for panel in sorted(panels, key=_FIRST.index):
-        if panel.name in rows:
-            more = min(room, panel.rows(run, width).most + 1 - rows[panel.name])
-            rows[panel.name] += more
-            room -= more
+    for name in rows:
+        more = min(room, sizes[name].enough + 1 - rows[name])
+        rows[name] += more
+        room -= more
+    for group in _GROWING:
+        growing = [panel.name for panel in group if panel.name in rows]
+        while growing:
+            for name in list(growing):
+                size = sizes[name]
+                if size.step <= room and rows[name] + size.step <= size.most + 1:
+                    rows[name] += size.step
+                    room -= size.step
+                else:
+                    growing.remove(name)
     placed, row = [], first_row
     for panel in panels:
         if panel.name in rows:
@@ -174,7 +187,9 @@ def live_view(
     layout = places(run, width, height)
     if zoomed or width < _SMALLEST[0] or height < _SMALLEST[1]:
         panel = next((panel for panel in ZOOMED if panel.name == chosen), NUMBER)
-        layout = [Place(panel, 1, 0, width, height - 1)]
+        layout = [Place(panel, 1, 0, width, height - 1 - zoomed)]
+        if zoomed:
+            canvas.put(height - 1, 0, _KEYS)
     for place in layout:
         area = Area(canvas, place.row, place.column, place.width, place.height)
         _draw_heading(place.panel, run, area, chosen=place.panel.name == chosen)
@@ -184,9 +199,9 @@ def live_view(
 
 def panel_view(panel: Panel, run: LiveRun, *, width: int) -> Text:
     """One panel with its heading, as high as it can use."""
-    height = panel.rows(run, width).most + 1
+    height = panel.rows(run, width).enough + 1
     canvas = Canvas(width, height)
-    _draw_heading(panel, run, Area(canvas, 0, 0, width, 1), chosen=False)
+    _draw_heading(panel, run, Area(canvas, 0, 0, width, height), chosen=False)
     panel.draw(run, Area(canvas, 1, 0, width, height - 1))
     return canvas.text()
 
@@ -194,6 +209,7 @@ def panel_view(panel: Panel, run: LiveRun, *, width: int) -> Text:
 def _draw_heading(panel: Panel, run: LiveRun, area: Area, *, chosen: bool) -> None:
     """A rule with words in it; in reverse where it is the one that `z` makes fill the screen."""
     left, right = panel.heading(run)
+    right = panel.missing(run, area.height - 1) or right
     mark, style = ("▸", "bold reverse") if chosen else (" ", "bold")
     area.put(0, 0, "─" * area.width, "dim")
     area.put(0, 2, f"{mark}{left} ", style, most=area.width - 3)

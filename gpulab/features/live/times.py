@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpulab.core.statuses import Status
 from gpulab.core.units import plus_minus, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.styles import STYLES
-from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.features.live.activity import state_of
+from gpulab.features.live.panel import (
+    Band,
+    LiveRun,
+    Panel,
+    Rows,
+    bands,
+    name_width,
+)
 from gpulab.report.report import VariantReport
 from gpulab.report.view import preliminary
 
@@ -24,42 +34,52 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 def _rows(run: LiveRun, width: int) -> Rows:
     count = max(2, len(run.report.variants))
-    return Rows(min(count, 4), count)
+    return Rows(min(count, 4), count, 4 * count, count)
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    report, names = run.report, name_width(run)
     longest = max((time.median for _, time in run.timed), default=0.0)
+    variants: Sequence[VariantReport] = run.report.variants
+    if len(variants) > area.height:
+        variants = run.variants[: area.height]
+    for variant, band in zip(variants, bands(len(variants), area.height), strict=True):
+        _draw_variant(run, area, variant, band, longest)
+
+
+def _draw_variant(
+    run: LiveRun, area: Area, variant: VariantReport, band: Band, longest: float
+) -> None:
+    report = run.report
+    names = name_width(run, area.width)
     wide = area.width >= _WITH_INTERVAL
     words = _WORDS + (_INTERVAL + _SPREAD) * wide
-    cells = max(4, area.width - names - _TIME - words - 3)
-    shown = report.variants
-    if len(shown) > area.height:
-        shown = shown[: area.height - 1]
-    for row, variant in enumerate(shown):
-        area.put(row, 0, variant.name, most=names)
-        time = variant.time_per(report.per)
-        if time is not None and longest:
-            text = seconds(time.median)
-            area.put(row, names + 1 + max(0, _TIME - len(text)), text)
-            area.bar(row, names + _TIME + 2, time.median / longest, cells, "cyan" if row else "")
-            if wide:
-                area.put(
-                    row, names + _TIME + 2 + cells + 1, plus_minus(time.low, time.high, time.median)
-                )
-        said, style = _said(run, variant)
-        column = names + _TIME + 2 + cells + 1 + _SPREAD * wide
-        area.put(row, column, said, style, most=_WORDS + 1)
-        if wide and (comparison := report.comparison(variant.name)):
-            area.put(row, column + _WORDS + 1, span(comparison.low, comparison.high))
-    if len(shown) < len(report.variants):
-        area.put(len(shown), 0, f"and {len(report.variants) - len(shown)} more", "dim")
+    start = names + _TIME + 2
+    cells = max(4, area.width - start - words - 1)
+    row = band.middle
+    area.put(row, 0, variant.name, most=names)
+    time = variant.time_per(report.per)
+    if time is not None and longest:
+        text = seconds(time.median)
+        area.put(row, names + 1 + max(0, _TIME - len(text)), text)
+        style = "" if variant.name == report.baseline else "cyan"
+        for bar_row in range(band.row, band.row + band.height):
+            area.bar(bar_row, start, time.median / longest, cells, style)
+        if wide:
+            area.put(row, start + cells + 1, plus_minus(time.low, time.high, time.median))
+    said, style = _said(run, variant)
+    column = start + cells + 1 + _SPREAD * wide
+    area.put(row, column, said, style, most=_WORDS + 1)
+    if wide and (comparison := report.comparison(variant.name)):
+        area.put(row, column + _WORDS + 1, span(comparison.low, comparison.high))
 
 
 def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
     """Beside a bar: the speedup with its verdict so far, or why there is none."""
     if variant.status not in (Status.OK, Status.PENDING):
         return variant.status, STYLES[variant.status]
+    unknown = variant.time_s is None or run.report.progress.variant == variant.name
+    if unknown and not run.is_prepared:
+        return state_of(run, variant), ""
     comparison = run.report.comparison(variant.name)
     if comparison is None:
         return "baseline" * (variant.name == run.report.baseline), ""
@@ -73,4 +93,4 @@ _ABOUT = (
     "how many times as fast it is as what it is compared with, and what may be said of that so "
     "far."
 )
-TIMES = Panel("times", _heading, _rows, _draw, _ABOUT)
+TIMES = Panel("times", _heading, _rows, _draw, _ABOUT, beside_variants=0)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.features.live.panel import LiveRun, Panel, Rows, name_width
+from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
 from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import layout_of, marked, roofline_view
 
 _PLOT_ROWS, _PLOT_COLUMNS = 14, 50
 _PERCENT, _BOUND = 6, 14
-_AROUND_TABLE = 2
+_MOST_ROWS = 40
+_BEFORE_ROUNDS = (
+    Stage.START,
+    Stage.LOAD,
+    Stage.BUILD,
+    Stage.TUNE,
+    Stage.CHECK,
+    Stage.CALIBRATE,
+    Stage.WARM_UP,
+    Stage.COUNT,
+)
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
@@ -21,9 +32,8 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    count = max(1, len(run.report.variants))
-    plot = _PLOT_ROWS + _AROUND_TABLE + count if width >= _PLOT_COLUMNS else 0
-    return Rows(min(count, 3), max(count, plot))
+    count = max(1, len(run.variants))
+    return Rows(min(count, 3), count, _MOST_ROWS)
 
 
 def _draw(run: LiveRun, area: Area) -> None:
@@ -37,19 +47,17 @@ def _draw(run: LiveRun, area: Area) -> None:
         for row, line in enumerate(drawn.split("\n")[: area.height]):
             area.put_text(row, 0, line)
         return
-    names = name_width(run)
+    names = name_width(run, area.width)
     cells = max(4, area.width - names - _PERCENT - _BOUND - 3)
-    for row, (name, point) in enumerate(list(points.items())[: area.height]):
+    shown = list(points.items())[: area.height]
+    for (name, point), band in zip(shown, bands(len(shown), area.height), strict=True):
+        row = band.middle
         area.put(row, 0, name, most=names)
         share = f"{percent_of_roof(point.fraction)} %"
         area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
-        area.bar(
-            row,
-            names + _PERCENT + 2,
-            point.fraction,
-            cells,
-            "cyan" if name != run.report.baseline else "",
-        )
+        style = "" if name == run.report.baseline else "cyan"
+        for bar_row in range(band.row, band.row + band.height):
+            area.bar(bar_row, names + _PERCENT + 2, point.fraction, cells, style)
         area.put(row, names + _PERCENT + 2 + cells + 1, marked(point))
 
 
@@ -67,11 +75,17 @@ def _plot(roofline: Roofline, area: Area) -> Text:
 
 
 def _why_none(run: LiveRun) -> str:
-    if all(variant.flops is None and variant.bytes is None for variant in run.report.variants):
+    variants = run.variants
+    unknown = not variants or any(entry.name not in run.detail.built for entry in variants)
+    if run.report.under_way and unknown and run.report.progress.stage in _BEFORE_ROUNDS:
+        return "not known yet: a variant declares its work when it is built"
+    if all(entry.flops is None and entry.bytes is None for entry in variants):
         return (
             "no variant declares its work (Work(flops=, bytes=)), so there is no roof to compare "
             "with"
         )
+    if run.report.ceilings is None:
+        return "the roofs of this device are measured after the rounds"
     return "no time so far"
 
 
@@ -80,4 +94,4 @@ _ABOUT = (
     "arithmetic, whichever is the nearer limit for that work. The word beside it says what holds "
     "it back."
 )
-ROOFS = Panel("roofline", _heading, _rows, _draw, _ABOUT)
+ROOFS = Panel("roofline", _heading, _rows, _draw, _ABOUT, beside_variants=0)

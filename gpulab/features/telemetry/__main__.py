@@ -56,7 +56,9 @@ class Host:
         psutil.cpu_percent()
 
     def sample(self, now: float) -> dict[str, float]:
-        """What is known: percent of a core (machine: of all), bytes, switches per second, MHz."""
+        """What is known: percent of a core (machine and others: of all), bytes, switches per
+        second, MHz.
+        """
         values = {"machine_cpu": psutil.cpu_percent()}
         if now - self._frequency_at >= 1.0:  # it asks every core of the machine
             self._frequency_at = now
@@ -77,6 +79,8 @@ class Host:
             cpu_s += use.cpu_s - earlier.cpu_s
             switches += use.switches - earlier.switches
         values["worker_cpu"] = 100 * cpu_s / (now - before[0])
+        own = values["worker_cpu"] / (psutil.cpu_count() or 1)
+        values["others_cpu"] = max(0.0, values["machine_cpu"] - own)
         values["switches"] = switches / (now - before[0])
         return values
 

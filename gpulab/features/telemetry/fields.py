@@ -57,6 +57,7 @@ FIELDS = {
     "processes": Field("processes", ""),
     "worker_cpu": Field("worker CPU", "%", chart=True, column=True, row=1, host=True),
     "machine_cpu": Field("machine CPU", "%", chart=True, column=True, row=2, host=True),
+    "others_cpu": Field("other work", "%", host=True),
     "rss": Field("RSS", "B", column=True, row=3, host=True),
     "switches": Field("preempted", "/s", column=True, host=True),
     "frequency": Field("CPU clock", "MHz", column=True, host=True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -16,9 +17,9 @@ from rich.text import Text
 from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
-from gpulab.draw.bars import levels
+from gpulab.draw.bars import tall_levels
 from gpulab.draw.table import columns_table
-from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.features.live.panel import LiveRun, Panel, Rows, bands
 from gpulab.features.telemetry.fields import (
     CLOCK_LETTERS,
     FIELDS,
@@ -132,7 +133,11 @@ _CHART = _LABEL + _VALUE + 3
 """Where charts begin, behind their values: of a row that grows to the right only what is left of
 its end is sent.
 """
+_WITH_CAPTIONS = 4
 _CONTENDED = 0.05
+_AVERAGED, _BUSY = 10, 20.0
+"""Readings over which other work is averaged, and per cent of all cores from which on it is said.
+"""
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,11 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     if telemetry is not None and telemetry.gpu:
         return f"device: {telemetry.gpu}", f"{RATE_HZ} readings a second"
     name = device.name if device else ""
-    return f"machine: {name}".removesuffix(": "), f"{RATE_HZ} readings a second"
+    right = f"{RATE_HZ} readings a second"
+    others = [reading.values.get("others_cpu", 0.0) for reading in run.detail.readings[-_AVERAGED:]]
+    if others and fmean(others) > _BUSY:
+        right = f"others busy here: {fmean(others):.0f} % of all cores"
+    return f"machine: {name}".removesuffix(": "), right
 
 
 def _fields(run: LiveRun) -> Sequence[str]:
@@ -160,8 +169,9 @@ def _fields(run: LiveRun) -> Sequence[str]:
 
 def _rows(run: LiveRun, width: int) -> Rows:
     if not run.detail.sampled:
-        return Rows(1, 1)
-    return Rows(3, len(rows(host=not run.detail.on_gpu)) + 2)
+        return Rows(1, 1, 1)
+    count = len(rows(host=not run.detail.on_gpu))
+    return Rows(4 if run.detail.on_gpu else 2, count + 2, 3 * count + 2, count)
 
 
 def _draw(run: LiveRun, area: Area) -> None:
@@ -174,20 +184,23 @@ def _draw(run: LiveRun, area: Area) -> None:
     last = len(columns)
     first = max(0, last - cells + 1)
     places = [(place % cells, columns[place]) for place in range(first, last)]
-    captions = area.height > 2
+    captions = area.height > _WITH_CAPTIONS
     if captions:
         _draw_captions(area.part(0, _CHART, cells, 1), places)
     fields = [field for field in _fields(run) if field not in report.telemetry.unsupported]
     words = area.height - captions
     if area.height > 2 + captions:
         words -= 1
-    for row, field in enumerate(fields[:words], int(captions)):
+    shown = fields[:words]
+    for field, band in zip(shown, bands(len(shown), words), strict=True):
+        row = band.row + band.height - 1 + captions
         top = _top(report, field, columns)
         area.put(row, 0, FIELDS[field].label, most=_LABEL)
         for cell, column in places:
             if (value := column.values.get(field)) is not None:
-                mark = levels([value], top * 1.001)
-                area.put(row, _CHART + cell, mark, "cyan" if column.variant else "")
+                style = "cyan" if column.variant else ""
+                for above, mark in enumerate(tall_levels(value, top, band.height)):
+                    area.put(row - above, _CHART + cell, mark, style)
         if (value := report.telemetry.last.get(field)) is not None:
             text = _value(report, field, value)
             area.put(row, _LABEL + 1 + max(0, _VALUE - len(text)), text, most=_VALUE)

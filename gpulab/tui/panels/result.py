@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from gpulab.core.events import StageStarted
+from gpulab.core.events import Planned, StageStarted
 from gpulab.features.live.panel import live_run
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.predictions.view import outcome
@@ -40,9 +40,11 @@ def content(selection: Selection) -> RenderableType:
 
 
 def changing(run: Run) -> Hashable:
-    """Once a second, and at a new stage, until it has ended."""
+    """Once a second, twice before it measures, and at a new stage, until it has ended."""
     progress = run.state.last(StageStarted)
-    return run.source.path, run.ended or (id(progress), int(run.source.now()))
+    if run.ended or run.state.last(Planned) is not None:
+        return run.source.path, run.ended or (id(progress), int(run.source.now()))
+    return run.source.path, id(progress), len(run.state.variants), int(2 * run.source.now())
 
 
 def next_panel(name: str | None, by: int) -> str:

@@ -29,6 +29,8 @@ from gpulab.tui.runs import Runs, Starter
 if TYPE_CHECKING:
     from gpulab.tui.panels.detail import Detail
 
+_ROOM_BESIDE = 112
+"""Columns from which on the panels of a run have room beside the list."""
 _CONFIRM_S = 3.0
 """How long a second `s` still stops the run."""
 
@@ -164,7 +166,10 @@ class LabScreen(Screen[int]):
             self.say(problem, "bold red")
         else:
             self._line.say()
+            if self.size.width < _ROOM_BESIDE and not self.has_class("-narrow"):
+                self.add_class("-alone")
             self.action_show("result")
+            self.call_after_refresh(self._resized)
             if self._detail is not None:
                 # the result before it may have been read to its end
                 self._detail.pane.scroll_home(animate=False)

@@ -26,7 +26,7 @@ UNSUPPORTED = {
     "nvlink_rx": "g60",
 }
 """What the stand-in calls it, by field; without GPM there are others."""
-OF_THE_HOST = {"worker_cpu", "machine_cpu", "rss", "switches", "frequency"}
+OF_THE_HOST = {"worker_cpu", "machine_cpu", "others_cpu", "rss", "switches", "frequency"}
 
 
 @pytest.fixture

@@ -105,17 +105,16 @@ def test_a_variant_and_its_comparison_are_found_by_name():
         report.variant("x")
 
 
-def left(speedups, **options):
-    """Seconds that a run of such processes, one each second, has left while the next one
-    measures.
-    """
+def left(speedups, *, took_s=1.0, waited_s=1.0, **job):
+    """Seconds that a run of such processes has left while the next one measures, since so long."""
     processes = len(speedups) + 1
-    run_request = request(brief=True)
-    opened = opening(run_request, processes=processes, epochs=processes)
-    opened = [
-        replace(event, expected_s=8.0, processes=8) if isinstance(event, e.Planned) else event
-        for event in opened
-    ]
+    opened = opening(request(time_s=20.0, **job), processes=processes, epochs=processes)
+    began = 0.3
+    for place, event in enumerate(opened):
+        if isinstance(event, e.Planned):
+            opened[place] = replace(event, expected_s=8.0, processes=8)
+        if isinstance(event, e.ProcessStarted):
+            opened[place] = replace(event, t=began + took_s * event.process)
     ratios = [{"b": 1 / speedup} for speedup in (*speedups, 1.0)]
     blocks = [
         (epoch, number, index, time_s)
@@ -123,12 +122,26 @@ def left(speedups, **options):
         for _, number, index, time_s in rows(ratio, epochs=1, rounds=3, seed=epoch)
     ]
     events = [*opened, *batches(blocks, 10_000, complete=len(speedups))]
-    return report_of(events, live=True, now=0.3 + len(speedups)).progress.remaining_s
+    now = began + took_s * len(speedups) + waited_s
+    return report_of(events, live=True, now=now).progress.remaining_s
 
 
-def test_the_time_left_is_said_once_it_is_known_how_many_processes_will_do():
-    assert left([40.0, 40.4]) is None
-    assert left([40.0, 40.4, 39.8]) == pytest.approx(5.0)
-    assert left([40.0, 40.4, 39.8, 40.1, 40.0, 40.0]) == pytest.approx(2.0)
-    assert left([1.0, 1.1, 1.2, 1.0]) is None
-    assert left([40.0] * 9) is None
+def test_the_time_left_is_all_of_it_until_it_is_known_how_many_processes_will_do():
+    assert left([40.0, 40.4], brief=True) == pytest.approx(17.0)
+    assert left([40.0, 40.4, 39.8], brief=True) == pytest.approx(4.0)
+    assert left([40.0, 40.4, 39.8, 40.1, 40.0, 40.0], brief=True) == pytest.approx(1.0)
+    assert left([1.0, 1.1, 1.2, 1.0], brief=True) == pytest.approx(15.0)
+    assert left([40.0, 40.4]) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("job", [{}, {"brief": True}])
+@pytest.mark.parametrize("took_s", [0.5, 1.0, 3.0])
+def test_the_time_left_never_rises(job, took_s):
+    speedups = [40.0, 40.4, 39.8, 40.1, 1.0, 7.0, 40.0, 2.0, 1.0, 1.1]
+    said = [
+        left(speedups[:count], took_s=took_s, waited_s=waited * took_s, **job)
+        for count in range(len(speedups))
+        for waited in (0.2, 0.5, 0.9, 1.0)
+    ]
+    assert said == sorted(said, reverse=True)
+    assert said[0] > said[-1] >= 0.0

@@ -13,8 +13,9 @@ from rich.cells import cell_len
 from gpulab.core import events as e
 from gpulab.draw.ascii import to_ascii
 from gpulab.draw.axis import LogAxis, outwards
+from gpulab.features.live.narrowing import axis_of, counts_of
 from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import live_detail
+from gpulab.features.live.report import live_detail, look
 from gpulab.features.live.screen import ZOOMED, live_view, places
 from gpulab.report.build import build_report, new_state
 from gpulab.session.run import File
@@ -79,6 +80,89 @@ def _placed(run, size):
     ]
 
 
+def _lines(run, size, **options):
+    width, height = size
+    return live_view(run, width=width, height=height, **options).plain.split("\n")
+
+
+def test_a_list_beside_the_panels_takes_none_of_them():
+    """In a terminal of 100 columns they have about 64."""
+    run = at("healthy", 0.9)
+    beside, alone = ({place.panel.name for place in places(run, *size)} for size in BOTH)
+    assert beside == alone
+    assert len(_lines(run, BOTH[0])) == BOTH[0][1]
+
+
+BOTH = ((64, 27), (97, 27))
+
+
+@pytest.mark.parametrize("size", [(80, 20), (97, 27), (116, 36), (196, 46)])
+def test_each_process_is_a_dot_from_the_first_one_on(size):
+    for share in (0.3, 0.4, 0.6, 0.9):
+        run = at("precision-h200", share)
+        ratios = run.ratios(run.main_comparison) if run.main_comparison else ()
+        text = "\n".join(_lines(run, size))
+        if ratios:
+            assert "●" in text
+            assert f"{len(ratios)} now" in text or not run.report.under_way
+            assert ("99 % interval" in text) == (len(ratios) >= 8)
+
+
+def test_rows_of_processes_are_at_most_so_many_and_end_with_all():
+    for processes in range(1, 200):
+        for rows in range(1, 40):
+            counts = counts_of(processes, rows)
+            assert len(counts) <= rows
+            assert counts[-1] == processes
+            assert counts == sorted(set(counts))
+    assert counts_of(5, 8) == [1, 2, 3, 4, 5]
+
+
+def test_the_axis_of_speedups_stays_once_there_is_an_interval():
+    ratios = [-0.01 * place * (-1) ** place for place in range(1, 40)]
+    ends = {(axis.low, axis.high) for axis in (axis_of(ratios[:n], 60) for n in range(8, 40))}
+    assert len(ends) == 1
+
+
+def test_what_goes_on_before_the_first_process_is_said_with_what_came_so_far():
+    start, prepared = (
+        live_view(at("precision-h200", share), width=96, height=28).plain for share in (0.0, 0.1)
+    )
+    assert "importing torch, 0.0 s" in start
+    assert "where nothing that ran before can change a time" in start
+    assert "not known yet: a variant declares its work when it is built" in start
+    for words in ("built in ", "first step ", "checks passed", "start ", "check fp32 "):
+        assert words in prepared
+
+
+def test_panels_that_show_some_of_the_variants_say_how_many_there_are():
+    run = at("precision-h200", 0.9)
+    assert len(run.variants) == 6
+    assert "3 of 6 variants" in "\n".join(_lines(run, (97, 27)))
+
+
+def test_bars_are_as_high_as_there_are_rows():
+    low, high = (_lines(at("fixes", 0.9), size) for size in ((108, 26), (108, 60)))
+    assert _rows_of_bars(low) < _rows_of_bars(high)
+
+
+def _rows_of_bars(lines):
+    end = next(place for place, line in enumerate(lines) if "confidence" in line)
+    return len([line for line in lines[:end] if "███" in line])
+
+
+def test_a_prediction_has_a_row_of_its_own():
+    lines = _lines(at("precision-h200", 0.9, predicted=3.0), (96, 27))
+    (row,) = (line for line in lines if line.startswith("predicted"))
+    assert row.split() == ["predicted", "?", "3.00x"] or "◀" in row or "▶" in row
+
+
+def test_zoomed_panels_have_their_keys_below():
+    lines = _lines(at("healthy", 0.9), (100, 28), chosen="times", zoomed=True)
+    assert "z all panels" in lines[-1]
+    assert "another panel" in lines[-1]
+
+
 @pytest.mark.parametrize("panel", [panel.name for panel in ZOOMED])
 def test_each_panel_can_fill_the_screen(panel):
     run = at("precision-h100-1", 0.9)
@@ -106,13 +190,14 @@ def test_an_interval_stays_as_it_was_when_it_had_as_many_processes():
     recorded = events("precision-h200")
     pairs = [("fp8", "fp32"), ("control", "fp32")]
     whole = live_detail(_folded(recorded), pairs)
-    assert list(whole.looks) == pairs
+    assert list(whole.ratios) == pairs
     started = [place for place, event in enumerate(recorded) if isinstance(event, e.ProcessStarted)]
     assert len(started) > 8
     then = live_detail(_folded(recorded[: started[8]]), pairs)
-    for pair, looks in whole.looks.items():
-        assert looks[0].units == 8
-        assert then.looks[pair] == looks[:1]
+    for pair, ratios in whole.ratios.items():
+        assert len(ratios) > len(then.ratios[pair]) == 8
+        assert look(ratios, 8) == look(then.ratios[pair], 8)
+        assert look(ratios, 7) is None
 
 
 def _folded(some):
@@ -134,7 +219,7 @@ def test_before_an_interval_stands_the_bars_say_about():
     assert not run.report.comparisons[0].speedup
     text = live_view(run, width=80, height=20).plain
     assert "about " in text
-    assert "an interval needs 8 processes" in text
+    assert "interval: from 8 on" in text
 
 
 def test_a_promise_stays_hidden_from_those_who_predict():

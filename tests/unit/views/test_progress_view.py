@@ -24,10 +24,13 @@ MEASURING = Progress(stage=Stage.MEASURE, epoch=3, planned_epochs=20, rounds=12,
 @pytest.mark.parametrize(
     ("progress", "text"),
     [
-        (Progress(stage=Stage.BUILD, variant="two"), "build two"),
-        (Progress(stage=Stage.CEILINGS, detail="cache read 1 MiB"), "ceilings cache read 1 MiB"),
-        (Progress(stage=Stage.MEASURE), "measure"),
-        (Progress(stage=Stage.SOLO_RUN, variant="two"), "solo run two"),
+        (Progress(stage=Stage.BUILD, variant="two"), "building two"),
+        (
+            Progress(stage=Stage.CEILINGS, detail="cache read 1 MiB"),
+            "measuring the roofs of the device: cache read 1 MiB",
+        ),
+        (Progress(stage=Stage.MEASURE), "preparing the rounds"),
+        (Progress(stage=Stage.SOLO_RUN, variant="two"), "running two alone"),
         (MEASURING, "epoch 3 (of 20 or more), round 12"),
     ],
 )
@@ -48,7 +51,7 @@ def test_a_log_that_cannot_be_redrawn_has_the_times_in_a_line():
     building = run(
         variant("old"), progress=Progress(stage=Stage.BUILD, variant="old", elapsed_s=1.0)
     )
-    assert one_line(building) == "scenario · build old · 1 s"
+    assert one_line(building) == "scenario · building old · 1 s"
 
 
 def test_the_view_has_the_headline_and_the_panels():
@@ -63,7 +66,7 @@ def test_a_run_that_has_only_started_has_its_rows():
     pending = variant("old", status=Status.PENDING, time_s=None)
     report = run(pending, outcome=Conclusion.UNDER_WAY, progress=Progress(stage=Stage.LOAD))
     lines = view_of(report)
-    assert lines[0] == "scenario · load · 0 s"
+    assert lines[0] == "scenario · reading the scenario · 0 s"
     assert any(line.split()[:1] == ["old"] for line in lines)
 
 

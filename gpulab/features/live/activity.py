@@ -1,0 +1,126 @@
+"""What a run under way is doing, and why, in words; and how far its preparation is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from gpulab.core.statuses import Stage, Status
+from gpulab.core.units import plural, seconds
+from gpulab.draw.area import Area
+from gpulab.draw.canvas import wide
+from gpulab.features.live.panel import LiveRun, name_width
+from gpulab.report.report import Progress, VariantReport
+
+_DOING = {
+    Stage.START: "importing torch",
+    Stage.LOAD: "reading the scenario",
+    Stage.BUILD: "building",
+    Stage.TUNE: "tuning",
+    Stage.CHECK: "checking",
+    Stage.CALIBRATE: "calibrating",
+    Stage.WARM_UP: "warming up",
+    Stage.COUNT: "counting the operations of",
+    Stage.CEILINGS: "measuring the roofs of the device",
+    Stage.MEASURE: "preparing the rounds",
+    Stage.SOLO_RUN: "running",
+    Stage.RE_CHECK: "re-checking",
+    Stage.PROFILE: "profiling",
+    Stage.TEARDOWN: "ending the process",
+    Stage.END: "ending",
+}
+_WHY = {
+    Stage.START: "in a fresh process, where nothing that ran before can change a time",
+    Stage.LOAD: "and looking at the device that it is to run on",
+    Stage.BUILD: "its inputs are made, and its very first step is taken",
+    Stage.TUNE: "the fastest of its choices is what will be compared",
+    Stage.CHECK: "a wrong answer that is fast is not compared",
+    Stage.CALIBRATE: "how many steps a timed block must hold to be timed well",
+    Stage.WARM_UP: "until its times stop falling",
+    Stage.COUNT: "and their FLOPs and bytes, for the roofline",
+    Stage.MEASURE: "all variants take turns, in several fresh processes",
+}
+_SHOWN_S = 0.05
+"""Stages that were shorter are not worth their words."""
+
+
+def activity(progress: Progress) -> str:
+    """What it is doing: a stage, its variant, and what of it."""
+    words = _DOING[progress.stage]
+    if progress.variant:
+        words += f" {progress.variant}"
+    if progress.stage == Stage.SOLO_RUN:
+        words += " alone"
+    return f"{words}: {progress.detail}" if progress.detail else words
+
+
+def time_left(progress: Progress) -> str:
+    """To the end of measuring; empty where nothing is known of it, or it is over."""
+    left_s = progress.remaining_s or 0.0
+    return f"{left_s:.0f} s left" if left_s >= 1 else ""
+
+
+def draw_preparation(run: LiveRun, area: Area) -> None:
+    """What goes on and why, and what is known of each variant so far."""
+    progress = run.report.progress
+    area.put(0, 0, f"{activity(progress)}, {run.stage_s:.1f} s", "bold")
+    rows = max(0, area.height - 2)
+    if why := _WHY.get(progress.stage):
+        area.put(1, 0, why)
+    names = name_width(run, area.width)
+    names_in_order = [variant.name for variant in run.variants]
+    first = 0
+    if progress.variant in names_in_order:  # it is in sight, and the next one
+        first = max(0, names_in_order.index(progress.variant) + 2 - rows)
+    first = max(0, min(first, len(names_in_order) - rows))
+    for row, variant in enumerate(run.variants[first : first + rows], 2):
+        area.put(row, 0, variant.name, most=names)
+        area.put(row, names + 2, _known_of(run, variant))
+
+
+def _known_of(run: LiveRun, variant: VariantReport) -> str:
+    if variant.status not in (Status.OK, Status.PENDING):
+        return str(variant.status)
+    passed = run.detail.passed.get(variant.name, ())
+    facts = []
+    if variant.build_s is not None:
+        facts.append(f"built in {seconds(variant.build_s)}")
+    if variant.first_step_s is not None:
+        facts.append(f"first step {seconds(variant.first_step_s)}")
+    if passed:
+        facts.append(f"{plural(len(passed), 'check')} passed")
+    return ", ".join(facts) or state_of(run, variant)
+
+
+def state_of(run: LiveRun, variant: VariantReport) -> str:
+    """In a word or two, how far its preparation is."""
+    progress = run.report.progress
+    if progress.variant == variant.name and progress.stage != Stage.MEASURE:
+        return _DOING[progress.stage].removesuffix(" the operations of")
+    passed = run.detail.passed.get(variant.name, ())
+    if passed:
+        return f"{plural(len(passed), 'check')} passed"
+    return "waiting"
+
+
+def draw_stages_so_far(run: LiveRun, area: Area) -> None:
+    """How long each stage took that has passed."""
+    stages = run.detail.stages
+    spans: list[tuple[Stage, str | None, float]] = []
+    if stages:
+        spans.append((Stage.START, None, stages[0].t - run.detail.started))
+    spans += [(one.stage, one.variant, other.t - one.t) for one, other in pairwise(stages)]
+    taken: dict[str, float] = {}
+    for stage, variant, took_s in spans:
+        words = f"{stage} {variant}" if variant else str(stage)
+        taken[words] = taken.get(words, 0.0) + took_s
+    parts = [f"{words} {took_s:.1f} s" for words, took_s in taken.items() if took_s >= _SHOWN_S]
+    if not parts:
+        area.put(0, 0, "the first process is measured once every variant is checked")
+        return
+    row, column = 0, 0
+    for part in parts:
+        if column and column + wide(part) > area.width:
+            row += 1
+            column = 0
+        area.put(row, column, part)
+        column += wide(part) + 3
