@@ -202,7 +202,8 @@ def _set_scale_of_values(axes: Axes, places: Mapping[Param, float]) -> None:
     if numbers and min(numbers) > 0 and max(numbers) > _FAR_APART * min(numbers):
         axes.set_xscale("log")
     axes.minorticks_off()
-    axes.set_xticks(list(places.values()), [_text(str(value)) for value in places])
+    ordered = sorted(places, key=lambda value: places[value])
+    axes.set_xticks([places[value] for value in ordered], [_text(str(value)) for value in ordered])
 
 
 def _label_times(axis: Axis) -> None:

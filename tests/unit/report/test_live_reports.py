@@ -101,8 +101,9 @@ def test_a_variant_and_its_comparison_are_found_by_name():
     assert report.variant("b") is report.variants[1]
     assert report.comparison("b") is report.comparisons[0]
     assert report.comparison("a") is None
-    with pytest.raises(KeyError):
-        report.variant("x")
+    for find in (report.variant, report.comparison, report.samples):
+        with pytest.raises(KeyError, match="no variant 'x'; the variants: a, b"):
+            find("x")
 
 
 def left(speedups, *, took_s=1.0, waited_s=1.0, **job):

@@ -5,12 +5,13 @@ import matplotlib
 import pytest
 from hostile import hostile
 from matplotlib.text import Text
+from msgspec.structs import replace
 from rooflines import H200, h200
 
 from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
-from gpulab.report.picture import image, picture
+from gpulab.report.picture import curves, image, picture, plotted
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.stats.comparison import Comparison
 
@@ -142,6 +143,82 @@ def test_only_what_there_is_is_drawn():
     assert not roofs.containers
     (blank,) = picture(RunReport(scenario="", ceilings=CeilingsMeasured())).axes
     assert blank.get_title() == "no ceiling is known"
+
+
+def of_sweep(*runs):
+    """A report for each (parameters, seconds)."""
+    first, second = (VariantReport(name=name, status=Status.OK) for name in ("a", "b"))
+    return [
+        RunReport(
+            scenario="attention",
+            params=params,
+            variants=[
+                replace(first, time_s=Time(median=time, low=0.9 * time, high=1.2 * time)),
+                replace(second, time_s=Time(median=2 * time)),
+            ],
+        )
+        for params, time in runs
+    ]
+
+
+def test_runs_that_differ_in_a_parameter_are_a_curve_of_each_variant():
+    figure = curves(of_sweep(*(({"n": n, "m": 3}, 1e-6 * n) for n in (64, 16, 256))))
+    (axes,) = figure.axes
+    assert figure.get_suptitle() == "attention\nm=3"
+    drawn = {curve.get_label(): curve.lines[0] for curve in axes.containers}
+    assert list(drawn) == ["a", "b"]
+    assert list(drawn["a"].get_xdata()) == [16, 64, 256]
+    assert list(drawn["a"].get_ydata()) == pytest.approx([16e-6, 64e-6, 256e-6])
+    assert list(drawn["b"].get_ydata()) == pytest.approx([32e-6, 128e-6, 512e-6])
+    ends = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
+    assert ends == pytest.approx([0.9 * 16e-6, 1.2 * 16e-6])
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlabel()) == ("log", "log", "n")
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["16", "64", "256"]
+    assert axes.yaxis.get_major_formatter()(2e-5, 0) == "20 µs"
+    assert axes.get_ylabel().startswith("time per step, logarithmic: median with its 99% interval")
+
+
+def test_texts_of_a_parameter_lie_side_by_side():
+    (axes,) = curves(of_sweep(({"kind": "x"}, 1e-6), ({"kind": "$y"}, 3e-6))).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["x", r"\$y"]
+    assert list(axes.containers[0].lines[0].get_xdata()) == [0, 1]
+    assert (axes.get_yscale(), axes.get_ylim()[0]) == ("linear", 0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "error"),
+    [
+        ([], "a curve is of several runs of one scenario"),
+        (of_sweep(({"n": 1}, 1.0), ({"n": 1}, 1.0)), "differ in one parameter; these in: none"),
+        (of_sweep(({"n": 1, "m": 1}, 1.0), ({"n": 2, "m": 2}, 1.0)), "these in: n, m"),
+        ([*of_sweep(({"n": 1}, 1.0)), RunReport(scenario="other")], "runs of one scenario"),
+        (
+            [RunReport(scenario="", params={"n": n}) for n in (1, 2)],
+            "a curve is of runs that measured times",
+        ),
+    ],
+)
+def test_runs_that_make_no_curve_say_why(runs, error):
+    with pytest.raises(ValueError, match=error):
+        plotted(runs)
+
+
+def test_a_report_plots_itself_for_a_notebook_and_into_a_file(tmp_path):
+    report_to_plot = report(ceilings=())
+    figure = report_to_plot.plot(tmp_path / "out.svg")
+    assert [len(axes.patches) for axes in figure.axes] == [8]
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert (tmp_path / "out.svg").read_bytes().startswith(b"<?xml")
+    with pytest.raises(ValueError, match=r"out\.jpg: the name ends in \.png, \.svg, \.pdf"):
+        report_to_plot.plot(tmp_path / "out.jpg")
+
+
+def test_few_bars_are_no_giants_and_their_axis_has_units():
+    (axes,) = of_sweep(({}, 2e-5))[0].plot().axes
+    low, high = axes.transData.transform([(0, 0), (0, 0.6)])[:, 1]
+    assert abs(high - low) < axes.get_window_extent().height / 7
+    assert axes.xaxis.get_major_formatter()(2e-5, 0) == "20 µs"
+    assert axes.get_xlabel() == "time per step: median with its 99% interval"
 
 
 def texts_of(figure):
