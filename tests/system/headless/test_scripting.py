@@ -2,10 +2,13 @@
 
 import doctest
 import importlib
+import io
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from found import finding
@@ -324,6 +327,66 @@ def test_folders_of_the_run_file_are_made_as_by_the_command_line(command, lab):
     command("--run", "mine.py", "--time", "0.2", "--telemetry", "off", *files)
     for folder in ("new", "other"):
         assert (lab.folder / folder / "folder" / "run.jsonl").is_file()
+
+
+def test_progress_is_shown_where_somebody_sees_it(command, capsys, monkeypatch):
+    monkeypatch.setattr("gpulab.session.drive.TICK_S", 0.001)
+
+    def run(progress):
+        report = gpulab.run("mine.py", time_s=0.2, telemetry="off", progress=progress)
+        assert report.comparison("after").pairs > 0
+        return capsys.readouterr()
+
+    assert run(None) == run(False) == ("", "")
+    shown = run(True)
+    assert shown.out == ""
+    assert "mine · " in shown.err
+    assert "\x1b" not in shown.err
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    run(False)
+    assert terminal.getvalue() == ""
+    run(None)
+    assert "mine · " in terminal.getvalue()
+    assert "\x1b" in terminal.getvalue()
+    terminal.truncate(0)
+    with ThreadPoolExecutor() as pool:  # where no handler of a signal can be set
+        pool.submit(run, None).result()
+    assert "mine · " in terminal.getvalue()
+
+
+class Cell:
+    """Below a cell: what is displayed there, one after the other."""
+
+    def __init__(self):
+        self.lines = []
+
+    def display(self, content, *, raw, display_id):
+        self.update(content, raw=raw)
+        return self
+
+    def update(self, content, *, raw):
+        assert raw
+        self.lines.append(content["text/plain"])
+
+
+def test_in_a_notebook_a_line_below_the_cell_says_how_far_it_is(command, capsys, monkeypatch):
+    monkeypatch.setattr("gpulab.session.drive.TICK_S", 0.001)
+    cell = Cell()
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", cell)
+    report = gpulab.run("mine.py", time_s=0.2, telemetry="off")
+    assert any(line.startswith("mine · ") for line in cell.lines)
+    assert cell.lines[-1] == repr(report)
+    assert capsys.readouterr() == ("", "")
+    cell.lines.clear()
+    gpulab.run("mine.py", time_s=0.2, telemetry="off", progress=False)
+    shell.kernel = None  # IPython on a terminal
+    gpulab.run("mine.py", time_s=0.2, telemetry="off")
+    assert cell.lines == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
