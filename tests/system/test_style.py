@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import guide_examples
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +17,7 @@ LINT = str(Path(sys.executable).with_name("lint-imports"))
     [
         [sys.executable, "-m", "ruff", "check", "."],
         [sys.executable, "-m", "ruff", "format", "--check", "."],
-        [sys.executable, "-m", "mypy"],
+        [sys.executable, "-m", "mypy", "gpulab"],
         [LINT],
     ],
     ids=["ruff check", "ruff format", "mypy", "lint-imports"],
@@ -28,6 +29,9 @@ def test_the_code_passes(command, tmp_path):
         command += ["--cache-dir", str(tmp_path)] if command == [LINT] else []
     else:
         environment = os.environ
+    if "mypy" in command:  # strict, and with the examples of the manual
+        guide_examples.write_as_files(tmp_path)
+        command = [*command, str(tmp_path)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

@@ -5,11 +5,13 @@ import importlib
 import io
 import json
 import os
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import guide_examples
 import pytest
 from found import finding
 from scripted import SCENARIO, CommandLine
@@ -29,10 +31,47 @@ def command(lab, monkeypatch, capsys):
     return CommandLine(lab, monkeypatch, capsys)
 
 
-def test_the_example_of_the_package_holds(lab, monkeypatch):
+@pytest.fixture(scope="module")
+def runs():
+    """Reports of examples: those with the same arguments are made once."""
+    return {}
+
+
+@pytest.fixture
+def examples(lab, monkeypatch, runs):
+    """In the folder of a lab, where every run is a smoke run on the CPU."""
+    measure = gpulab.run
+
+    def run(scenario, **options):
+        kept = {"params": options.get("params"), "device": "cpu", "smoke": True}
+        key = f"{scenario} {kept}"
+        if key not in runs:
+            runs[key] = measure(scenario, **kept)
+        return runs[key]
+
     for name, value in lab.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(lab.folder)
+    monkeypatch.syspath_prepend(lab.folder)
+    monkeypatch.setattr(gpulab, "run", run, raising=False)
+
+
+def test_the_notebooks_of_the_guide_run(examples, lab, capsys):
+    for cells in guide_examples.notebooks():
+        names = {}
+        for cell in cells:
+            if (named := guide_examples.file_of(cell)) is not None:
+                lab.write(*named)
+                continue
+            exec(cell, names)
+            printed = capsys.readouterr().out
+            for comment in re.findall(r"print\(.*\)  # (.*)", cell):
+                assert comment in printed
+    assert (lab.folder / "rows.png").read_bytes().startswith(b"\x89PNG")
+    assert (lab.folder / "loop.svg").is_file()
+
+
+def test_the_example_of_the_package_holds(examples):
     (example,) = doctest.DocTestFinder(recurse=False).find(gpulab, "gpulab")
     runner = doctest.DocTestRunner()
     runner.run(example, clear_globs=False)
