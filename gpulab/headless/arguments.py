@@ -60,13 +60,15 @@ def check_progress(value: object) -> None:
         _boolean("progress", value)
 
 
-def run_file_of(value: object) -> Path | None:
+def run_file_of(value: object, trace: Path | None) -> Path | None:
     """Where the run file is to be; None: where it is by default."""
     if value is None:
         return None
     path = path_of("output", value)
     if lexists(path):  # a link that leads nowhere too
         _refuse("output", value, "it exists, and runs are never overwritten")
+    if trace and trace.resolve() == path.resolve():
+        _refuse("output", value, "that is where the trace goes")
     return path
 
 

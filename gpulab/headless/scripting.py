@@ -71,7 +71,7 @@ def run(
         )
     launch = single_launch(name_of(scenario))
     settings = settings_of(launch, arguments)
-    path = run_file_of(output)
+    path = run_file_of(output, settings.trace)
     check_progress(progress)
     try:
         request = plan(launch, settings)
@@ -104,12 +104,14 @@ def plot(reports: Sequence[RunReport], path: str | PathLike[str] | None = None) 
     of each variant over it.
 
     `path`, which ends in .png, .svg or .pdf: it is written there as well. Of one run it is that of
-    `RunReport.plot`. ValueError where the runs make no curve, ModuleNotFoundError without
-    matplotlib.
+    `RunReport.plot`. ValueError where the runs make no curve or the path has another ending,
+    ModuleNotFoundError without matplotlib.
     """
-    from gpulab.report.picture import plotted
+    from gpulab.report.display import figure
 
-    return plotted(reports, path)
+    if not isinstance(reports, Sequence) or not all(isinstance(one, RunReport) for one in reports):
+        raise UsageError("reports: write a list of reports")
+    return figure(reports, None if path is None else path_of("path", path))
 
 
 @contextmanager

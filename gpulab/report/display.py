@@ -1,10 +1,12 @@
-"""A report where Python shows one: as a text, as a line, and as HTML in a notebook."""
+"""A report where Python shows one: as a text, a line, HTML in a notebook, and a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from io import StringIO
+from os import PathLike
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -17,6 +19,9 @@ from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.report.sentences import sentence_with_place
 from gpulab.report.view import comparison_table, failure_causes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _WIDTH = 120
 _CELL = "padding:2px 12px 2px 0;border:0;text-align:{align};white-space:nowrap"
@@ -65,10 +70,23 @@ def html(report: RunReport) -> str:
     return "\n".join(lines)
 
 
+def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure:
+    """Drawn, and written to the path. ModuleNotFoundError says what to install."""
+    try:
+        from gpulab.report.picture import plotted
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        message = "a plot needs matplotlib: pip install 'gpulab[plot]'"
+        raise ModuleNotFoundError(message, name=error.name) from None
+    return plotted(reports, path)
+
+
 def _rows(report: RunReport) -> Iterator[str]:
     table = comparison_table(report)
     aligned = ["right" if column.justify == "right" else "left" for column in table.columns]
-    heads = [_cell("th", str(column.header), "left") for column in table.columns]
+    names = [str(column.header) for column in table.columns]
+    heads = [_cell("th", *head) for head in zip(names, aligned, strict=True)]
     yield f"<tr>{heads[0]}<th></th>{''.join(heads[1:])}</tr>"
     medians = {
         variant.name: time.median

@@ -66,7 +66,7 @@ def plotted(reports: Sequence[RunReport], path: str | PathLike[str] | None = Non
     return figure
 
 
-class _Picture(Figure):
+class Picture(Figure):
     """Notebooks know figures of pyplot only."""
 
     def _repr_png_(self) -> bytes:
@@ -125,7 +125,7 @@ def curves(reports: Sequence[RunReport]) -> Figure:
 
 def _figure(halves: int) -> Figure:
     size = (_INCHES * halves, _INCHES * 0.75)
-    return _Picture(figsize=size, dpi=_DPI, layout="constrained")
+    return Picture(figsize=size, dpi=_DPI, layout="constrained")
 
 
 def _name(figure: Figure, report: RunReport, params: Mapping[str, Param]) -> None:

@@ -489,9 +489,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         `path`, which ends in .png, .svg or .pdf: it is written there as well. ValueError of another
         ending, ModuleNotFoundError without matplotlib. `gpulab.plot` draws several runs.
         """
-        from gpulab.report.picture import plotted
+        from gpulab.report import display
 
-        return plotted([self], path)
+        return display.figure([self], path)
 
     def __str__(self) -> str:
         from gpulab.report import display

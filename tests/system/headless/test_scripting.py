@@ -189,6 +189,7 @@ WRONG = [
         {"output": "mine.py/run.jsonl"},
         "no run file can be made at mine.py/run.jsonl: File exists; choose another path",
     ),
+    ({"output": "x.json", "trace": "x.json"}, "output='x.json': that is where the trace goes"),
     ({"output": ""}, "output='': write a path"),
     ({"output": "a\0b"}, r"output='a\x00b': write a path"),
     ({"output": "\ud800"}, r"output='\ud800': write a path in UTF-8"),

@@ -1,5 +1,7 @@
 """What `--plot` draws, read from the figure before it becomes a file."""
 
+import sys
+
 import devices
 import matplotlib
 import pytest
@@ -8,6 +10,7 @@ from matplotlib.text import Text
 from msgspec.structs import replace
 from rooflines import H200, h200
 
+import gpulab
 from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
@@ -203,12 +206,27 @@ def test_runs_that_make_no_curve_say_why(runs, error):
         plotted(runs)
 
 
-def test_a_report_plots_itself_for_a_notebook_and_into_a_file(tmp_path):
+def test_a_report_plots_itself_for_a_notebook_and_into_a_file(tmp_path, monkeypatch):
     report_to_plot = report(ceilings=())
     figure = report_to_plot.plot(tmp_path / "out.svg")
     assert [len(axes.patches) for axes in figure.axes] == [8]
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert (tmp_path / "out.svg").read_bytes().startswith(b"<?xml")
+    monkeypatch.delitem(sys.modules, "gpulab.report.picture")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"needs matplotlib: pip install 'gpulab\[plot\]'"
+    ):
+        report_to_plot.plot()
+
+
+def test_a_path_of_another_ending_or_what_is_no_report_says_so(tmp_path):
+    report_to_plot = report(ceilings=())
+    for wrong in (report_to_plot, ["x"]):
+        with pytest.raises(gpulab.UsageError, match="reports: write a list of reports"):
+            gpulab.plot(wrong)
+    with pytest.raises(gpulab.UsageError, match="path=3: write a path"):
+        gpulab.plot([report_to_plot], 3)
     with pytest.raises(ValueError, match=r"out\.jpg: the name ends in \.png, \.svg, \.pdf"):
         report_to_plot.plot(tmp_path / "out.jpg")
 
