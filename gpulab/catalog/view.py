@@ -105,7 +105,9 @@ def _assignments(params: Mapping[str, Param] | Mapping[str, str]) -> str:
 
 OWN = "your own"
 _UNREADABLE = "files that cannot be read"
-_SHORT_OUTCOMES = {Conclusion.INTERRUPTED: "stopped", Conclusion.SLOWER: "slower"}
+_SHORT_OUTCOMES = {Conclusion.INTERRUPTED: "stopped"}
+_MEASURED = (ExitCode.MEASURED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE)
+"""Of runs whose verdicts hold; the last two missed a required speedup."""
 
 
 def listing(rows: Sequence[ScenarioRow]) -> Text:
@@ -186,9 +188,9 @@ CANNOT_RUN = OutcomeMark("cannot", "yellow")
 
 def mark(run: RunReport | PastRun) -> OutcomeMark:
     """The best speedup, or why there is none: a question mark is for an inconclusive one, a star
-    for a quick run.
+    for a quick run. Whether it reaches a required speedup is not said: the verdict is another.
     """
-    if run.exit_code != ExitCode.MEASURED:
+    if run.exit_code not in _MEASURED:
         faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
         return OutcomeMark(
             _SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red"

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Examined, ProcessStarted, Stopped, VariantFailed
+from gpulab.core.events import Examined, Planned, ProcessStarted, Stopped, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
@@ -170,6 +170,8 @@ def outcome_of(
     if state.outcome == Outcome.CANCELLED:
         if state.last(Stopped):
             return ExitCode.INTERRUPTED, findings.stopped_after_measuring()
+        if state.last(Planned) is None:
+            return ExitCode.INTERRUPTED, findings.stopped_before_measuring(stage=state.stage)
         return ExitCode.INTERRUPTED, findings.stopped_while_measuring()
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
         return ExitCode.FAILED, _placed(state.failures[0]) if state.failures else None

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.theme import Theme
 from textual.app import App, SystemCommand
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
@@ -58,6 +58,10 @@ class LabApp(App[int]):
 
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # of every screen, also where one types: an Input copies with it, and Textual asks
+        Binding("ctrl+c", "quit", show=False, priority=True),
+    ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
 
     def __init__(
@@ -160,10 +164,15 @@ class LabApp(App[int]):
 
     def action_copy(self) -> None:
         """Copy the run of the scenario under the cursor as text, and keep it as a file."""
+        entry = self._lab.chosen
+        if entry is None:
+            return
+        run = self._lab.runs.of(entry.name)
+        if run is None:
+            return self._lab.say(status.nothing_to_copy(entry.name), "yellow")
         from gpulab.tui.copying import copy
 
-        if (entry := self._lab.chosen) is not None and (run := self._lab.runs.of(entry.name)):
-            self._lab.say(copy(self, run.report))
+        self._lab.say(copy(self, run.report))
 
     def action_course(self) -> None:
         """List the scenarios in the order of the course, or by topic again."""
@@ -244,7 +253,7 @@ class LabApp(App[int]):
         self.refresh(layout=True)
 
     async def action_quit(self) -> None:
-        """Ctrl+Q, which is Textual's own, leaves nothing behind either."""
+        """Ctrl+C, and Textual's own Ctrl+Q: from every screen, and nothing is left behind."""
         self._lab.quit()
 
     def on_mount(self) -> None:

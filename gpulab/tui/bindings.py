@@ -99,10 +99,7 @@ KEYS = (
     ),
     KeyBinding("quit", "q", "quit", "quit; what runs is stopped", "quit"),
 )
-LAB: list[BindingType] = [
-    *(key.binding for key in KEYS),
-    Binding("ctrl+c", "quit", show=False, priority=True),
-]
+LAB: list[BindingType] = [key.binding for key in KEYS]
 _SHOWN = {
     "slash": "/",
     "question_mark": "?",

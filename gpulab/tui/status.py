@@ -17,6 +17,10 @@ BY_TOPIC = "by topic"
 NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
 
 
+def nothing_to_copy(name: str) -> str:
+    return f"{name} has no result to copy: r runs it"
+
+
 def ready(device: str) -> str:
     return f"ready, on {device}"
 

@@ -20,6 +20,7 @@ from gpulab.session.launch import start_entry
 from gpulab.session.run import File
 from gpulab.session.store import Store
 from gpulab.tui.panels.catalog import ScenarioList
+from gpulab.tui.screens.lab import LabScreen
 
 TRAIN = (
     '"""A script."""\n\n\ndef step():\n    """One step."""\n\n\ndef with_arguments(x):\n    '
@@ -302,6 +303,42 @@ def test_search_finds_names_lessons_and_code_as_one_types():
         await until(pilot, lambda: not names(pilot))
         await pilot.press("enter", "r", "space", "1", "escape", "slash", "escape")
         await until(pilot, lambda: "batched_matmul" in names(pilot))
+
+    visit(journey)
+
+
+def test_a_search_that_is_left_gets_no_more_keys():
+    """The focus went into the hidden line when the list made way: keys were typed unseen."""
+
+    async def journey(pilot):
+        await pilot.press("slash", *"matmul", "enter")
+        found = names(pilot)
+        await pilot.press("left_square_bracket", "2")
+        await until(pilot, lambda: not pilot.app.screen.query_one(ScenarioList).display)
+        assert "Code" in pilot.app.screen._detail.active.title()
+        await pilot.press("left_square_bracket")
+        for width in (80, 100, 120):
+            await pilot.resize_terminal(width, 40)
+            await pilot.press("x", "1")
+        assert pilot.app.focused is not None
+        assert pilot.app.focused.id != "search"
+        await pilot.press("escape")
+        assert names(pilot) == found
+
+    visit(journey, size=(120, 40))
+
+
+def test_ctrl_c_quits_wherever_one_types(monkeypatch):
+    quits = []
+    monkeypatch.setattr(LabScreen, "quit", lambda screen: quits.append(1))
+
+    async def journey(pilot):
+        for number, keys in enumerate(("p", "g", ("h", "slash"), "slash", "question_mark"), 1):
+            await pilot.press(*keys if isinstance(keys, tuple) else (keys,))
+            await pilot.press("ctrl+c")
+            await until(pilot, lambda number=number: len(quits) == number)
+            await pilot.press("escape", "escape")
+            await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
 
     visit(journey)
 

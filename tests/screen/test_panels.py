@@ -100,7 +100,8 @@ def test_help_explains_the_words_that_are_on_the_screen(hostile_scenario, tmp_pa
 def test_a_result_is_copied_and_kept_as_a_file(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("y")
-        assert not list(tmp_path.glob("*.md")), "there is nothing to copy"
+        assert "recorded has no result to copy: r runs it" in flat(pilot)
+        assert not list(tmp_path.glob("*.md"))
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")

@@ -67,6 +67,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     quick: bool = False
     outcome: Conclusion
     exit_code: ExitCode
+    fail_below: PositiveAmount | None = None
     elapsed_s: Seconds = 0.0
     rounds: Count = 0
     comparisons: tuple[PastComparison, ...] = ()

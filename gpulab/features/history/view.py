@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from gpulab.catalog.view import age, best_comparison, mark
+from gpulab.core.statuses import ExitCode
 from gpulab.core.units import duration, plural, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
@@ -39,9 +40,15 @@ def earlier_runs(comparisons: Sequence[Comparison]) -> str | None:
     return f"{head} here: {', '.join(parts)}"
 
 
-_LEAST_NAME, _MOST_NAME, _OTHER_CELLS = 8, 32, 58
+_LEAST_NAME, _MOST_NAME, _OTHER_CELLS = 8, 32, 59
 """Of the column of names; and what the other columns take, of the device its beginning."""
 _VENDOR = "NVIDIA "
+_THRESHOLD = "<"
+"""Of a run that was not shown to reach its required speedup."""
+_MISSED = {
+    ExitCode.SLOWER: "below the required",
+    ExitCode.INCONCLUSIVE: "not shown to reach the required",
+}
 _ROOM = 0.2
 _AROUND = 200
 """Runs on each side of the chosen one that are looked through for such with an interval."""
@@ -55,7 +62,7 @@ def name_width(longest: int, width: int) -> int:
 def columns(width: int, name: int) -> Text:
     """What stands in the columns of `line`."""
     text = (
-        f"{'when':>6}  {'lesson':<{name}} {'best':>8} {'verdict':<12} {'interval or time':<16} "
+        f"{'when':>6}  {'lesson':<{name}} {'best':>8} {'verdict':<12}  {'interval or time':<16} "
         "device"
     )
     return Text(fit(text, width), "bold", no_wrap=True, overflow="ellipsis")
@@ -77,7 +84,8 @@ def line(run: PastRun, now: datetime, width: int, name: int = 24) -> Text:
         value = seconds(run.fastest_s)
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name)} ")
-    text.append(f"{outcome.text:>8} {word:<12} ", outcome.style)
+    text.append(f"{outcome.text:>8} {word:<12}", outcome.style)
+    text.append(f"{_THRESHOLD if missed_threshold(run) else ' '} ", "bold")
     text.append(f"{_cell(value, 16)} ")
     room = width - text.cell_len
     device = run.device.name
@@ -119,6 +127,7 @@ def search_text(run: PastRun) -> str:
         run.scenario,
         run.title,
         run.outcome,
+        missed_threshold(run),
         mark(run).verdict,
         run.device.name,
         run.at,
@@ -179,9 +188,18 @@ def _best_variant(runs: Sequence[PastRun]) -> str:
     return ""
 
 
+def missed_threshold(run: PastRun) -> str:
+    """What a run did not reach that had to reach a speedup (--fail-below); else empty."""
+    if run.fail_below is None or run.exit_code not in _MISSED:
+        return ""
+    return f"{_THRESHOLD} {_MISSED[run.exit_code]} {times(run.fail_below)}"
+
+
 def facts(run: PastRun) -> str:
     """One line about the run under the cursor."""
     parts = []
+    if missed := missed_threshold(run):
+        parts.append(missed)
     if best := best_comparison(run):
         parts.append(f"{best.variant} {times(best.speedup)} over {best.against}")
     if run.params:

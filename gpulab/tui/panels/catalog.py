@@ -258,6 +258,8 @@ class SearchBar(InputLine):
             self.display = False
         self._say("")
         self.screen.set_focus(self._scenarios)
+        # else Textual moves the focus to it when the list makes way
+        self.can_focus = False
 
 
 WIDE = 100
@@ -305,7 +307,7 @@ class CatalogColumn(Vertical):
         if self._bar is None:
             self._bar = SearchBar(lambda: list(self.entries.values()), self.scenarios, say)
             await self.mount(self._bar, before=self.scenarios)
-        self._bar.display = True
+        self._bar.display = self._bar.can_focus = True
         # at once: what is typed next may be in the terminal already
         self.screen.set_focus(self._bar)
 

@@ -231,7 +231,8 @@ class HistoryScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open"),
         Binding("c", "compare", "compare"),
-        Binding("slash", "search", "search"),
+        # at once: what is typed next may be in the terminal already
+        Binding("slash", "search", "search", priority=True),
         Binding("f", "only_lesson", "lesson"),
         Binding("o", "show_path", "file"),
         Binding("escape", "back", "back"),
@@ -340,6 +341,10 @@ class HistoryScreen(Screen[None]):
         text = Text(line, overflow="fold" if message else "ellipsis", no_wrap=not message)
         text.pad_right(max(0, rows * width - text.cell_len))
         status.show(text)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A slash is typed where one types."""
+        return action != "search" or not isinstance(self.focused, Input)
 
     def action_search(self) -> None:
         bar = self.query_one(InputLine)

@@ -63,6 +63,9 @@ def test_an_interrupted_run_keeps_its_completed_epochs(kind, variant):
 def test_a_cancelled_run_tells_whether_its_measurement_was_complete():
     during = report_of([*opening(), *samples({"b": 0.5}), *ended(Outcome.CANCELLED)])
     after = report_of([*opening(), *samples({"b": 0.5}), END[0], *ended(Outcome.CANCELLED)])
+    checking = e.StageStarted(stage=Stage.CHECK, t=0.2)
+    before = report_of([*opening()[:2], checking, *ended(Outcome.CANCELLED)])
+    assert before.reason == finding("stopped_before_measuring", stage="check")
     assert (during.outcome, during.reason) == ("interrupted", finding("stopped_while_measuring"))
     assert (after.outcome, after.reason) == ("interrupted", finding("stopped_after_measuring"))
 

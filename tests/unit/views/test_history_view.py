@@ -14,9 +14,9 @@ from gpulab.features.history.report import PastComparison, PastRun
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
-def past(number=0, speedup=1.5, **changes):
+def past(number=0, speedup=1.5, verdict="faster", **changes):
     """A run of so many hours ago; without a speedup one that was interrupted."""
-    comparison = {"verdict": "faster", "speedup": speedup, "low": speedup and speedup * 0.9}
+    comparison = {"verdict": verdict, "speedup": speedup, "low": speedup and speedup * 0.9}
     usual = {
         "at": (NOW - timedelta(hours=number)).isoformat(),
         "host": "here",
@@ -44,6 +44,9 @@ def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width):
         past(),
         past(3, None),
         past(9, 0.98),
+        past(9, 0.98, verdict="inconclusive"),
+        past(9, 1.2, exit_code=ExitCode.SLOWER, fail_below=1.5),
+        past(9, 1.2, exit_code=ExitCode.INCONCLUSIVE, fail_below=1.2),
         past(scenario="µ" * 40, device=Device(kind="cpu", name="x" * 90)),
     ]
     for run in runs:
@@ -51,13 +54,25 @@ def test_every_line_has_its_columns_and_what_is_cut_has_a_mark(width):
         assert len(text) <= width
         assert text[head.index("lesson") - 2 : head.index("lesson")] == "  "
         assert text[head.index("verdict") - 1] == " "
+        interval = text[head.index("interval") - 1 : head.index("interval") + 1]
+        assert interval[0] == " " != interval[1] or not run.comparisons[0].low
         assert len(text) < width or text.endswith(("…", "HBM3"))
     assert "…" in history.line(runs[-1], NOW, width, name).plain[:50]
 
 
 def test_the_name_of_a_device_is_there_as_a_whole_where_it_has_room():
     assert history.line(past(), NOW, 117).plain.endswith("NVIDIA H100 80GB HBM3")
-    assert history.line(past(), NOW, 86).plain.endswith(" H100 80GB HBM3")
+    assert history.line(past(), NOW, 87).plain.endswith(" H100 80GB HBM3")
+
+
+def test_a_missed_threshold_is_a_sign_beside_the_verdict_and_words_below():
+    """It said slower, in red, of a variant that was 1.2 times as fast."""
+    run = past(0, 1.2, exit_code=ExitCode.SLOWER, fail_below=1.5)
+    drawn = history.line(run, NOW, 117)
+    assert " 1.20x faster      < 1.080 to 1.320 " in drawn.plain
+    assert not any("red" in str(span.style) for span in drawn.spans)
+    assert history.facts(run).startswith("< below the required 1.50x · bmm 1.20x over loop")
+    assert "<" not in history.facts(past())
 
 
 def test_what_one_may_look_for():

@@ -86,7 +86,10 @@ def test_a_title_beside_a_name_leaves_out_what_the_name_says():
         ),
         (run(exit_code=ExitCode.FAILED, outcome=Conclusion.FAILED), "failed"),
         (run(exit_code=ExitCode.INTERRUPTED, outcome=Conclusion.INTERRUPTED), "stopped"),
-        (run(exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER), "slower"),
+        (
+            two_variants(best="new", exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER),
+            "1.50x",
+        ),
         (run(exit_code=ExitCode.INVALID, outcome=Conclusion.INVALID), "invalid"),
         (run(exit_code=ExitCode.WRONG, outcome=Conclusion.WRONG), "wrong"),
     ],
