@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
@@ -20,7 +21,9 @@ from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.panel import PARTS
 from gpulab.features.goodput.view import goodput, job_goodput, phases
 from gpulab.features.kernels.view import kernels
+from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.features.memory.view import memory
@@ -46,6 +49,9 @@ from gpulab.stats.comparison import Comparison
 
 _LAST_LINES = 10
 _VERDICT, _SPEEDUP, _NAME = 12, 7, 24
+_TWO_COLUMNS, _MOST_RIGHT = 118, 80
+"""Columns from which on the processes are shown beside the result, and how many they have."""
+_MOST_PROCESSES, _AROUND_PROCESSES, _ROWS_OF_HISTOGRAM = 24, 4, 4
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ def result(
     `verbose`: all notes, and every check, as on a screen. Without a screen the roofline shows the
     limits.
     """
+    if screen is not None and screen.width >= _TWO_COLUMNS:
+        return _beside_processes(report, screen)
     verbose = verbose or screen is not None
     figure = lesson_figure(report)
     every_check: list[RenderableType] = []
@@ -90,7 +98,7 @@ def result(
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
-        "questions of the course": questions_of(report),
+        "questions of the course": questions_of(report, screen.width),
         "tables": [*table, *tables(report)],
         "every check": every_check,
     }
@@ -98,6 +106,29 @@ def result(
         if section:
             parts += [_rule(title, screen.width), *section]
     return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
+
+
+def _beside_processes(report: RunReport, screen: OnScreen) -> RenderableType:
+    """The result, and at its right the speedups and times of the processes that it comes from."""
+    run = screen.run
+    right = min(screen.width * 2 // 5, _MOST_RIGHT)
+    left = screen.width - right - 2
+    narrow = result(report, screen=replace(screen, width=min(left, _TWO_COLUMNS - 1)))
+    panels = []
+    comparison = run.main_comparison
+    if comparison is not None and (ratios := run.ratios(comparison)):
+        height = min(len(ratios), _MOST_PROCESSES) + _AROUND_PROCESSES + bool(run.predicted)
+        panels.append(panel_view(NARROWING, run, width=right, height=height))
+    if any(run.detail.times_s.values()):
+        height = 2 + _ROWS_OF_HISTOGRAM * len(run.variants)
+        panels.append(panel_view(PROCESSES, run, width=right, height=height))
+    if not panels:
+        return narrow
+    columns = Table.grid(padding=(0, 2, 0, 0))
+    columns.add_column(width=left)
+    columns.add_column(width=right, no_wrap=True)
+    columns.add_row(narrow, Group(*panels))
+    return columns
 
 
 def _panels(

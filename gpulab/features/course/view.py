@@ -234,12 +234,14 @@ def lesson_questions(lesson: CourseLesson) -> list[RenderableType]:
     ]
 
 
-def questions_of(report: RunReport) -> list[RenderableType]:
-    """The questions of the course on the scenario of a run, with its answers; empty for others."""
+def questions_of(report: RunReport, width: int) -> list[RenderableType]:
+    """The questions of the course on the scenario of a run, with its answers, in so many columns at
+    most; empty for others.
+    """
     lesson = course_lesson(report.scenario)
     if lesson is None or report.under_way or report.smoke:
         return []
-    return [_indented(line, 0) for line in _questions(lesson, report)]
+    return [_indented(line, 0, min(width, _WIDEST)) for line in _questions(lesson, report)]
 
 
 def _questions(lesson: CourseLesson, report: RunReport | None) -> list[str]:
@@ -251,14 +253,14 @@ def _questions(lesson: CourseLesson, report: RunReport | None) -> list[str]:
     return lines
 
 
-def _indented(text: str, cells: int) -> Text:
+def _indented(text: str, cells: int, width: int = _WIDEST) -> Text:
     """Wrapped, each line that many cells to the right; what is indented by itself is an answer."""
     extra = len(text) - len(text.lstrip())
     indent = " " * (cells + extra)
     hanging = indent + "   " * text[:1].isdigit()
     lines = wrap(
         text.strip(),
-        _WIDEST,
+        width,
         initial_indent=indent,
         subsequent_indent=hanging,
         break_on_hyphens=False,

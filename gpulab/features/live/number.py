@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from gpulab.core.units import seconds, span, times
+from math import exp
+from statistics import median
+
+from gpulab.core.units import plural, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.styles import STYLES
+from gpulab.features.live.activity import activity
 from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.live.times import TIMES
 from gpulab.stats.comparison import Comparison
+from gpulab.stats.statistics import FEWEST
 
 _DIGITS = {
     "0": ("████", "█  █", "█  █", "█  █", "████"),
@@ -37,7 +42,9 @@ _HIGH = 20
 
 def _heading(run: LiveRun) -> tuple[str, str]:
     comparison = run.main_comparison
-    left = f"{comparison.variant} over {comparison.against}" if comparison else run.report.scenario
+    left = run.report.scenario
+    if comparison is not None and run.ratios(comparison):
+        left = f"{comparison.variant} over {comparison.against}"
     return left, f"predicted {times(run.predicted)}" if run.predicted else ""
 
 
@@ -59,13 +66,19 @@ def _draw(run: LiveRun, area: Area) -> None:
 
 def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
     """(what is drawn large, the words below it, their style)."""
-    if comparison is None or comparison.speedup is None:
-        first = next((time for _, time in run.timed), None)
-        if first is None:
-            return "", "no time so far", ""
-        return seconds(first.median), "the baseline; no interval of a speedup so far", ""
-    words = f"{str(comparison.verdict).upper()}   {span(comparison.low, comparison.high)}   (99 %)"
-    return times(comparison.speedup), words, STYLES[comparison.verdict]
+    if comparison is not None and comparison.speedup is not None:
+        words = (
+            f"{str(comparison.verdict).upper()}   {span(comparison.low, comparison.high)}   (99 %)"
+        )
+        return times(comparison.speedup), words, STYLES[comparison.verdict]
+    if comparison is not None and (ratios := run.ratios(comparison)):
+        words = f"the median of {plural(len(ratios), 'process', 'processes')}"
+        return times(exp(-median(ratios))), f"{words}; an interval needs {FEWEST}", ""
+    first = next(iter(run.timed), None)
+    if first is None:
+        return "", f"{activity(run.report.progress)}, {run.stage_s:.0f} s", ""
+    variant, time = first
+    return seconds(time.median), f"a step of {variant.name}; no speedup so far", ""
 
 
 def _width(text: str) -> int:

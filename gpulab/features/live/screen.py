@@ -197,9 +197,10 @@ def live_view(
     return canvas.text()
 
 
-def panel_view(panel: Panel, run: LiveRun, *, width: int) -> Text:
-    """One panel with its heading, as high as it can use."""
-    height = panel.rows(run, width).enough + 1
+def panel_view(panel: Panel, run: LiveRun, *, width: int, height: int | None = None) -> Text:
+    """One panel with its heading; by default as high as it needs."""
+    if height is None:
+        height = panel.rows(run, width).enough + 1
     canvas = Canvas(width, height)
     _draw_heading(panel, run, Area(canvas, 0, 0, width, height), chosen=False)
     panel.draw(run, Area(canvas, 1, 0, width, height - 1))

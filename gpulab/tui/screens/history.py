@@ -44,8 +44,7 @@ from gpulab.features.history.view import (
     others_on_one_axis,
     search_text,
 )
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import LiveDetail
+from gpulab.features.live.panel import LiveRun, live_run
 from gpulab.report.report import RunReport
 from gpulab.report.results import OnScreen, result
 from gpulab.session.run import File, Run
@@ -214,8 +213,12 @@ class HistoryList(ScrollView, can_focus=True):
 class Opened:
     """A run file as it is read now, and the text of the file that it measured."""
 
-    report: RunReport
+    run: LiveRun
     source: str
+
+    @property
+    def report(self) -> RunReport:
+        return self.run.report
 
 
 _BELOW = 9
@@ -403,9 +406,9 @@ class HistoryScreen(Screen[None]):
                 return self._say(opened)
             both.append((run, opened))
         if len(both) == 1:
-            report = both[0][1].report
+            opened_run = both[0][1].run
             title = f"history ▸ {runs[0].scenario}"
-            self.app.push_screen(Page(title, lambda width: _opened(report, width)))
+            self.app.push_screen(Page(title, lambda width: _opened(opened_run, width)))
         else:
             self.app.push_screen(ComparePage(both, self._list.of_scenario))
 
@@ -501,9 +504,9 @@ def _read(past: PastRun) -> Opened | str:
     except OSError as error:
         return f"{error.strerror or error}: {at_home(path)}"
     subject = subject_of(run.state.request.job) if run.state.request else None
-    return Opened(run.report, subject.source if subject else "")
+    return Opened(live_run(run.report, run.state), subject.source if subject else "")
 
 
-def _opened(report: RunReport, width: int) -> RenderableType:
-    run_file = at_home(Path(report.run_file))
-    return result(report, screen=OnScreen(LiveRun(report, LiveDetail()), width, run_file))
+def _opened(run: LiveRun, width: int) -> RenderableType:
+    run_file = at_home(Path(run.report.run_file))
+    return result(run.report, screen=OnScreen(run, width, run_file))

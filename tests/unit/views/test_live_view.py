@@ -5,6 +5,7 @@ from itertools import pairwise
 from tempfile import mkdtemp
 
 import pytest
+from conftest import printed
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import run_file
@@ -18,6 +19,7 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import live_detail, look
 from gpulab.features.live.screen import ZOOMED, live_view, places
 from gpulab.report.build import build_report, new_state
+from gpulab.report.results import OnScreen, result
 from gpulab.session.run import File
 
 RUNS = (
@@ -155,6 +157,20 @@ def test_a_prediction_has_a_row_of_its_own():
     lines = _lines(at("precision-h200", 0.9, predicted=3.0), (96, 27))
     (row,) = (line for line in lines if line.startswith("predicted"))
     assert row.split() == ["predicted", "?", "3.00x"] or "◀" in row or "▶" in row
+
+
+def test_a_wide_result_has_its_processes_beside_it():
+    run = at("precision-h200", 1.0)
+    wide, narrow = (
+        printed(result(run.report, screen=OnScreen(run, width, "run.jsonl")), width=width)
+        for width in (124, 100)
+    )
+    first = wide.split("\n")[0]
+    assert first.startswith("precision · ")
+    assert "── confidence: " in first
+    assert "process medians" in wide
+    assert "confidence" not in narrow
+    assert all(cell_len(line) <= 124 for line in wide.split("\n"))
 
 
 def test_zoomed_panels_have_their_keys_below():
