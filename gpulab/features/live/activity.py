@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpulab.core.statuses import Stage, Status
+from gpulab.core.statuses import CheckKind, Stage, Status
 from gpulab.core.units import plural, seconds
 from gpulab.draw.area import Area
 from gpulab.draw.canvas import wide
@@ -20,7 +20,7 @@ _DOING = {
     Stage.CALIBRATE: "calibrating",
     Stage.WARM_UP: "warming up",
     Stage.COUNT: "counting the operations of",
-    Stage.CEILINGS: "measuring the roofs of the device",
+    Stage.CEILINGS: "measuring roofs",
     Stage.MEASURE: "preparing the rounds",
     Stage.SOLO_RUN: "running",
     Stage.RE_CHECK: "re-checking",
@@ -67,14 +67,24 @@ def draw_preparation(run: LiveRun, area: Area) -> None:
     if why := _WHY.get(progress.stage):
         area.put(1, 0, why)
     names = name_width(run, area.width)
-    names_in_order = [variant.name for variant in run.variants]
-    first = 0
-    if progress.variant in names_in_order:  # it is in sight, and the next one
-        first = max(0, names_in_order.index(progress.variant) + 2 - rows)
-    first = max(0, min(first, len(names_in_order) - rows))
-    for row, variant in enumerate(run.variants[first : first + rows], 2):
+    each = 2 if rows >= 2 * len(run.variants) else 1
+    for place, variant in enumerate(_in_sight(run, rows // each)):
+        row = 2 + each * place
         area.put(row, 0, variant.name, most=names)
         area.put(row, names + 2, _known_of(run, variant))
+        if each > 1:
+            passed = run.detail.passed.get(variant.name, ())
+            area.put(row + 1, names + 2, ", ".join(kind for kind in CheckKind if kind in passed))
+
+
+def _in_sight(run: LiveRun, most: int) -> list[VariantReport]:
+    """So many variants, with the one that is prepared and the next one."""
+    names = [variant.name for variant in run.variants]
+    first = 0
+    if run.report.progress.variant in names:
+        first = names.index(run.report.progress.variant) + 2 - most
+    first = max(0, min(first, len(names) - most))
+    return run.variants[first : first + most]
 
 
 def _known_of(run: LiveRun, variant: VariantReport) -> str:

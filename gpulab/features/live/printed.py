@@ -12,7 +12,7 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 
 def _rows(run: LiveRun, width: int) -> Rows:
-    return Rows(1, 2, 6)
+    return Rows(1, 2, 4)
 
 
 def _draw(run: LiveRun, area: Area) -> None:

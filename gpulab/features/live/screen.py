@@ -96,6 +96,8 @@ _COLUMNS = {
 """From which width on there are columns, the panels of each, and those below them."""
 _SHORT_NAME = 14
 """Cells of a name: each more takes two from a width before there are columns."""
+_BELOW = 4
+"""Of the rows, the part of the panels below columns."""
 _GAP = 2
 _KEYS = "z all panels   ← → another panel   space freezes   s s stops"
 _SMALLEST = (56, 15)
@@ -125,7 +127,7 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     if widest is None:
         return _stacked(run, PANELS, 1, 0, width, height - 1)
     columns, full_width = _COLUMNS[widest]
-    below = _stacked(run, full_width, 1, 0, width, (height - 1) // 3)
+    below = _stacked(run, full_width, 1, 0, width, (height - 1) // _BELOW)
     above = height - 1 - sum(place.height for place in below)
     sides, left = [], 0
     for number, panels in enumerate(columns, 1):

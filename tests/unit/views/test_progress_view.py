@@ -27,7 +27,7 @@ MEASURING = Progress(stage=Stage.MEASURE, epoch=3, planned_epochs=20, rounds=12,
         (Progress(stage=Stage.BUILD, variant="two"), "building two"),
         (
             Progress(stage=Stage.CEILINGS, detail="cache read 1 MiB"),
-            "measuring the roofs of the device: cache read 1 MiB",
+            "measuring roofs: cache read 1 MiB",
         ),
         (Progress(stage=Stage.MEASURE), "preparing the rounds"),
         (Progress(stage=Stage.SOLO_RUN, variant="two"), "running two alone"),
