@@ -2,12 +2,15 @@
 nothing.
 """
 
+from pathlib import Path
+from types import SimpleNamespace
+
 from conftest import printed
 from found import finding
 from run_reports import compared, run, two_variants, variant
 
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.headless.run import run_line, summary
+from gpulab.headless.run import curves, run_line, summary
 
 FAILED = {"outcome": Conclusion.FAILED, "exit_code": ExitCode.FAILED}
 
@@ -68,3 +71,16 @@ def test_the_line_of_a_run_has_its_number_and_verdicts_or_its_reason():
     assert run_line(failed, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
     skipped = run(scenario="gpu", outcome=Conclusion.SKIPPED, reason=finding("no_gpu", need="cuda"))
     assert run_line(skipped, 5, 12).plain.startswith(" 5 of 12  gpu: skipped  needs cuda: ")
+
+
+def test_a_sweep_has_a_curve_where_two_of_its_values_were_timed():
+    timed, failed = two_variants(), run(variant("base", time_s=None), **FAILED)
+    first = SimpleNamespace(label="first", reports=[timed, failed, timed])
+    second = SimpleNamespace(label="second", reports=[timed, timed])
+    alone = SimpleNamespace(label="alone", reports=[timed, failed])
+    target = Path("to/out.svg")
+    assert list(curves([first], target)) == [([timed, timed], target)]
+    assert [path.name for _, path in curves([first, second, alone], target)] == [
+        "out-first.svg",
+        "out-second.svg",
+    ]
