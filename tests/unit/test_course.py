@@ -11,7 +11,7 @@ import pytest
 from gpulab.catalog.catalog import read_file
 from gpulab.core.statuses import Shows
 from gpulab.features.course.report import course
-from gpulab.features.course.view import FACTS, PLACE
+from gpulab.features.course.view import FACTS, PARENTHESIS, PLACE, SENTENCE_END
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
@@ -106,6 +106,18 @@ def test_an_answer_has_a_value_on_a_cpu_if_its_lesson_runs_there(name, answer):
     }
     measured = [place for place in PLACE.finditer(answer) if place["variant"] in everywhere]
     assert "cuda" in scenario.needs or any(place["fact"] not in ON_GPU for place in measured)
+
+
+@pytest.mark.parametrize(("name", "answer"), ANSWERS)
+def test_a_sentence_on_what_needs_a_gpu_is_one_of_its_own(name, answer):
+    """Where a value is missing its sentence is left out: on a CPU the others stay."""
+    scenario = read_file(FILES[name]).scenario
+    on_gpu = {variant.name for variant in scenario.variants.values() if "cuda" in variant.needs}
+    if "cuda" in scenario.needs:
+        return
+    for sentence in SENTENCE_END.split(PARENTHESIS.sub("", answer)):
+        named = {place["variant"] for place in PLACE.finditer(sentence)}
+        assert named <= on_gpu or not named & on_gpu, sentence
 
 
 def test_facts_of_one_kind_of_result_are_facts():

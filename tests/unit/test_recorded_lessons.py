@@ -3,20 +3,25 @@ there.
 """
 
 import lzma
+import re
 from pathlib import Path
 
 import pytest
 from conftest import printed
+from msgspec.structs import replace
 
+from gpulab.core.statuses import Conclusion, Status
 from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
 from gpulab.headless.scripting import load
+from gpulab.report.report import VariantReport
 from gpulab.report.results import result
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "h200"
 WHOLE = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.xz"))
 CUT_OFF = {"jax_jit", "small_kernels", "training_step"}
 ONE_PROCESS = {"compile_modes", "matmul_epilogue"}
+NOT_MEASURED = "Not measured here:"
 
 
 @pytest.fixture(scope="module", params=WHOLE)
@@ -39,18 +44,43 @@ def test_its_questions_have_answers(recorded):
 
     But of what does not run on an H200: int8 on a CPU.
     """
-    answers = [
-        (question.answer, answer(question.answer, recorded))
-        for question in course_lesson(recorded.scenario).questions
-    ]
-    assert all(PLACE.search(filled) is None for _, filled in answers)
-    if (
-        recorded.scenario not in CUT_OFF | ONE_PROCESS
-        and not recorded.quick
-        and recorded.exit_code == 0
-    ):
-        assert [filled for _, filled in answers if "n/a" in filled.replace("n/a (int8", "")] == []
+    questions = course_lesson(recorded.scenario).questions
+    answers = [answer(question.answer, recorded) for question in questions]
+    assert all(PLACE.search(filled) is None for filled in answers)
+    partly = [filled for filled in answers if NOT_MEASURED in filled]
+    whole = recorded.scenario not in CUT_OFF | ONE_PROCESS and not recorded.quick
+    if whole and recorded.exit_code == 0:
+        assert [filled for filled in partly if f"{NOT_MEASURED} int8 (skipped" not in filled] == []
     else:
-        assert any(
-            filled.count("n/a") < len(PLACE.findall(template)) for template, filled in answers
+        assert len(partly) < len(answers)
+
+
+def test_what_is_missing_is_said_once_with_its_reason(recorded):
+    """Of every question every value alone, and all of them at once."""
+    stopped = replace(recorded, outcome=Conclusion.INTERRUPTED, comparisons=[], figures=[])
+    bare = [VariantReport(name=variant.name, status=Status.OK) for variant in recorded.variants]
+    nothing = replace(recorded, variants=bare, comparisons=[], figures=[])
+    nowhere = replace(nothing, variants=[])
+    for question in course_lesson(recorded.scenario).questions:
+        for report in (stopped, nothing, nowhere, *_without_one_variant(recorded)):
+            filled = answer(question.answer, report)
+            assert PLACE.search(filled) is None
+            assert not re.search(r"n/a|None|  | \.( |$)| \(\)", filled)
+            missing = {
+                place["variant"]
+                for place in PLACE.finditer(question.answer)
+                if place["variant"] not in {variant.name for variant in report.variants}
+            }
+            notes = re.findall(rf"{NOT_MEASURED} .*?\)\.", filled)
+            assert len(notes) <= 1
+            assert all(re.search(rf"\b{name}\b", notes[0]) for name in missing)
+        assert NOT_MEASURED in answer(question.answer, nowhere)
+
+
+def _without_one_variant(report):
+    for variant in report.variants:
+        yield replace(
+            report,
+            variants=[other for other in report.variants if other is not variant],
+            figures=[figure for figure in report.figures if figure.variant != variant.name],
         )

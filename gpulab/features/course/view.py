@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.core.statuses import Clock
+from gpulab.core.statuses import Clock, Conclusion, Status
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times, with_interval
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.features.roofline.view import marked
@@ -22,9 +23,10 @@ PLACE = re.compile(r"\{(?P<variant>\w+)(?:\.(?P<fact>\w+)|: (?P<figure>[^}]+))\}
 """What an answer names: `{VARIANT.FACT}`, or `{VARIANT: FIGURE}` of a figure that the lesson
 reports itself.
 """
-_UNKNOWN = "n/a"
+PARENTHESIS = re.compile(r" \((?=[^()]*\{)[^()]*\)")
+SENTENCE_END = re.compile(r"(?<=[^.][.?]) ")
 _WIDEST = 78
-Fact = Callable[[RunReport, VariantReport], str | None]
+Written = Callable[[RunReport, VariantReport], str | None]
 
 
 def _speedup(report: RunReport, variant: VariantReport) -> str | None:
@@ -59,7 +61,7 @@ def _time(report: RunReport, variant: VariantReport) -> str | None:
     return seconds(time.median) if time else None
 
 
-def _field(path: str, text: Callable[[Any], str | None]) -> Fact:
+def _field(path: str, text: Callable[[Any], str | None]) -> Written:
     """A field of the variant by its dotted path; None where any part of it is None."""
 
     def fact(_: RunReport, variant: VariantReport) -> str | None:
@@ -73,11 +75,11 @@ def _field(path: str, text: Callable[[Any], str | None]) -> Fact:
     return fact
 
 
-def _rate(path: str, unit: str) -> Fact:
+def _rate(path: str, unit: str) -> Written:
     return _field(path, lambda value: f"{rate(value)}{unit}" if value else None)
 
 
-def _entry(path: str, name: str, text: Callable[[Any], str]) -> Fact:
+def _entry(path: str, name: str, text: Callable[[Any], str]) -> Written:
     """One value of a mapping of the variant; None where it has none of that name."""
 
     def fact(_: RunReport, variant: VariantReport) -> str | None:
@@ -89,7 +91,7 @@ def _entry(path: str, name: str, text: Callable[[Any], str]) -> Fact:
     return fact
 
 
-def _part(name: str) -> Fact:
+def _part(name: str) -> Written:
     """A share of the step; 0 where the step has no such part."""
 
     def fact(_: RunReport, variant: VariantReport) -> str | None:
@@ -100,16 +102,16 @@ def _part(name: str) -> Fact:
     return fact
 
 
-def _solo(name: str, unit: str) -> Fact:
+def _solo(name: str, unit: str) -> Written:
     """A mean of telemetry while the variant ran alone."""
     return _entry("solo_run.means", name, lambda mean: f"{mean:.0f} {unit}")
 
 
-def _clock(clock: Clock) -> Fact:
+def _clock(clock: Clock) -> Written:
     return _entry("clocks", clock, seconds)
 
 
-def _step(place: int) -> Fact:
+def _step(place: int) -> Written:
     def fact(_: RunReport, variant: VariantReport) -> str | None:
         if variant.first_steps is not None:
             steps = variant.first_steps.steps
@@ -130,68 +132,151 @@ def _status(_: RunReport, variant: VariantReport) -> str:
     return sentence(variant.reason) if variant.reason else str(variant.status)
 
 
+_NO_TIME = "it has no time"
+_NO_SPEEDUP = "its comparison gave none"
+_NO_FIRST_STEPS = "its first steps were not timed"
+_NO_PROFILE = "there is no profile of its step"
+_NO_ROOF = "no roof was measured for its work"
+_NO_RATE = "it has no time, or declares no such work"
+_NO_MEMORY = "its memory was not recorded"
+_NO_TELEMETRY = "there is no telemetry of a GPU"
+_NO_CLOCK = "this clock was not used"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What may be asked of a variant: its text, None where a run did not measure it; what it is
+    called; and why it may be missing in a run that was not stopped.
+    """
+
+    text: Written
+    words: str
+    missing: str
+
+
 FACTS: Mapping[str, Fact] = {
-    "time": _time,
-    "step": _field("time_s.median", seconds),
-    "speedup": _speedup,
-    "below": _against_below,
-    "sustained": _sustained,
-    "verdict": _verdict,
-    "first": _step(0),
-    "second": _step(1),
-    "build": _build,
-    "settled": _field("first_steps.settled_s.median", seconds),
-    "cost": _field("first_steps.excess_s.median", seconds),
-    "operations": _field("operations", "{:,}".format),
-    "goodput": _field("goodput.goodput", "{:.0%}".format),
-    "hidden": _field("goodput.hidden", "{:.0%}".format),
-    "launches": _part("launch-bound"),
-    "data": _part("data wait"),
-    "copies": _part("copies"),
-    "sync": _part("sync"),
-    "alloc": _part("alloc"),
-    "bound": _field("cause", marked),
-    "roof": _field("roofline.fraction", lambda share: f"{percent_of_roof(share)} %"),
-    "intensity": _field("roofline.intensity", "{:.3g} FLOP/byte".format),
-    "rate": _rate("flops_per_s", "FLOP/s"),
-    "bandwidth": _rate("bytes_per_s", "B/s"),
-    "items": _rate("items_per_s", " items/s"),
-    "peak": _field("memory.peak", byte_count),
-    "held": _field("memory.held", byte_count),
-    "reserved": _field("memory.reserved", byte_count),
-    "sm": _solo("sm", "%"),
-    "tensor": _solo("tensor", "%"),
-    "dram": _solo("dram", "%"),
-    "busy": _solo("busy", "%"),
-    "power": _solo("power", "W"),
-    "returns": _clock(Clock.RETURN),
-    "waits": _clock(Clock.STEP),
-    "device": _clock(Clock.DEVICE),
-    "error": _field("error", "{:.1e}".format),
-    "status": _status,
+    "time": Fact(_time, "time", _NO_TIME),
+    "step": Fact(_field("time_s.median", seconds), "time of a step", _NO_TIME),
+    "speedup": Fact(_speedup, "speedup", _NO_SPEEDUP),
+    "below": Fact(_against_below, "speedup", _NO_SPEEDUP),
+    "sustained": Fact(_sustained, "sustained speedup", "it did not run alone"),
+    "verdict": Fact(_verdict, "verdict", "it was not compared"),
+    "first": Fact(_step(0), "first step", _NO_FIRST_STEPS),
+    "second": Fact(_step(1), "second step", _NO_FIRST_STEPS),
+    "build": Fact(_build, "build time", "its build was not timed"),
+    "settled": Fact(
+        _field("first_steps.settled_s.median", seconds), "settled step", _NO_FIRST_STEPS
+    ),
+    "cost": Fact(
+        _field("first_steps.excess_s.median", seconds), "cost of the first steps", _NO_FIRST_STEPS
+    ),
+    "operations": Fact(
+        _field("operations", "{:,}".format), "operations", "its operations were not counted"
+    ),
+    "goodput": Fact(_field("goodput.goodput", "{:.0%}".format), "goodput", _NO_PROFILE),
+    "hidden": Fact(_field("goodput.hidden", "{:.0%}".format), "hidden copies", _NO_PROFILE),
+    "launches": Fact(_part("launch-bound"), "launch-bound part", _NO_PROFILE),
+    "data": Fact(_part("data wait"), "data wait", _NO_PROFILE),
+    "copies": Fact(_part("copies"), "copies", _NO_PROFILE),
+    "sync": Fact(_part("sync"), "sync", _NO_PROFILE),
+    "alloc": Fact(_part("alloc"), "alloc", _NO_PROFILE),
+    "bound": Fact(_field("cause", marked), "bound", "nothing that was measured shows it"),
+    "roof": Fact(
+        _field("roofline.fraction", lambda share: f"{percent_of_roof(share)} %"),
+        "share of the roof",
+        _NO_ROOF,
+    ),
+    "intensity": Fact(
+        _field("roofline.intensity", "{:.3g} FLOP/byte".format), "FLOP per byte", _NO_ROOF
+    ),
+    "rate": Fact(_rate("flops_per_s", "FLOP/s"), "FLOP/s", _NO_RATE),
+    "bandwidth": Fact(_rate("bytes_per_s", "B/s"), "bandwidth", _NO_RATE),
+    "items": Fact(_rate("items_per_s", " items/s"), "items per second", _NO_RATE),
+    "peak": Fact(_field("memory.peak", byte_count), "peak memory", _NO_MEMORY),
+    "held": Fact(_field("memory.held", byte_count), "memory held between steps", _NO_MEMORY),
+    "reserved": Fact(_field("memory.reserved", byte_count), "reserved memory", _NO_MEMORY),
+    "sm": Fact(_solo("sm", "%"), "SM activity", _NO_TELEMETRY),
+    "tensor": Fact(_solo("tensor", "%"), "activity of the tensor cores", _NO_TELEMETRY),
+    "dram": Fact(_solo("dram", "%"), "DRAM activity", _NO_TELEMETRY),
+    "busy": Fact(_solo("busy", "%"), "utilization", _NO_TELEMETRY),
+    "power": Fact(_solo("power", "W"), "power", _NO_TELEMETRY),
+    "returns": Fact(_clock(Clock.RETURN), "time until the call returns", _NO_CLOCK),
+    "waits": Fact(_clock(Clock.STEP), "time with a wait after each step", _NO_CLOCK),
+    "device": Fact(_clock(Clock.DEVICE), "time by the device's clock", _NO_CLOCK),
+    "error": Fact(_field("error", "{:.1e}".format), "error", "its output was not compared"),
+    "status": Fact(_status, "status", ""),
 }
-"""What may be asked of a variant, and how it is written; None where this run did not measure it."""
 
 
 def answer(template: str, report: RunReport) -> str:
-    """The answer with what the run measured in its places: n/a where it did not."""
-    return PLACE.sub(lambda match: _fill(match, report) or _UNKNOWN, template)
+    """The answer with what the run measured in its places.
+
+    A sentence or parenthesis of which something was not measured is left out, and one sentence says
+    what that is, and why.
+    """
+    missing: list[tuple[str, str, str]] = []
+
+    def filled(part: str) -> str | None:
+        holes = len(missing)
+        text = PLACE.sub(lambda match: _fill(match, report, missing), part)
+        return text if len(missing) == holes else None
+
+    sentences = []
+    place = None
+    for sentence_of in SENTENCE_END.split(template):
+        whole = PARENTHESIS.sub(lambda match: filled(match[0]) or "", sentence_of)
+        text = filled(whole)
+        if text is not None:
+            sentences.append(text)
+        elif place is None:
+            place = len(sentences)
+    if missing:
+        sentences.insert(len(sentences) if place is None else place, _not_measured(missing))
+    return " ".join(sentences)
 
 
-def _fill(match: re.Match[str], report: RunReport) -> str | None:
+def _fill(match: re.Match[str], report: RunReport, missing: list[tuple[str, str, str]]) -> str:
+    """The text of a place; empty where there is none, and then what, of which variant, and why is
+    added to what is missing.
+    """
     name, fact, figure = match.group("variant", "fact", "figure")
+    variant = next((variant for variant in report.variants if variant.name == name), None)
+    text = None
     if figure is not None:
-        value = None
         for entry in report.figures:
             if entry.variant == name and entry.name == figure:
-                value = entry.value
-        return None if value is None else f"{value:.4g}"
-    if fact not in FACTS:
-        return None
-    try:
-        return FACTS[fact](report, report.variant(name))
-    except KeyError:
-        return None
+                text = f"{entry.value:.4g}"
+    elif variant is not None:
+        text = FACTS[fact].text(report, variant)
+    if text is not None:
+        return text
+    words = figure or FACTS[fact].words
+    if variant is None:
+        missing.append(("", name, "not in this run"))
+    elif variant.status not in (Status.OK, Status.PENDING):
+        missing.append(("", name, f"{variant.status}: {_status(report, variant)}"))
+    elif report.outcome == Conclusion.INTERRUPTED:
+        missing.append((words, name, "the run was stopped before that"))
+    elif report.outcome == Conclusion.FAILED:
+        missing.append((words, name, "the run failed before that"))
+    else:
+        missing.append((words, name, "it reported none" if figure else FACTS[fact].missing))
+    return ""
+
+
+def _not_measured(missing: Sequence[tuple[str, str, str]]) -> str:
+    """One sentence on what was not measured, each reason once."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for words, name, reason in dict.fromkeys(missing):
+        reasons.setdefault(reason, {}).setdefault(words, []).append(name)
+    parts = []
+    for reason, names_by_words in reasons.items():
+        things = []
+        for words, names in names_by_words.items():
+            listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+            things.append(f"{words} of {listed}" if words else listed)
+        parts.append(f"{', '.join(things)} ({reason})")
+    return f"Not measured here: {'; '.join(parts)}."
 
 
 def course_page(
