@@ -17,10 +17,12 @@ OVER_SCRIPT = (
     sys.executable,
     "-c",
     "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli "
-    "import main; from gpulab.session import launch, session; launch.Session = "
-    "partial(session.Session, command=WORKER); sys.exit(main())",
+    "import main; from gpulab.session import drive, launch, session; launch.Session = "
+    "partial(session.Session, command=WORKER); drive.TICK_S = 0.001; sys.exit(main())",
 )
-"""The command line over such workers, in a process of its own."""
+"""The command line over such workers, in a process of its own; a run of theirs ends within a usual
+tick, and its progress would not be seen.
+"""
 SCENARIO = """
     \"\"\"Scripted: x.\"\"\"
     from gpulab import Scenario, Work

@@ -78,7 +78,7 @@ def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, cap
     assert ceilings["launch", "enqueue"]["best"] > 0
     # So briefly a busy machine may leave some unsteady; nothing else is wrong.
     assert {finding["code"] for finding in process.result["findings"]} <= {"ceilings_not_used"}
-    assert "ceilings" in process.stderr  # how far it is
+    assert "measuring roofs" in process.stderr  # how far it is
 
 
 def test_a_run_is_drawn_for_slides(lab, monkeypatch, capsys):
