@@ -95,7 +95,7 @@ def flat(pilot):
 
 
 def idle(pilot):
-    return "ready" in shown(pilot).splitlines()[0]
+    return "run here" in shown(pilot).splitlines()[0]
 
 
 async def finish(pilot, key="r"):

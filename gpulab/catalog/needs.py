@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 from contextlib import suppress
 from functools import cache
@@ -27,6 +28,8 @@ CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 NVRTC = "cuda-bindings"
 """What compiles CUDA C++: it calls NVRTC, which comes with torch for CUDA."""
 NO_TORCH = "no torch"
+NEEDS = {"G": "a GPU", "P": "a package", "C": "a compiler"}
+"""The letters of lists for what scenarios need and the machine lacks."""
 _HIDDEN = ("", "-1", "NoDevFiles")
 
 
@@ -76,19 +79,55 @@ def has_gpu() -> bool:
 
 
 def torch_cuda() -> str | None:
-    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none.
-    Never imports it.
-    """
+    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none."""
+    versions = _torch_versions()
+    return versions.get("cuda") if versions else NO_TORCH
+
+
+def torch_version() -> str | None:
+    """Such as 2.13; None where there is none."""
+    version = _torch_versions().get("__version__")
+    return ".".join(version.split(".")[:2]) if version else None
+
+
+@cache
+def _torch_versions() -> dict[str, str | None]:
+    """What torch says of itself, without importing it; empty where there is none."""
     spec = util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
-        return NO_TORCH
+        return {}
     tree = ast.parse((Path(spec.submodule_search_locations[0]) / "version.py").read_text())
+    versions: dict[str, str | None] = {}
     for node in tree.body:
         match assigned(node):
-            case [ast.Name(id="cuda"), *_], ast.expr() as value:
-                cuda: str | None = ast.literal_eval(value)
-                return cuda
-    return None
+            case [ast.Name(id="cuda" | "__version__" as name), *_], ast.expr() as value:
+                versions[name] = ast.literal_eval(value)
+    return versions
+
+
+def gpu_model() -> str | None:
+    """The model of the GPUs, such as H100 80GB HBM3; None where they differ, or it is unknown.
+
+    Asked of the files of the driver: loading its library takes as long as all of the first screen.
+    """
+    models = set()
+    for path in Path("/proc/driver/nvidia/gpus").glob("*/information"):
+        with suppress(OSError):
+            models.update(
+                re.findall(r"^Model:\s*(?:NVIDIA )?(.+)$", path.read_text(), re.MULTILINE)
+            )
+    return models.pop() if len(models) == 1 else None
+
+
+def short_need(missing: Finding) -> tuple[str, str] | None:
+    """(a letter, a word or two) for what a scenario needs: of NEEDS. None of what it is not the
+    machine that lacks it.
+    """
+    if missing.code == compiler_not_installed.code:
+        return "C", "g++"
+    if missing.code in (not_installed.code, torch_not_installed.code):
+        return "P", str(missing.values.get("package", "torch"))
+    return ("G", "a GPU") if "need" in missing.values else None
 
 
 def installed(*packages: str) -> str | None:

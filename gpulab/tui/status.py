@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.needs import default_device, gpu_model, torch_version
+from gpulab.core.units import plural
 from gpulab.report.sentences import sentence
+from gpulab.session.settings import Settings
 
 NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
 
@@ -21,8 +24,18 @@ def nothing_to_copy(name: str) -> str:
     return f"{name} has no result to copy: r runs it"
 
 
-def ready(device: str) -> str:
-    return f"ready, on {device}"
+def idle(settings: Settings, rows: Sequence[ScenarioRow]) -> str:
+    """Of the first line while nothing runs: what there is to run on, and how much of the list can
+    run here.
+    """
+    device = settings.device or default_device()
+    beside = plural(settings.threads, "thread") if device == "cpu" else gpu_model()
+    parts = [f"{device}, {beside}" if beside else device]
+    if version := torch_version():
+        parts.append(f"torch {version}")
+    count = sum(not (row.missing or row.error) for row in rows)
+    parts.append(f"{plural(len(rows), 'lesson')}, {count} run here")
+    return " · ".join(parts)
 
 
 def stopping(name: str) -> str:

@@ -71,7 +71,7 @@ def test_runs_stand_newest_first_with_what_they_came_to(past):
         await pilot.press("down")
         await until(pilot, lambda: rows(pilot)[1].startswith(">"))
         await pilot.press("escape")
-        await until(pilot, lambda: "ready" in shown(pilot))
+        await until(pilot, lambda: "run here" in shown(pilot))
 
     visit(journey)
 
@@ -94,7 +94,7 @@ def test_one_is_opened_again_and_two_are_compared(past):
         assert "NVIDIA H100" in flat(pilot)
         assert "NVIDIA H200" in flat(pilot)
         await pilot.press("escape", "escape")
-        await until(pilot, lambda: "ready" in shown(pilot))
+        await until(pilot, lambda: "run here" in shown(pilot))
 
     visit(journey, size=(120, 40))
 

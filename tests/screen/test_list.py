@@ -151,6 +151,39 @@ def test_marks_stand_apart_from_the_longest_name(tmp_path):
     visit(journey)
 
 
+def test_what_cannot_run_here_says_what_it_needs_and_the_cursor_starts_behind_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    paths = []
+    for name, needs in (("first", ("cuda",)), ("other", ())):
+        paths.append(tmp_path / f"{name}.py")
+        paths[-1].write_text(
+            f'"""{name.title()}: a lesson.\n\nText of {name}."""\nfrom gpulab import Scenario\n'
+            f"scenario = Scenario('x', needs={needs})\n@scenario.variant\ndef a(lab): ...\n"
+        )
+
+    async def journey(pilot):
+        first, other = listed(pilot)[1:3]
+        assert first.startswith(" first ")
+        assert first.split("a lesson.")[1].split() == ["needs", "a", "GPU"]
+        assert other.startswith(">other")
+        assert "gpulab · cpu, 1 thread · torch 2" in shown(pilot)
+        await pilot.resize_terminal(100, 30)
+        await until(pilot, lambda: listed(pilot)[1].endswith("  G"))
+        assert "needs: G a GPU" in flat(pilot)
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: listed(pilot)[1].endswith(" needs a GPU"))
+        assert "needs: G" not in flat(pilot)
+        await until(pilot, lambda: "Text of other." in flat(pilot))
+        await pilot.press("up")
+        assert listed(pilot)[1].startswith(">first")
+        assert "Text of other." in flat(pilot), "a step through the list draws its lines only"
+        await until(pilot, lambda: "Text of first." in flat(pilot))
+
+    visit(journey, *paths)
+
+
 def test_both_sizes_show_what_they_have_room_for():
     async def journey(pilot):
         scenarios = pilot.app.screen.query_one(ScenarioList)

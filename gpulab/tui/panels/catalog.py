@@ -22,23 +22,30 @@ from textual.widgets.option_list import Option
 
 from gpulab.catalog.catalog import Entry, by_name, read_again, search
 from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.needs import NEEDS, short_need
 from gpulab.catalog.view import OutcomeMark, by_course, by_topic, mark, title_without_name
+from gpulab.draw.canvas import fit
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
+from gpulab.tui.panels.pane import Pane
 
 _ROOM_FOR_TITLES = 60
-_MARK, _BESIDE_NAME = 7, 4
-"""Cells of a mark, and of what stands around a name and its mark."""
-_VERDICT, _AGE = 6, 7
-_MARKS = 1 + _MARK + 1 + _VERDICT + _AGE
-_BESIDE_TITLE = 1
+_NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
+"""Cells: of what stands around a name, and of the columns at the right edge."""
+_BESIDE_LIST = 2
+"""Cells of its scrollbar and of the line beside it."""
+WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 126
+"""Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
+ages: what it is about keeps 78 of them.
+"""
 _CURSOR = Style(color="default", bgcolor="default", reverse=True, dim=False)
 
 ABOUT_LIST = (
     "The scenarios by topic, in the order in which they are taught. Beside each: how many times "
     "as fast its best variant was in the newest run, the verdict, and how long ago that was. A "
-    "question mark: inconclusive; a star: a quick run."
+    "question mark: inconclusive; a star: a quick run. A letter: what it lacks here, "
+    f"{', '.join(f'{letter} {what}' for letter, what in NEEDS.items())}."
 )
 
 
@@ -52,24 +59,43 @@ class ScenarioList(OptionList):
         Binding("enter", "screen.open", "open", key_display="enter")
     ]
 
-    def __init__(self, rows: Sequence[ScenarioRow], width: int, **options: str) -> None:
-        """`width` is as many cells as it will have, as far as that is known: what fits is not drawn
-        twice.
-        """
+    def __init__(self, rows: Sequence[ScenarioRow], columns: int, **options: str) -> None:
+        """In so many columns of the terminal: what fits is not drawn twice."""
         self._marks: dict[str, tuple[OutcomeMark, str]] = {}
         """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._rows = {row.name: row for row in rows}
-        self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
+        self._width = columns
+        if columns >= WIDE:
+            self._width = self.width_beside(columns) - _BESIDE_LIST
         self._chosen: list[str] = []
         self._by_course = False
         self._found: Mapping[str, str] | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
+        if first := _first_to_run(rows):
+            self.highlighted = self.get_option_index(first)
+
+    def width_beside(self, columns: int) -> int:
+        """Cells that it takes beside what it is about, in so many columns."""
+        width = _NAME + self._name_width + _MARK
+        if columns >= _WITH_VERDICTS:
+            width += _VERDICT
+        if columns >= _WITH_AGES:
+            width += _AGE
+        return width + _BESIDE_LIST
 
     @property
-    def names_width(self) -> int:
-        """Cells that names and marks take."""
-        return self._name_width + _MARK + _BESIDE_NAME
+    def letters(self) -> str:
+        """What the letters mean that it has where words have no room."""
+        needs = [short_need(row.missing) for row in self._rows.values() if row.missing]
+        found = {need[0] for need in needs if need}
+        meant = [f"{letter} {what}" for letter, what in NEEDS.items() if letter in found]
+        return f"needs: {', '.join(meant)}" if meant else ""
+
+    @property
+    def _room(self) -> int:
+        """Cells beside the names."""
+        return self._width - _NAME - self._name_width
 
     @property
     def chosen(self) -> str | None:
@@ -162,7 +188,7 @@ class ScenarioList(OptionList):
     def on_resize(self, event: Resize) -> None:
         width = self.scrollable_content_region.width
         if width != self._width:
-            self._width, self._with_titles = width, width >= _ROOM_FOR_TITLES
+            self._width = width
             for name in self._rows:
                 self._redraw(name)
 
@@ -191,25 +217,52 @@ class ScenarioList(OptionList):
         return options
 
     def _prompt(self, row: ScenarioRow) -> Text:
-        """Name, title where there is room, and at the right edge what the last run came to: no
-        column ever moves.
+        """Name, title where there is room, and at the right edge what the last run came to, or what
+        it needs: no column ever moves.
         """
-        mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
-        faint = _row_style(row)
+        style = _row_style(row)
         line = Text(no_wrap=True, overflow="ellipsis")
         sign = "*" if row.name in self._chosen else " "
-        line.append(f"{sign}{row.name:<{self._name_width}} ", faint)
-        if self._with_titles:
-            room = max(0, self._width - line.cell_len - _BESIDE_TITLE - bool(mark.text) * _MARKS)
-            title = Text(f" {_row_note(row)}", faint or "dim", no_wrap=True, end="")
-            title.truncate(room, overflow="ellipsis", pad=bool(mark.text))
+        line.append(f"{sign}{row.name:<{self._name_width}} ", style)
+        right = self._outcome(row)
+        if self._width >= _ROOM_FOR_TITLES:
+            title = Text(f" {_row_note(row)}", style or "dim", no_wrap=True, end="")
+            room = self._room - right.cell_len - bool(right)
+            title.truncate(max(0, room), overflow="ellipsis", pad=bool(right))
             line.append_text(title)
-        if not mark.text:
-            return line
-        line.append(f"{' ' * self._with_titles}{mark.text:>{_MARK}}", mark.style)
-        if self._with_titles:
-            line.append(f" {mark.verdict:<{_VERDICT}}{ago:>{_AGE}}", mark.style)
-        return line
+            line.append(" " * bool(right))
+        return line.append_text(right)
+
+    def _outcome(self, row: ScenarioRow) -> Text:
+        """What the last run came to, with the verdict and how long ago it was where they have room;
+        else what it needs: where there is no room a letter.
+        """
+        mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
+        verdicts = self._room >= _MARK + _VERDICT
+        ages = self._room >= _MARK + _VERDICT + _AGE
+        if mark.text:
+            text = f"{mark.text:>{_MARK}}"
+            if verdicts:
+                text += f" {fit(mark.verdict, _VERDICT - 1):<{_VERDICT - 1}}"
+            if ages:
+                text += f"{ago:>{_AGE}}"
+            return Text(text, mark.style)
+        need = short_need(row.missing) if row.missing else None
+        if need is None:
+            return Text()
+        letter, words = need
+        text = f"{f'needs {words}':>{_MARK + _VERDICT}}" if verdicts else f"{letter:>{_MARK}}"
+        return Text(text + " " * (ages * _AGE), "dim")
+
+
+def _first_to_run(rows: Sequence[ScenarioRow]) -> str | None:
+    """The name of the first in the list that can run here, of the user's own where there are
+    any.
+    """
+    listed = [row for _, members in by_topic(rows) for row in members]
+    own = [row for row in listed if row.own] or listed
+    able = [row for row in own if not (row.missing or row.error)] or own
+    return able[0].name if able else None
 
 
 def _row_style(row: ScenarioRow) -> str:
@@ -222,7 +275,7 @@ def _row_note(row: ScenarioRow) -> str:
     """What the list has room for beside a name: what is wrong with it, or its title."""
     if row.error:
         return row.error
-    if row.missing:
+    if row.missing and short_need(row.missing) is None:
         return sentence(row.missing)
     return title_without_name(row)
 
@@ -262,10 +315,6 @@ class SearchBar(InputLine):
         self.can_focus = False
 
 
-WIDE = 100
-"""Columns from which on the list stands beside what it is about."""
-
-
 class CatalogColumn(Vertical):
     """Entries by name, each as its file was when it was last looked at."""
 
@@ -277,11 +326,18 @@ class CatalogColumn(Vertical):
 
     def compose(self) -> ComposeResult:
         rows = [entry.row for entry in self.entries.values()]
-        yield ScenarioList(rows, self._width(), id="list")
+        yield ScenarioList(rows, self.app.size.width, id="list")
+        letters = Pane(id="letters")
+        letters.can_focus = False
+        yield letters
 
-    def _width(self) -> int:
-        """Of the list: all of a narrow terminal, else as much as the names take."""
-        return 0 if self.app.size.width >= WIDE else self.app.size.width
+    def resize(self, columns: int) -> None:
+        """All of a narrow terminal, else as much as the list takes beside what it is about."""
+        scenarios = self.scenarios
+        self.styles.width = "1fr" if columns < WIDE else scenarios.width_beside(columns)
+        letters = self.query_one("#letters", Pane)
+        letters.display = WIDE <= columns < _WITH_VERDICTS and bool(scenarios.letters)
+        letters.show_line(scenarios.letters, "dim")
 
     @property
     def scenarios(self) -> ScenarioList:

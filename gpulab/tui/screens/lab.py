@@ -4,7 +4,8 @@ its log.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,7 +19,6 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry
-from gpulab.catalog.needs import default_device
 from gpulab.catalog.view import CANNOT_RUN, mark
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _ROOM_BESIDE = 112
 """Columns from which on the panels of a run have room beside the list."""
+_REST_S = 0.3
+"""After a cursor key until what it is on is drawn beside the list."""
 _CONFIRM_S = 3.0
 """How long a second `s` still stops the run."""
 
@@ -38,9 +40,9 @@ _CONFIRM_S = 3.0
 class StatusLine(Pane, can_focus=False):
     """A message stands until the next key that says nothing."""
 
-    def __init__(self, runs: Runs, device: str) -> None:
+    def __init__(self, runs: Runs, idle: Callable[[], str]) -> None:
         super().__init__(id="status")
-        self._runs, self._device = runs, device
+        self._runs, self._idle = runs, idle
         self._message, self._style = "", ""
 
     def say(self, text: str = "", style: str = "") -> None:
@@ -55,7 +57,7 @@ class StatusLine(Pane, can_focus=False):
     def _activity(self, *, frozen: bool, in_sight: bool) -> str:
         run = self._runs.current
         if run is None:
-            return status.ready(self._device)
+            return self._idle()
         if self._runs.stopping:
             return status.stopping(self._runs.running or "")
         from gpulab.features.live.progress import headline, subject
@@ -87,9 +89,13 @@ class LabScreen(Screen[int]):
         self.runs = Runs(settings, starter)
         self._quitting = self._complete = False
         self._stop_asked_at: float | None = None
-        self._line = StatusLine(self.runs, settings.device or default_device())
+        self._line = StatusLine(self.runs, partial(self._idle, settings))
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
+        self._walks: Timer | None = None
+        """Ends once the cursor has rested: a step through the list draws two of its lines, not a
+        lesson beside it.
+        """
         self._tab = ""
 
     def compose(self) -> ComposeResult:
@@ -125,8 +131,7 @@ class LabScreen(Screen[int]):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        # All of a narrow terminal; beside the tabs as much as the names take.
-        self._catalog.styles.width = "1fr" if self.has_class("-narrow") else self._list.names_width
+        self._catalog.resize(self.size.width)
         if self.focused is None:  # what had it is out of sight
             if self._list.display or self._detail is None:
                 self._list.focus()
@@ -138,8 +143,19 @@ class LabScreen(Screen[int]):
     def _cursor_moved(self) -> None:
         if self._complete and self.focused is self._list:  # a search says what it found
             self._line.say()
-        if self._detail is not None:
-            self._detail.another_scenario()
+        if self._detail is None:
+            return self.refresh_rows()
+        self._detail.another_scenario()
+        if self._walks is not None:
+            self._walks.stop()
+        self._walks = self.set_timer(_REST_S, self._rest)
+        self.refresh_rows()
+
+    def _rest(self) -> None:
+        """Show what there is of the scenario under the cursor, which has stayed there."""
+        if self._walks is not None:
+            self._walks.stop()
+            self._walks = None
         self.refresh_rows()
 
     def on_tabbed_content_tab_activated(self) -> None:
@@ -261,6 +277,7 @@ class LabScreen(Screen[int]):
         in_pane = isinstance(self.focused, Pane)
         self.add_class("-detail")
         self._detail.active = tab
+        self._rest()
         if in_pane or self.has_class("-narrow"):  # else the focus would stay in what is now hidden
             self._detail.pane.focus()
         self.call_after_refresh(self.refresh_rows)
@@ -340,6 +357,10 @@ class LabScreen(Screen[int]):
     def on_unmount(self) -> None:
         self.runs.end()  # where the app ends in some other way
 
+    def _idle(self, settings: Settings) -> str:
+        rows = [entry.row for entry in self._catalog.entries.values()]
+        return status.idle(settings, rows)
+
     @property
     def _list(self) -> ScenarioList:
         return self._catalog.scenarios
@@ -377,5 +398,5 @@ class LabScreen(Screen[int]):
             self._shows_run is not None and entry is not None and self.runs.running == entry.name
         )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
-        if detail is not None and entry is not None:
+        if detail is not None and entry is not None and self._walks is None:
             detail.draw(entry)
