@@ -486,10 +486,22 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             ),
         ),
         _flag(
+            "--raw",
+            _RUN,
+            action="store_true",
+            help="raw times too: min, median, mean, standard deviation, percentiles",
+        ),
+        _flag(
+            "--markdown",
+            _RUN,
+            action="store_true",
+            help="instead of the result its comparison and raw times, as tables in Markdown",
+        ),
+        _flag(
             "--verbose",
             _RUN,
             action="store_true",
-            help="all checks of each comparison and all findings",
+            help="all tables, checks, findings, operations, and the roofline",
         ),
         _flag("--ascii", frozenset(Mode), action="store_true", help="ASCII characters only"),
     ),

@@ -16,14 +16,24 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from gpulab.core.events import Event, StageStarted
+from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import ExitCode, Stage
+from gpulab.features.goodput.operations import operations
+from gpulab.features.goodput.view import goodput, job_goodput, traces
 from gpulab.features.live import progress
 from gpulab.features.live.panel import live_run
+from gpulab.features.memory.view import memory
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import causes, reasons, roofline_view
+from gpulab.features.telemetry.view import solo_runs
+from gpulab.features.tuning.view import tunings
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
+from gpulab.report.raw_times import RAW_NOTE, markdown, raw_table
 from gpulab.report.report import RunReport
-from gpulab.report.results import failures, result
+from gpulab.report.results import failures, header, result
+from gpulab.report.short_result import ShortResult
+from gpulab.report.view import comparison_table, failure_causes
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Live, Run
 
@@ -148,16 +158,67 @@ def show_failures(report: RunReport, terminal: Terminal) -> None:
     terminal.err.print(failures(report), end="", soft_wrap=True)
 
 
-def show_report(report: RunReport, terminal: Terminal, *, verbose: bool = False) -> None:
-    """Print the result of one run; `verbose`: with all notes and every check."""
-    terminal.show(result(report, verbose=verbose))
-    if any(variant.roofline for variant in report.variants):
-        show_roofline(report, terminal)
-    if undeclared := causes(report.variants):
-        terminal.show(undeclared)
+def show_report(report: RunReport, terminal: Terminal, options: Options) -> None:
+    """Print the result of one run: in short, or all of it."""
+    if options.verbose:
+        terminal.show(result(report))
+        if any(variant.roofline for variant in report.variants):
+            show_roofline(report, terminal)
+        if undeclared := causes(report.variants):
+            terminal.show(undeclared)
+    else:
+        terminal.show(ShortResult(report, list(_asked_for(report, options))))
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")
     terminal.say("")
+    if options.raw:
+        show_raw(report, terminal)
+        terminal.say("")
+
+
+def show_raw(report: RunReport, terminal: Terminal) -> None:
+    """Print the distribution of the raw times."""
+    with _of_run_file(terminal):
+        terminal.show(raw_table(report))
+        terminal.results.print(RAW_NOTE, style="dim", soft_wrap=not terminal.results.is_terminal)
+
+
+def show_markdown(report: RunReport, terminal: Terminal) -> None:
+    """Print the comparison and the raw times as tables in Markdown."""
+    heading, *facts = header(report).plain.split("\n")
+    terminal.say(f"**{heading}**", "", *facts, "")
+    for line, _ in failure_causes(report):
+        terminal.say(line, "")
+    if any(variant.time_s for variant in report.variants):
+        terminal.say(*markdown(comparison_table(report)), "")
+        with _of_run_file(terminal):
+            terminal.say(*markdown(raw_table(report)), "", RAW_NOTE, "")
+
+
+@contextmanager
+def _of_run_file(terminal: Terminal) -> Iterator[None]:
+    try:
+        yield
+    except RunFileError as error:
+        terminal.note(str(error), "yellow")
+
+
+def _asked_for(report: RunReport, options: Options) -> Iterator[RenderableType]:
+    """What flags of the command ask for by name."""
+    views: list[Callable[[RunReport], RenderableType | None]] = []
+    if options.memory:
+        views.append(memory)
+    if options.retune:
+        views.append(tunings)
+    if options.telemetry not in (None, "off"):
+        views.append(solo_runs)
+    if options.profile in ("on", "all") and not report.functions:
+        views += [goodput, operations]
+    views += [traces, job_goodput]
+    for view in views:
+        content = view(report)
+        if content is not None:
+            yield content
 
 
 def show_roofline(report: RunReport, terminal: Terminal) -> None:

@@ -16,6 +16,8 @@ class Options(Settings):
     json: str | None = None
     ascii: bool = False
     verbose: bool = False
+    raw: bool = False
+    markdown: bool = False
     plot: Path | None = None
     repeat: int | None = None
     """How many times the whole is measured, in fresh processes."""

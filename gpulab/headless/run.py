@@ -24,7 +24,13 @@ from gpulab.features.repeats.report import over_runs_of
 from gpulab.features.repeats.view import over_runs_view
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.headless.drive import drive, show_failures, show_report
+from gpulab.headless.drive import (
+    drive,
+    show_failures,
+    show_markdown,
+    show_raw,
+    show_report,
+)
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
@@ -313,8 +319,15 @@ class _Command:
             show_failures(report, terminal)
         if options.from_start is not None:
             report = with_from_start(report, options.from_start)
-        if not self._library and planned_run.launch.point is None and planned_run.repetition == 0:
-            show_report(report, terminal, verbose=options.verbose)
+        alone = planned_run.launch.point is None and planned_run.repetition == 0
+        if options.markdown:
+            show_markdown(report, terminal)
+        elif alone and not self._library:
+            if options.repeat:
+                terminal.say(f"run 1 of {options.repeat}")
+            show_report(report, terminal, options)
+        elif options.raw:
+            show_raw(report, terminal)
         return report
 
     def _wait_for(self, planned_run: PlannedRun, started: float, interrupts: Interrupts) -> bool:

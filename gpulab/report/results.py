@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Group, RenderableType
@@ -19,7 +19,7 @@ from gpulab.features.course.view import questions_of
 from gpulab.features.first_steps.view import first_steps
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.panel import PARTS
-from gpulab.features.goodput.view import goodput, job_goodput, phases
+from gpulab.features.goodput.view import goodput, job_goodput, phases, traces
 from gpulab.features.kernels.view import kernels
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.panel import LiveRun
@@ -35,6 +35,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.view import (
     Line,
     against_earlier_runs,
+    both_clocks,
     claims,
     clocks,
     comparison_table,
@@ -66,27 +67,23 @@ class OnScreen:
     predicted: Sequence[Text] = ()
 
 
-def result(
-    report: RunReport, *, verbose: bool = False, screen: OnScreen | None = None
-) -> RenderableType:
-    """A finished run: outcome, limits, trust, then the details.
+def result(report: RunReport, *, screen: OnScreen | None = None) -> RenderableType:
+    """A finished run with all notes, tables and checks: outcome, limits, trust, then the details.
 
-    `verbose`: all notes, and every check, as on a screen. Without a screen the roofline shows the
-    limits.
+    Without a screen the roofline shows the limits.
     """
     if screen is not None and screen.width >= _TWO_COLUMNS:
         return _beside_processes(report, screen)
-    verbose = verbose or screen is not None
     figure = lesson_figure(report)
     every_check: list[RenderableType] = []
-    if verbose and (listed := checks(report)) is not None:
+    if (listed := checks(report)) is not None:
         every_check = [listed]
     table: list[RenderableType] = []
     if report.compares and any(variant.time_s for variant in report.variants):
         table = [comparison_table(report), ""]
-    trust = _lines(_trust(report, verbose=verbose))
+    trust = _lines(_trust(report))
     if screen is None:
-        parts = [header(report), "", *_outcome(report, []), *table]
+        parts = [header(report), "", *outcome(report), *table]
         if figure is not None:
             parts += [figure, ""]
         for section in (trust, tables(report), every_check):
@@ -94,7 +91,7 @@ def result(
             if section and section[-1] != "":
                 parts.append("")
         return Group(*parts[:-1])
-    parts = [header(report), "", *_outcome(report, screen.run.compared)]
+    parts = [header(report), "", *outcome(report, screen.run.compared)]
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
@@ -161,7 +158,7 @@ def _rule(title: str, width: int) -> Text:
     return text.append("─" * max(0, width - text.cell_len))
 
 
-def _outcome(report: RunReport, compared: Sequence[Comparison]) -> list[RenderableType]:
+def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[RenderableType]:
     """Failures first; then a line for each of these comparisons, its verdict in capitals."""
     causes = failure_causes(report)
     skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
@@ -203,9 +200,9 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     return text.append(f"  99 %: {span(comparison.low, comparison.high)}")
 
 
-def _trust(report: RunReport, *, verbose: bool) -> list[Line]:
+def _trust(report: RunReport) -> list[Line]:
     lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
-    lines += [*inconclusive(report), *note_lines(report, verbose=verbose)]
+    lines += [*both_clocks(report), *inconclusive(report), *note_lines(report)]
     if report.method.epochs:
         lines.append((method(report), "dim"))
     return lines
@@ -223,10 +220,23 @@ def lesson_figure(report: RunReport) -> RenderableType | None:
     return None
 
 
+_TABLES: Sequence[Callable[[RunReport], RenderableType | None]] = (
+    memory,
+    tunings,
+    kernels,
+    solo_runs,
+    phases,
+    goodput,
+    traces,
+    operations,
+    job_goodput,
+)
+
+
 def tables(report: RunReport) -> list[RenderableType]:
     """Tables of memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    for view in (memory, tunings, kernels, solo_runs, phases, goodput, operations, job_goodput):
+    for view in _TABLES:
         if view is memory and report.shows == Shows.MEMORY:  # it is the lesson's figure
             continue
         part = view(report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -62,9 +62,6 @@ def clocks(report: RunReport) -> RenderableType | None:
     return Group(table, Text(legend, "dim"))
 
 
-MOST = 3
-
-
 def _rank_in(report: RunReport, finding: Finding) -> Rank:
     """The rank of a finding; where sustained speedups are the headline, that they differ is a mere
     remark.
@@ -83,25 +80,16 @@ def conclusions(report: RunReport) -> list[str]:
     return lines(finding for finding in report.explanations if rank_of(finding) != Rank.REMARK)
 
 
-def notes(report: RunReport, *, most: int | None = MOST) -> tuple[list[str], list[str], int]:
-    """(remarks, notes, how many more there are): of both together `most`, those that change the
-    result first.
-    """
+def notes(report: RunReport) -> tuple[list[str], list[str]]:
+    """(remarks, what weakens the result), a line each; what changes the result most comes first."""
     remarks = [finding for finding in report.explanations if rank_of(finding) == Rank.REMARK]
-    ranked: Sequence[Finding] = sorted(
-        report.findings, key=lambda finding: _rank_in(report, finding)
-    )
-    weakening, explaining = lines(ranked), lines(remarks)
-    if most is None:
-        return explaining, weakening, 0
-    kept = weakening[:most]
-    remarked = explaining[: most - len(kept)]
-    return remarked, kept, len(weakening) + len(explaining) - len(kept) - len(remarked)
+    ranked = sorted(report.findings, key=lambda finding: _rank_in(report, finding))
+    return lines(remarks), lines(ranked)
 
 
-def comparison_table(report: RunReport) -> Table:
-    """A row a variant, one more for each further comparison, and the control. Under way, verdicts
-    are so far.
+def comparison_table(report: RunReport, names: Container[str] | None = None) -> Table:
+    """A row a variant, one more for each further comparison, and the control; or only the rows of
+    those named, and the control. Under way, verdicts are so far.
     """
     live = report.under_way
     table = columns_table()
@@ -121,6 +109,8 @@ def comparison_table(report: RunReport) -> Table:
     else:
         table.add_column("", no_wrap=True)
     for index, variant in enumerate(report.variants):
+        if names is not None and variant.name not in names:
+            continue
         comparisons = [
             comparison for comparison in report.comparisons if comparison.variant == variant.name
         ]
@@ -130,7 +120,7 @@ def comparison_table(report: RunReport) -> Table:
             continue
         label = "baseline" if index == 0 else ""
         table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label))
-        for comparison in comparisons[1:]:
+        for comparison in comparisons[1:] if names is None else ():
             against = Text(f"  vs {comparison.against}", style="dim")
             table.add_row(against, "", "", *_speedup(report, comparison))
     if report.control and report.control.speedup is not None and not report.functions:
@@ -292,10 +282,10 @@ def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool
     return False
 
 
-def _both_clocks(variants: Iterable[VariantReport]) -> list[Line]:
+def both_clocks(report: RunReport) -> list[Line]:
     """On a GPU: step times by the host's clock, launches included, and by the device's clock."""
     both = []
-    for variant in variants:
+    for variant in report.variants if report.compares else ():
         if "device" in variant.clocks and "wall" in variant.clocks:
             wall = seconds(variant.clocks["wall"])
             both.append(f"{variant.name} {wall} / {seconds(variant.clocks['device'])}")
@@ -305,7 +295,7 @@ def _both_clocks(variants: Iterable[VariantReport]) -> list[Line]:
 
 
 def figures(report: RunReport) -> list[Line]:
-    """The sweet spot, figures that the scenario reports, and both clocks."""
+    """The sweet spot, and figures that the scenario reports."""
     lines: list[Line] = []
     if report.sweet_spot:
         text = (
@@ -317,8 +307,6 @@ def figures(report: RunReport) -> list[Line]:
         if figure.value is not None:
             name = figure.variant or report.scenario
             lines.append((f"{name}: {figure.name} {figure.value:g}", ""))
-    if report.compares:
-        lines += _both_clocks(report.variants)
     return lines
 
 
@@ -335,13 +323,11 @@ def inconclusive(report: RunReport) -> list[Line]:
     return lines
 
 
-def note_lines(report: RunReport, *, verbose: bool) -> list[Line]:
+def note_lines(report: RunReport) -> list[Line]:
     """Findings that explain the result, then those that weaken it."""
-    remarks, weakening, more = notes(report, most=None if verbose else MOST)
+    remarks, weakening = notes(report)
     lines = [(line, "") for line in [*conclusions(report), *remarks]]
     lines += [(f"note: {line}", "yellow") for line in weakening]
-    if more:
-        lines.append((f"{plural(more, 'more note')}: --verbose", "dim"))
     if report.telemetry and report.telemetry.no_gpu_reason:
         style = "yellow" if report.on_gpu else "dim"
         lines.append((f"no GPU telemetry: {sentence(report.telemetry.no_gpu_reason)}", style))

@@ -13,6 +13,7 @@ from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
 from gpulab.report.results import failures, result
+from gpulab.report.short_result import ShortResult
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 
 ROW = ScenarioRow(name="x")
@@ -32,7 +33,7 @@ def show(run):
     for tab in TABS.values():
         tab.changing(run)
         console.print(tab.content(Selection(ROW, "", run, TabLayout(SIZE))))
-    for shown in (result(report), failures(report)):
+    for shown in (result(report), ShortResult(report), failures(report)):
         console.print(shown)
     console.print(one_line(report), run_line(report, 1, 2), mark(report).text)
     text = console.file.getvalue()

@@ -16,6 +16,7 @@ from gpulab.features.course.view import PLACE, answer
 from gpulab.headless.scripting import load
 from gpulab.report.report import VariantReport
 from gpulab.report.results import result
+from gpulab.report.short_result import ShortResult
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "h200"
 WHOLE = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.xz"))
@@ -32,10 +33,10 @@ def recorded(request, tmp_path_factory):
 
 
 def test_a_recorded_lesson_is_shown(recorded):
-    text = printed(result(recorded), 80)
-    assert recorded.scenario in text
-    assert "NVIDIA H200" in text
-    assert "Traceback" not in text
+    for text in (printed(result(recorded), 80), printed(ShortResult(recorded), 80)):
+        assert recorded.scenario in text
+        assert "NVIDIA H200" in text
+        assert "Traceback" not in text
 
 
 def test_its_questions_have_answers(recorded):

@@ -31,9 +31,9 @@ _Key = tuple[str, str]
 """Name and shapes."""
 
 
-def operations(report: RunReport) -> RenderableType | None:
-    """The operations that a step, or an item, spends most in; of many variants the baseline and the
-    last.
+def operations(report: RunReport, *, most: int = _MOST_ROWS) -> RenderableType | None:
+    """The `most` operations that a step, or an item, spends most in; of many variants the baseline
+    and the last.
     """
     profiled = [
         variant for variant in report.variants if variant.goodput and variant.goodput.operations
@@ -42,7 +42,7 @@ def operations(report: RunReport) -> RenderableType | None:
         return None
     shown = first_and_last(profiled, _MOST_VARIANTS)
     omitted = [variant.name for variant in profiled if variant not in shown]
-    return _OperationTable(shown, omitted, report.per)
+    return _OperationTable(shown, omitted, report.per, most)
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class _OperationTable:
     variants: Sequence[VariantReport]
     omitted: Sequence[str]
     per: Per
+    most: int
 
     @property
     def _head(self) -> str:
@@ -70,7 +71,7 @@ class _OperationTable:
         rows = ((key, operation) for table in tables for key, operation in table.items())
         for key, operation in sorted(rows, key=lambda row: -row[1].self_s):
             longest.setdefault(key, operation)
-        order = list(longest)[:_MOST_ROWS]
+        order = list(longest)[: self.most]
         for figures in _FIGURES if len(tables) <= 2 else _FIGURES[1:]:
             columns = [_column(figures, [table.get(key) for key in order]) for table in tables]
             if width - sum(len(column[0]) + _GAP for column in columns) >= len(self._head):

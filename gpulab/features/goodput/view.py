@@ -135,7 +135,7 @@ _COLUMNS = (
 )
 
 
-def goodput(report: RunReport) -> RenderableType | None:
+def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | None:
     """The parts of each step that was profiled, and what must be known of them; None where none
     was.
     """
@@ -167,7 +167,10 @@ def goodput(report: RunReport) -> RenderableType | None:
             drawn.stylize("dim")
         table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
     parts = parts_table(profiled, letters)
-    return Group(table, "", *([parts] if parts else []), *_notes(report, profiled))
+    below: list[RenderableType] = [parts] if parts else []
+    if with_notes:
+        below += _notes(report, profiled)
+    return Group(table, "", *below)
 
 
 def share(summary: GoodputReport) -> str:
@@ -230,10 +233,17 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport]) -> list[Text]:
         notes.append(Text(text, "dim"))
     reasons = [reason for summary in profiled.values() for reason in summary.reasons]
     notes += [Text(line, "yellow") for line in lines(reasons)]
-    for name, summary in profiled.items():
-        if summary.trace:
-            notes.append(Text(f"{name}: trace in {summary.trace}"))
     return notes
+
+
+def traces(report: RunReport) -> RenderableType | None:
+    """Where the trace of each step was written."""
+    written = [
+        Text(f"{variant.name}: trace in {variant.goodput.trace}")
+        for variant in report.variants
+        if variant.goodput and variant.goodput.trace
+    ]
+    return Group(*written) if written else None
 
 
 def _cell(column: str, summary: GoodputReport, point: Point | None) -> str:

@@ -71,7 +71,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(measured):
     assert "claim: 2x; measured here: one" in measured.stdout
     assert "claim of one: 2x, surely; measured here:" in measured.stdout
     assert "scale: mean 0.5" in measured.stdout
-    assert "epochs," in measured.stdout
+    assert "--verbose" in measured.stdout
     assert f"run file: {measured.run_file.name}" in measured.stdout
     assert "epoch" in measured.stderr
     assert "{" not in measured.stdout + measured.stderr

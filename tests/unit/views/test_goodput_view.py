@@ -15,7 +15,7 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
 from gpulab.core.units import percent_of_roof
 from gpulab.draw import bars
-from gpulab.features.goodput.view import goodput, phases
+from gpulab.features.goodput.view import goodput, phases, traces
 from gpulab.headless.run import summary
 from gpulab.report.report import StepSource
 
@@ -251,9 +251,9 @@ def test_what_makes_a_partition_unreliable_is_one_line_for_all_variants():
 
 
 def test_a_trace_is_named():
-    assert "v: trace in /tmp/t.json" in printed(
-        goodput(profiled(("v", HALF | {"trace": "/tmp/t.json"})))
-    )
+    report = profiled(("v", HALF | {"trace": "/tmp/t.json"}))
+    assert printed(traces(report)) == "v: trace in /tmp/t.json\n"
+    assert traces(profiled(("v", HALF))) is None
 
 
 def test_without_a_profile_there_is_nothing_to_show():

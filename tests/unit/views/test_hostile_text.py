@@ -51,6 +51,9 @@ from gpulab.features.tuning.view import tunings
 from gpulab.headless import run as summary
 from gpulab.report import results
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.raw_times import markdown
+from gpulab.report.short_result import ShortResult
+from gpulab.report.view import comparison_table
 from gpulab.tui import status
 from gpulab.tui.panels import log
 
@@ -97,7 +100,9 @@ def of_report(report):
     """Every view of a report, by its name."""
     roofline = roofline_of(report)
     parameter = next(iter(report.params), "")
-    yield "result", results.result(report, verbose=True)
+    yield "result", results.result(report)
+    yield "short result", ShortResult(report)
+    yield "raw table", "\n".join(markdown(comparison_table(report)))
     yield "failures", results.failures(report)
     yield "log", log.log(report)
     for line in course.lesson_page(COURSE.lessons[0], report):

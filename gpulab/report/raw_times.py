@@ -1,0 +1,61 @@
+"""Raw times, as other benchmarks show them; and tables as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median, quantiles, stdev
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from gpulab.core.text import one_line
+from gpulab.core.units import seconds
+from gpulab.draw.table import columns_table
+from gpulab.report.report import RunReport
+
+RAW_NOTE = (
+    "raw: every block, disturbed ones too, per step. Not a basis for the verdict, which is of pairs"
+    " of blocks within each process"
+)
+_HEADS = ("blocks", "steps", "min", "median", "mean", "std dev", "p5", "p95", "p99")
+
+
+def raw_table(report: RunReport) -> Table:
+    """A row a variant: how many blocks, of how many steps, and the distribution of their times per
+    step. RunFileError where the run file is gone.
+    """
+    table = columns_table(gap=1)
+    table.add_column("raw times", overflow="fold", min_width=9)
+    for head in _HEADS:
+        table.add_column(head, justify="right", no_wrap=True)
+    for variant in report.variants:
+        times_s = report.samples(variant.name)
+        if times_s:
+            steps = str(variant.steps_per_block or "")
+            table.add_row(variant.name, f"{len(times_s):,}", steps, *_distribution(times_s))
+    return table
+
+
+def _distribution(times_s: Sequence[float]) -> list[str]:
+    if len(times_s) < 2:
+        return [seconds(times_s[0])] * 3 + [""] * 4
+    percentiles = quantiles(times_s, n=100, method="inclusive")
+    figures = [min(times_s), median(times_s), fmean(times_s), stdev(times_s)]
+    figures += [percentiles[share - 1] for share in (5, 95, 99)]
+    return list(map(seconds, figures))
+
+
+def markdown(table: Table) -> list[str]:
+    """The lines of the table as Markdown."""
+    heads = [_cell(column.header) or " " for column in table.columns]
+    rules = ["--:" if column.justify == "right" else ":--" for column in table.columns]
+    rows = [heads, rules]
+    rows += [
+        [_cell(cell) for cell in row]
+        for row in zip(*(column.cells for column in table.columns), strict=True)
+    ]
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _cell(content: RenderableType) -> str:
+    return one_line(str(content)).replace("|", "\\|")

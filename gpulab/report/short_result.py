@@ -1,0 +1,203 @@
+"""The result of a run in thirty lines: what came out, whether to believe it, what limits it and how
+to make it faster, and where the rest is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from gpulab.core.statuses import Status
+from gpulab.core.units import plural
+from gpulab.features.goodput.operations import operations
+from gpulab.features.goodput.view import goodput
+from gpulab.features.roofline.view import causes, reasons
+from gpulab.report.report import RunReport, VariantReport
+from gpulab.report.results import below_table, header, lesson_figure, outcome
+from gpulab.report.view import (
+    Line,
+    claims,
+    comparison_table,
+    conclusions,
+    figures,
+    inconclusive,
+    notes,
+)
+
+MOST_LINES = 30
+_FEWEST_VARIANTS, _MOST_VARIANTS = 4, 14
+"""Of the table where room is short, and where it is not."""
+_MOST_FUNCTIONS, _MOST_OPERATIONS, _MOST_NOTES = 3, 5, 3
+_OUTCOME, _TRUST, _LIMITS = range(3)
+_BELOW_TABLE, _NOTE, _CLAIM, _FIGURE, _LAST = 1, 3, 4, 5, 8
+"""How dispensable they are."""
+_BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """`dispensable`: the higher, the sooner it goes where there is no room; 0 stays."""
+
+    section: int
+    content: RenderableType
+    dispensable: int = 0
+
+    @property
+    def is_note(self) -> bool:
+        return self.dispensable == _NOTE
+
+    def cut(self) -> None:
+        """To one row for each line."""
+        if isinstance(self.content, Text):
+            self.content.no_wrap = True
+            self.content.overflow = "ellipsis"
+
+
+@dataclass(frozen=True)
+class ShortResult:
+    """At most `MOST_LINES` lines, with the path of the run file and the empty line that follow it.
+
+    What the command asked for comes besides, however long it is.
+    """
+
+    report: RunReport
+    asked_for: Sequence[RenderableType] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        def height(content: RenderableType) -> int:
+            return len(console.render_lines(content, options, pad=False))
+
+        variants = len(self.report.variants)
+        least = height(_table(self.report, min(variants, _FEWEST_VARIANTS)))
+        run_file = Text(f"run file: {self.report.run_file}")
+        room = MOST_LINES - height(run_file) - 1 - height(_rest(1))
+
+        def free(parts: Sequence[_Part]) -> int:
+            sections = {part.section for part in parts}
+            return room - len(sections) - sum(height(part.content) for part in parts)
+
+        parts = list(_parts(self.report))
+        if free(parts) < least and not options.no_wrap:
+            for part in parts:
+                if part.is_note or part is parts[0]:
+                    part.cut()
+        while free(parts) < least and any(part.dispensable for part in parts):
+            parts.remove(max(reversed(parts), key=lambda part: part.dispensable))
+        count = min(variants, _MOST_VARIANTS)
+        while count > _FEWEST_VARIANTS and height(_table(self.report, count)) > free(parts):
+            count -= 1
+        for section in (_OUTCOME, _TRUST, _LIMITS):
+            shown = [part.content for part in parts if part.section == section]
+            if section == _OUTCOME:
+                shown.append(_table(self.report, count))
+            if shown:
+                yield Group(*shown, "")
+        for content in self.asked_for:
+            yield Group(content, "")
+        noted = len([part for part in parts if part.is_note])
+        yield _rest(len(_notes(self.report)) - noted)
+
+
+def _parts(report: RunReport) -> Iterator[_Part]:
+    """All but the table, in the order in which they are read."""
+    yield _Part(_OUTCOME, header(report))
+    above = ["", *outcome(report)]
+    if not _has_table(report):  # what ends it parts it from the table
+        above.pop()
+    yield from (_Part(_OUTCOME, content) for content in above)
+    figure = lesson_figure(report)
+    if figure is not None:
+        yield _Part(_TRUST, figure, _LAST if report.compares else 0)
+    for number, line in enumerate(below_table(report)):
+        yield _Part(_TRUST, _text(line), min(number, _BELOW_TABLE))
+    for line in claims(report):
+        yield _Part(_TRUST, _text(line), _CLAIM)
+    for line in figures(report):
+        yield _Part(_TRUST, _text(line), _BELOW_TABLE if "bold" in line else _FIGURE)
+    for line in _notes(report)[:_MOST_NOTES]:
+        yield _Part(_TRUST, _text(line), _NOTE)
+    if report.functions:
+        yield from _steps(report)
+    else:
+        yield from _limits(report)
+
+
+def _notes(report: RunReport) -> list[Line]:
+    """Why there is no verdict, what explains the result, what weakens it, then remarks."""
+    remarks, weakening = notes(report)
+    return [
+        *inconclusive(report),
+        *((line, "") for line in conclusions(report)),
+        *((f"note: {line}", "yellow") for line in weakening),
+        *((line, "") for line in remarks),
+    ]
+
+
+def _text(line: Line) -> Text:
+    return Text(*line)
+
+
+def _limits(report: RunReport) -> Iterator[_Part]:
+    """What limits the baseline and the best variant, and what to do."""
+    named = {report.baseline, report.best or _fastest(report)}
+    variants = [variant for variant in report.variants if variant.name in named]
+    points = [variant.roofline for variant in variants if variant.roofline]
+    limits = reasons(points, letters=False) + causes(variants)
+    if limits:
+        limits.rstrip()
+        heading = Text("limits, and what to do", "bold")
+        yield _Part(_LIMITS, Group(heading, limits), 0 if report.compares else _LAST)
+
+
+def _steps(report: RunReport) -> Iterator[_Part]:
+    """Where the time of functions goes, the operations that take most of it, and what limits
+    them.
+    """
+    for content in (goodput(report, with_notes=False), operations(report, most=_MOST_OPERATIONS)):
+        if content is not None:
+            yield _Part(_LIMITS, Group(content, ""))
+    limits = causes(report.variants[:_MOST_FUNCTIONS])
+    if limits:
+        limits.rstrip()
+        yield _Part(_LIMITS, limits, _BELOW_TABLE)
+
+
+def _fastest(report: RunReport) -> str | None:
+    timed = [entry for entry in report.comparisons if entry.speedup is not None]
+    best = max(timed, key=lambda entry: entry.speedup or 0.0, default=None)
+    return best.variant if best else None
+
+
+def _table(report: RunReport, count: int) -> RenderableType:
+    """Of that many variants: the baseline, the best, and those that differ most."""
+    if not _has_table(report):
+        return Group()
+    if count >= len(report.variants):
+        return comparison_table(report)
+    first, *others = report.variants
+    others.sort(key=lambda variant: _weight(report, variant), reverse=True)
+    names = {variant.name for variant in (first, *others[: count - 1])}
+    more = f"and {plural(len(report.variants) - count, 'more variant')}: --verbose"
+    return Group(comparison_table(report, names), Text(more, "dim"))
+
+
+def _has_table(report: RunReport) -> bool:
+    return report.compares and any(variant.time_s for variant in report.variants)
+
+
+def _weight(report: RunReport, variant: VariantReport) -> tuple[bool, float]:
+    if report.functions:
+        return False, variant.time_s.median if variant.time_s else 0.0
+    comparison = report.comparison(variant.name)
+    speedup = comparison.speedup if comparison else None
+    return variant.name == report.best, abs(log(speedup)) if speedup else 0.0
+
+
+def _rest(notes_left_out: int) -> Text:
+    """Where the rest is."""
+    more = f"{plural(notes_left_out, 'more note')}, " if notes_left_out else ""
+    return Text(f"{more}all tables: --verbose (or gpulab, then h); raw times: --raw", "dim")
