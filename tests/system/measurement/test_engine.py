@@ -2,6 +2,8 @@
 environment.
 """
 
+from itertools import groupby
+
 import pytest
 from finished_runs import events_of, measured_speedup
 
@@ -122,7 +124,8 @@ def test_every_build_is_torn_down_and_one_that_fails_too(ladder):
 
 
 def test_the_stages_come_in_order(ladder):
-    stages = [(event.stage, event.variant) for event in events_of(ladder, StageStarted)]
+    started = [(event.stage, event.variant) for event in events_of(ladder, StageStarted)]
+    stages = [stage for stage, _ in groupby(started)]  # a check has several parts
     each = ["build", "check", "calibrate", "warm-up", "count"]
     assert stages == [
         ("load", None),

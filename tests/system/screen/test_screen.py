@@ -71,7 +71,7 @@ def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, monkeypatch, s
 
     async def journey(pilot):
         await pilot.press("r")
-        await until(pilot, lambda: "▸CHECK bad" in shown(pilot))
+        await until(pilot, lambda: "▸CHECK checking bad" in shown(pilot))
         await pilot.press("q")
         await until(pilot, lambda: not pilot.app.is_running, within=5)
         assert lab.none_left(within=1)
