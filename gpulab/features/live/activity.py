@@ -45,6 +45,8 @@ _SHOWN_S = 0.05
 
 def activity(progress: Progress) -> str:
     """What it is doing: a stage, its variant, and what of it."""
+    if progress.stage == Stage.MEASURE and progress.planned_processes:
+        return f"measuring process {progress.process}"
     words = _DOING[progress.stage]
     if progress.variant:
         words += f" {progress.variant}"
