@@ -50,7 +50,7 @@ from gpulab.stats.comparison import Comparison
 
 _LAST_LINES = 10
 _VERDICT, _SPEEDUP, _NAME = 12, 7, 24
-_TWO_COLUMNS, _MOST_RIGHT = 118, 80
+_TWO_COLUMNS, _FEWEST_RIGHT, _MOST_RIGHT = 106, 46, 80
 """Columns from which on the processes are shown beside the result, and how many they have."""
 _MOST_PROCESSES, _AROUND_PROCESSES, _ROWS_OF_HISTOGRAM = 24, 4, 4
 
@@ -108,7 +108,7 @@ def result(report: RunReport, *, screen: OnScreen | None = None) -> RenderableTy
 def _beside_processes(report: RunReport, screen: OnScreen) -> RenderableType:
     """The result, and at its right the speedups and times of the processes that it comes from."""
     run = screen.run
-    right = min(screen.width * 2 // 5, _MOST_RIGHT)
+    right = min(max(screen.width * 2 // 5, _FEWEST_RIGHT), _MOST_RIGHT)
     left = screen.width - right - 2
     narrow = result(report, screen=replace(screen, width=min(left, _TWO_COLUMNS - 1)))
     panels = []

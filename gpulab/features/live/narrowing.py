@@ -18,7 +18,9 @@ from gpulab.features.live.report import look
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST
 
-_LABEL, _FIGURES = 10, 22
+_LABEL, _INTERVAL, _FIGURES = 10, 14, 22
+_WITH_MEDIANS = 60
+"""Columns from which on the figures of an interval have its median before them."""
 _WITH_CONTROL = 8
 """Rows from which on the last one is the control's."""
 _ENOUGH, _MOST = 11, 36
@@ -64,13 +66,14 @@ def _draw(run: LiveRun, area: Area) -> None:
 
 def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
     ratios = run.ratios(comparison)
-    cells = max(10, area.width - _LABEL - _FIGURES - 2)
+    with_medians = area.width >= _WITH_MEDIANS
+    cells = max(10, area.width - _LABEL - 2 - (_FIGURES if with_medians else _INTERVAL))
     start = _LABEL + 1
     axis = axis_of(ratios, cells)
     area.put(0, 0, "processes", most=_LABEL)
     for cell, label in axis.ticks(_label):
         area.put(0, start + cell, label)
-    area.put_right(0, "99 % interval" if len(ratios) >= FEWEST else f"interval: from {FEWEST} on")
+    area.put_right(0, "99 % interval" if len(ratios) >= FEWEST else f"from {FEWEST} on: 99 %")
     first_row = 1
     if run.predicted:
         area.put(1, 0, "predicted", most=_LABEL)
@@ -91,7 +94,8 @@ def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
         so_far = exp(-median(ratios[:count]))
         if interval is not None:
             area.interval(row, start, axis, (interval.low, so_far, interval.high), style)
-            figures = f"{times(so_far)}  {span(interval.low, interval.high)}"
+            ends = span(interval.low, interval.high)
+            figures = f"{times(so_far)}  {ends}" if with_medians else ends
         else:
             figures = times(so_far)
         area.put(row, start + axis.inside(so_far), _at(axis, so_far, "┃"), style or "bold")

@@ -235,7 +235,7 @@ def test_before_an_interval_stands_the_bars_say_about():
     assert not run.report.comparisons[0].speedup
     text = live_view(run, width=80, height=20).plain
     assert "about " in text
-    assert "interval: from 8 on" in text
+    assert "from 8 on: 99 %" in text
 
 
 def test_a_promise_stays_hidden_from_those_who_predict():
