@@ -7,6 +7,8 @@ import time
 from functools import cache
 
 from gpulab.catalog import catalog
+from gpulab.core.events import RunEnded
+from gpulab.core.statuses import Outcome
 from gpulab.session.run import File
 from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
@@ -44,6 +46,12 @@ class Tape:
 
     def go_on(self):
         self._stop = len(self._events)
+
+    def stop(self):
+        """End as a run that was stopped."""
+        last = self._events[self._given - 1]
+        self._events[self._given :] = [RunEnded(outcome=Outcome.CANCELLED, t=last.t)]
+        self.go_on()
 
 
 def visit(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False, **options):

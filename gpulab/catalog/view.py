@@ -33,10 +33,11 @@ def lesson(
     row: ScenarioRow,
     *,
     chosen: Mapping[str, str] | None = None,
+    earlier: Mapping[str, str] | None = None,
     hides_claim: bool = False,
 ) -> RenderableType:
-    """The text as Markdown. `chosen`: what the user set for its runs; `hides_claim`: a prediction
-    waits for its answer.
+    """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
+    before; `hides_claim`: a prediction waits for its answer.
     """
     # the list, which is all of the first frame, needs nothing of it
     from gpulab.features.course.view import lesson_questions
@@ -60,6 +61,8 @@ def lesson(
         "claim": "hidden until the verdict is final" if hides_claim and row.claim else row.claim
     }
     listed["chosen"] = _assignments(chosen or {})
+    if not hides_claim:
+        listed |= earlier or {}
     for name, value in listed.items():
         if value:
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))

@@ -47,6 +47,7 @@ _FILES = ("-wal", "-shm", "-journal", "")
 """What SQLite adds to the name of a database for the files beside it."""
 _MOST_RUNS = 10_000
 _MOST_OF_SOURCE = 1_000
+_MOST_OF_SCENARIO = 50
 _MOST_KEPT = 2_000
 """Values of each kind."""
 _BUSY_S = 0.2
@@ -150,6 +151,17 @@ class Store:
         self._catch_up()
         query = "SELECT run, run_file, max(started) FROM runs GROUP BY path, scenario"
         return _runs(self._rows(query))
+
+    def last_measured(self, of: PastRun) -> PastRun | None:
+        """The newest run of the same scenario that came to a result, of the newest ones."""
+        rows = self._rows(
+            "SELECT run, run_file FROM runs WHERE path = ? AND scenario = ?"
+            " ORDER BY started DESC LIMIT ?",
+            of.path,
+            of.scenario,
+            _MOST_OF_SCENARIO,
+        )
+        return next((run for run in _runs(rows) if run.measured), None)
 
     def add_run(self, run: PastRun) -> bool:
         """Enter a run that has ended; returns whether it could be."""

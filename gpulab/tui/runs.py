@@ -12,7 +12,7 @@ from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.settings import Settings, UsageError
 
 if TYPE_CHECKING:
-    from gpulab.features.predictions.report import Prediction
+    from gpulab.features.predictions.report import Answered, Prediction
     from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.session.run import Live, Run, Source
 
@@ -34,6 +34,10 @@ class Runs:
         """Scenarios that are to run after this one, in their order."""
         self.predictions: dict[str, Prediction] = {}
         """What somebody expects of a scenario, by its name."""
+        self.answered: dict[str, Answered] = {}
+        """Predictions beside what came out, of this session."""
+        self.reopened: set[str] = set()
+        """Scenarios whose run is an earlier one, read from its file."""
         self.sweeps: dict[str, SweepRuns] = {}
         """The last sweep of each scenario, where nothing else of it has run since."""
 
@@ -88,6 +92,7 @@ class Runs:
         from gpulab.session.run import Run
 
         self.running, self.stopping = name, False
+        self.reopened.discard(name)
         self._runs[name] = Run(source)
 
     def poll(self) -> str | None:
@@ -105,6 +110,12 @@ class Runs:
         self.running = None
         self._keep_prediction(name, run)
         return name
+
+    def reopen(self, name: str, run: Run) -> None:
+        """Take an earlier run as its last one, unless it runs by now."""
+        if name != self.running:
+            self._runs[name] = run
+            self.reopened.add(name)
 
     def _goes_on(self, sweep: SweepRuns, run: Run) -> bool:
         """Whether another run of the sweep has started after this one."""
@@ -130,7 +141,7 @@ class Runs:
         ) is not None:
             from gpulab.features.predictions.report import keep
 
-            keep(run.report, best, prediction)
+            self.answered[name] = keep(run.report, best, prediction)
 
     def stop(self) -> bool:
         """Tell what runs to stop, and start nothing after it; whether there is an end to wait

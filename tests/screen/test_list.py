@@ -6,15 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from found import finding
-from journey import choose, flat, idle, listed, shown, until, visit
+from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from msgspec.structs import replace
 from recorded import run_file
 
 from gpulab.catalog.catalog import catalog
 from gpulab.catalog.view import OutcomeMark
+from gpulab.core.events import Samples
 from gpulab.core.run_file import read_run_file
 from gpulab.features.course.report import course
 from gpulab.features.history.report import past_run
+from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.report.build import build_report, fold_all
 from gpulab.session.launch import start_entry
 from gpulab.session.run import File
@@ -171,10 +173,10 @@ def test_what_cannot_run_here_says_what_it_needs_and_the_cursor_starts_behind_it
         assert "gpulab · cpu, 1 thread · torch 2" in shown(pilot)
         await pilot.resize_terminal(100, 30)
         await until(pilot, lambda: listed(pilot)[1].endswith("  G"))
-        assert "needs: G a GPU" in flat(pilot)
+        assert "G needs a GPU" in flat(pilot)
         await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: listed(pilot)[1].endswith(" needs a GPU"))
-        assert "needs: G" not in flat(pilot)
+        assert "G needs" not in flat(pilot)
         await until(pilot, lambda: "Text of other." in flat(pilot))
         await pilot.press("up")
         assert listed(pilot)[1].startswith(">first")
@@ -286,6 +288,52 @@ def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch)
         assert any("fewer bits for each number" in line for line in listed(pilot))
 
     visit(journey, size=(80, 60))
+
+
+def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    scenario = tmp_path / "precision.py"
+    scenario.write_text(
+        '"""Precision: bits."""\nfrom gpulab import Scenario\nscenario = Scenario("x")\n'
+        "@scenario.variant\ndef fp32(lab): ...\n@scenario.variant\ndef tf32(lab): ...\n"
+    )
+    recorded = run_file("precision-h200", tmp_path)
+    state = fold_all(read_run_file(recorded).events)
+    past = replace(
+        past_run(state, build_report(state, str(recorded))),
+        path=str(scenario),
+        at=(datetime.now(UTC) - timedelta(hours=2)).isoformat(),
+    )
+    answered = Answered(
+        at="", scenario="precision", prediction=Prediction((4.0,)), measured=past.comparisons[-1]
+    )
+    with Store() as store:
+        assert store.add_run(past)
+        assert store.keep("predictions", "", "0", answered)
+    stopped = Tape(recorded, lambda event: isinstance(event, Samples))
+    stopped.path = tmp_path / "stopped.jsonl"
+
+    async def journey(pilot):
+        await until(pilot, lambda: "2 h" in listed(pilot)[1])
+        await pilot.press("1")
+        assert "last run " in flat(pilot)
+        assert ", faster, 2 h ago" in flat(pilot)
+        assert "you predicted 4.00x; measured" in flat(pilot)
+        assert "source changed since the last run" in flat(pilot)
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: "2 h ago: r runs it anew" in shown(pilot))
+        assert "the source has changed since" in shown(pilot)
+        assert "29.5x" in flat(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: "MEASURE" in shown(pilot))
+        assert "anew" not in shown(pilot)
+        stopped.stop()
+        await until(pilot, lambda: "the newest run was stopped" in flat(pilot))
+        assert "29.5x" in flat(pilot)
+        await pilot.press("escape")
+        assert any("29.5x faster    2 h" in line for line in listed(pilot))
+
+    visit(journey, scenario, size=(80, 60), starter=lambda entry, settings: stopped)
 
 
 def names(pilot):

@@ -75,9 +75,18 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     fastest_s: StepTime | None = None
 
     @property
+    def measured(self) -> bool:
+        """Whether it came to a result."""
+        return self.outcome in _COUNTING
+
+    @property
+    def stopped(self) -> bool:
+        return self.outcome == Conclusion.INTERRUPTED
+
+    @property
     def counts(self) -> bool:
         """Whether what it measured is worth comparing with."""
-        return self.outcome in _COUNTING and not (self.smoke or self.quick)
+        return self.measured and not (self.smoke or self.quick)
 
     @property
     def key(self) -> tuple[object, ...]:

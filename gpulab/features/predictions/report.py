@@ -83,7 +83,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         return self.prediction.middle / measured
 
 
-def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> None:
+def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> Answered:
     """Keep a prediction with the comparison of the best variant."""
     from gpulab.session.store import Store
 
@@ -97,6 +97,15 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
     )
     with Store() as store:
         store.keep(_KIND, "", answered.at, answered)
+    return answered
+
+
+def newest_answers() -> dict[str, Answered]:
+    """The last of each scenario, by its name."""
+    from gpulab.session.store import Store
+
+    with Store() as store:
+        return {answered.scenario: answered for answered in store.kept(_KIND, "", Answered)}
 
 
 def record() -> tuple[int, int]:

@@ -16,7 +16,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import Canvas
 from gpulab.features.history.report import PastComparison
-from gpulab.features.predictions.report import LIMITS, Prediction, limit_right, promised
+from gpulab.features.predictions.report import LIMITS, Answered, Prediction, limit_right, promised
 from gpulab.report.report import RunReport
 from gpulab.stats.comparison import Comparison
 
@@ -122,18 +122,10 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
     comparison = best_comparison(report)
     if comparison is None or not comparison.speedup:
         return []
-    predicted = prediction.middle
-    ratio = comparison.speedup / predicted
-    low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
-    if low <= predicted <= high:
-        judgement = "right, within the interval"
-    elif ratio >= 1:
-        judgement = f"{times(ratio)} as much"
-    else:
-        judgement = f"{times(1 / ratio)} less"
     word = "median prediction" if len(prediction.speedups) > 1 else "predicted"
     measured = f"measured {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
-    words = f"{word} {times(predicted)}; {measured}: {judgement}"
+    judgement = _judgement(prediction.middle, comparison)
+    words = f"{word} {times(prediction.middle)}; {measured}: {judgement}"
     promise = promised(report.claim)
     rows = min(len(prediction.speedups), _ROWS)
     drawn = axis_view(
@@ -145,3 +137,19 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
         words = f"your prediction: {prediction.limit}-bound; measured: {bound}-bound"
         lines.append(Text(words, "bold green" if right else "bold"))
     return lines
+
+
+def judged(answered: Answered) -> str:
+    """A prediction of the past, such as 4.00x; measured 6.06x: 1.52x as much."""
+    predicted, measured = answered.prediction.middle, answered.measured
+    judgement = _judgement(predicted, measured)
+    return f"{times(predicted)}; measured {times(measured.speedup)}: {judgement}"
+
+
+def _judgement(predicted: float, comparison: Comparison | PastComparison) -> str:
+    """How near a predicted speedup is to the measured one."""
+    low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
+    ratio = (comparison.speedup or predicted) / predicted
+    if low <= predicted <= high:
+        return "right, within the interval"
+    return f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"

@@ -5,9 +5,8 @@ scenario.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -23,12 +22,24 @@ from textual.widgets.option_list import Option
 from gpulab.catalog.catalog import Entry, by_name, read_again, search
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import NEEDS, short_need
-from gpulab.catalog.view import OutcomeMark, by_course, by_topic, mark, title_without_name
+from gpulab.catalog.view import (
+    CANNOT_RUN,
+    OutcomeMark,
+    by_course,
+    by_topic,
+    mark,
+    title_without_name,
+)
 from gpulab.draw.canvas import fit
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import Pane
+
+if TYPE_CHECKING:
+    from gpulab.features.predictions.report import Answered
+    from gpulab.session.run import Run
+    from gpulab.tui.earlier import EarlierRuns
 
 _ROOM_FOR_TITLES = 60
 _NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
@@ -89,8 +100,8 @@ class ScenarioList(OptionList):
         """What the letters mean that it has where words have no room."""
         needs = [short_need(row.missing) for row in self._rows.values() if row.missing]
         found = {need[0] for need in needs if need}
-        meant = [f"{letter} {what}" for letter, what in NEEDS.items() if letter in found]
-        return f"needs: {', '.join(meant)}" if meant else ""
+        meant = [f"{letter} needs {what}" for letter, what in NEEDS.items() if letter in found]
+        return " · ".join(meant)
 
     @property
     def _room(self) -> int:
@@ -323,6 +334,8 @@ class CatalogColumn(Vertical):
         self.entries = {entry.name: entry for entry in entries}
         self._bar: SearchBar | None = None
         self._marked: set[str] = set()
+        self.earlier: dict[str, EarlierRuns] = {}
+        """Of scenarios that have run before."""
 
     def compose(self) -> ComposeResult:
         rows = [entry.row for entry in self.entries.values()]
@@ -337,7 +350,7 @@ class CatalogColumn(Vertical):
         self.styles.width = "1fr" if columns < WIDE else scenarios.width_beside(columns)
         letters = self.query_one("#letters", Pane)
         letters.display = WIDE <= columns < _WITH_VERDICTS and bool(scenarios.letters)
-        letters.show_line(scenarios.letters, "dim")
+        letters.show(Text(f" {scenarios.letters}", "dim", no_wrap=True, overflow="ellipsis"))
 
     @property
     def scenarios(self) -> ScenarioList:
@@ -351,10 +364,25 @@ class CatalogColumn(Vertical):
         self.scenarios.change(entry.row)
         return entry
 
-    def mark(self, name: str, mark: OutcomeMark) -> None:
-        """Put beside a scenario what its run of now came to."""
+    def cannot_run(self, name: str) -> None:
+        """It was to run, and this machine lacks something for it."""
         self._marked.add(name)
-        self.scenarios.mark(name, mark)
+        self.scenarios.mark(name, CANNOT_RUN)
+
+    def take(self, name: str, run: Run, predicted: Answered | None) -> None:
+        """Put beside a scenario what its run of now came to; one that was stopped leaves the last
+        result there.
+        """
+        from gpulab.tui.earlier import with_run
+
+        self._marked.add(name)
+        earlier = with_run(self.earlier.get(name), run, predicted)
+        if earlier is not None:
+            self.earlier[name] = earlier
+        if earlier is not None and earlier.stopped:
+            self.scenarios.mark(name, mark(earlier.shown), earlier.age)
+        else:
+            self.scenarios.mark(name, mark(run.report))
 
     async def search(self, say: Callable[[str], None]) -> None:
         """Type into the search, which is made when it is first asked for, and says what it
@@ -368,20 +396,14 @@ class CatalogColumn(Vertical):
         self.screen.set_focus(self._bar)
 
     def read_history(self) -> None:
-        """In a thread: what the newest runs came to, so that the list knows it after a restart."""
-        from gpulab.features.history.view import ago
-        from gpulab.session.store import Store
+        """In a thread: what earlier runs came to, so that the list knows it after a restart."""
+        from gpulab.tui.earlier import earlier_of
 
-        with Store() as store:
-            newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
-        now = datetime.now(UTC)
-        marks = {}
-        for entry in list(self.entries.values()):
-            if run := newest.get((str(entry.path), entry.name)):
-                marks[entry.name] = mark(run), ago(run, now)
-        self.app.call_from_thread(self._show_history, marks)
+        found = earlier_of(list(self.entries.values()))
+        self.app.call_from_thread(self._show_history, found)
 
-    def _show_history(self, marks: dict[str, tuple[OutcomeMark, str]]) -> None:
-        for name, both in marks.items():
+    def _show_history(self, found: Mapping[str, EarlierRuns]) -> None:
+        for name, earlier in found.items():
             if name not in self._marked:
-                self.scenarios.mark(name, *both)
+                self.earlier[name] = earlier
+                self.scenarios.mark(name, mark(earlier.shown), earlier.age)

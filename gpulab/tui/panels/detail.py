@@ -13,6 +13,7 @@ from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 if TYPE_CHECKING:
     from gpulab.catalog.catalog import Entry
     from gpulab.session.run import Run
+    from gpulab.tui.earlier import EarlierRuns
     from gpulab.tui.runs import Runs
 
 
@@ -73,7 +74,7 @@ class Detail(TabbedContent):
 
         self._family = next_family(run, self._family)
 
-    def draw(self, entry: Entry) -> None:
+    def draw(self, entry: Entry, earlier: EarlierRuns | None = None) -> None:
         """Bring the tab in sight up to date, unless nothing in it has changed, or it is frozen."""
         name, runs, pane = entry.name, self._runs, self.pane
         run, tab = runs.of(name), TABS[self.tab]
@@ -86,12 +87,21 @@ class Detail(TabbedContent):
             self._family,
         )
         settings = runs.settings(name)
-        drawn = (name, self.tab, layout, entry.sha256, repr(settings), tab.changing(run))
+        drawn = (name, self.tab, layout, entry.sha256, repr(settings), tab.changing(run), earlier)
         if drawn != self._drawn:
             opened = self._drawn[:2] != drawn[:2]
             self._drawn = drawn
-            prediction, sweep = runs.predictions.get(name), runs.sweeps.get(name)
-            selection = Selection(entry.row, entry.source, run, layout, prediction, sweep, settings)
+            selection = Selection(
+                entry.row,
+                entry.source,
+                run,
+                layout,
+                prediction=None if name in runs.reopened else runs.predictions.get(name),
+                sweep=runs.sweeps.get(name),
+                settings=settings,
+                age=earlier.after(entry) if earlier and name in runs.reopened else "",
+                earlier=earlier.facts(entry) if earlier else {},
+            )
             pane.show(tab.content(selection), follow=tab.follows_end)
             if opened and (words := tab.first_in_sight(selection)):
                 pane.scroll_to_text(words)

@@ -21,7 +21,7 @@ def content(selection: Selection) -> RenderableType:
         if settings.time_s:
             chosen["time"] = f"{settings.time_s:g}s"
     waits = selection.prediction is not None and run is not None and not run.ended
-    return lesson(selection.row, chosen=chosen, hides_claim=waits)
+    return lesson(selection.row, chosen=chosen, earlier=selection.earlier, hides_claim=waits)
 
 
 def changing(run: Run) -> Hashable:

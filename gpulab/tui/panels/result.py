@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from pathlib import Path
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from gpulab.core.events import Planned, StageStarted
 from gpulab.features.live.panel import live_run
@@ -36,7 +37,8 @@ def content(selection: Selection) -> RenderableType:
         )
     predicted = outcome(run.report, prediction, width=width) if prediction else []
     run_file = at_home(Path(run.report.run_file))
-    return result(run.report, screen=OnScreen(live, width, run_file, predicted))
+    drawn = result(run.report, screen=OnScreen(live, width, run_file, predicted))
+    return Group(Text(selection.age, "bold"), "", drawn) if selection.age else drawn
 
 
 def changing(run: Run) -> Hashable:

@@ -6,8 +6,8 @@ have changed for it to be laid out again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,10 @@ class Selection:
     """The one that the run is a part of."""
     settings: Settings | None = None
     """Those of its next run."""
+    age: str = ""
+    """How old the run is, where it is an earlier one, and what has been since."""
+    earlier: Mapping[str, str] = field(default_factory=dict)
+    """What is known of its earlier runs."""
 
 
 @dataclass(frozen=True)

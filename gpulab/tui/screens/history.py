@@ -29,7 +29,6 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from gpulab.core.jobs import subject_of
-from gpulab.core.run_file import RunFileError
 from gpulab.core.text import plain
 from gpulab.draw.canvas import wide
 from gpulab.features.history.compare import compare_view
@@ -47,9 +46,9 @@ from gpulab.features.history.view import (
 from gpulab.features.live.panel import LiveRun, live_run
 from gpulab.report.report import RunReport
 from gpulab.report.results import OnScreen, result
-from gpulab.session.run import File, Run
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
+from gpulab.tui.earlier import read_run
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
 from gpulab.tui.screens.lab import LabScreen
@@ -495,14 +494,9 @@ class ComparePage(Page):
 
 def _read(past: PastRun) -> Opened | str:
     """The run of the past as its file tells it; or the problem where it cannot be read."""
-    path = Path(past.run_file)
-    try:
-        run = Run(File(path))
-        run.poll()
-    except RunFileError as error:
-        return str(error)
-    except OSError as error:
-        return f"{error.strerror or error}: {at_home(path)}"
+    run = read_run(past)
+    if isinstance(run, str):
+        return run
     subject = subject_of(run.state.request.job) if run.state.request else None
     return Opened(live_run(run.report, run.state), subject.source if subject else "")
 

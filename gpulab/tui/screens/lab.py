@@ -4,8 +4,10 @@ its log.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,7 +21,6 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry
-from gpulab.catalog.view import CANNOT_RUN, mark
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
@@ -27,6 +28,7 @@ from gpulab.tui.panels.pane import KeysLine, Pane
 from gpulab.tui.runs import Runs, Starter
 
 if TYPE_CHECKING:
+    from gpulab.features.history.report import PastRun
     from gpulab.tui.panels.detail import Detail
 
 _ROOM_BESIDE = 112
@@ -92,6 +94,8 @@ class LabScreen(Screen[int]):
         self._line = StatusLine(self.runs, partial(self._idle, settings))
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
+        self._reading: set[str] = set()
+        """Run files that are being read, or cannot be."""
         self._walks: Timer | None = None
         """Ends once the cursor has rested: a step through the list draws two of its lines, not a
         lesson beside it.
@@ -165,7 +169,8 @@ class LabScreen(Screen[int]):
     def action_open(self) -> None:
         """Show what there is of the scenario under the cursor: its run, or its lesson."""
         if (name := self._list.chosen) is not None:
-            self.action_show("result" if self.runs.of(name) else "lesson")
+            has_run = self.runs.of(name) or name in self._catalog.earlier
+            self.action_show("result" if has_run else "lesson")
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
@@ -206,7 +211,7 @@ class LabScreen(Screen[int]):
             name = self.runs.waiting.pop(0)
             self._list.leave(name)
             if self._start(name):
-                self._catalog.mark(name, CANNOT_RUN)
+                self._catalog.cannot_run(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A slash is typed where one types."""
@@ -381,7 +386,7 @@ class LabScreen(Screen[int]):
             self._line.say()
             if self._detail is not None:
                 self._detail.frozen = False
-            self._catalog.mark(name, mark(run.report))
+            self._catalog.take(name, run, self.runs.answered.pop(name, None))
             if self._quitting:
                 self.app.exit(0)
             self._run_next()
@@ -398,5 +403,27 @@ class LabScreen(Screen[int]):
             self._shows_run is not None and entry is not None and self.runs.running == entry.name
         )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
-        if detail is not None and entry is not None and self._walks is None:
-            detail.draw(entry)
+        if detail is None or entry is None or self._walks is not None:
+            return
+        earlier = self._catalog.earlier.get(entry.name)
+        if earlier is not None and detail.tab != "lesson":
+            self._reopen(entry.name, earlier.shown)
+        detail.draw(entry, earlier)
+
+    def _reopen(self, name: str, past: PastRun) -> None:
+        """Read an earlier run of a scenario that has none here, or only one that was stopped."""
+        run = self.runs.of(name)
+        here = run is not None and (not run.ended or run.source.path == Path(past.run_file))
+        if not here and past.run_file not in self._reading:
+            self._reading.add(past.run_file)
+            self.run_worker(self._read(name, past))
+
+    async def _read(self, name: str, past: PastRun) -> None:
+        from gpulab.tui.earlier import read_run
+
+        run = await asyncio.to_thread(read_run, past)
+        if isinstance(run, str):
+            return self.say(run, "yellow")
+        self._reading.discard(past.run_file)
+        self.runs.reopen(name, run)
+        self.refresh_rows()

@@ -1,0 +1,109 @@
+"""What earlier runs left of a scenario: the last result, a newer run that was stopped, and what the
+user had predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import ValidationError
+
+from gpulab.catalog.catalog import Entry
+from gpulab.core.run_file import RunFileError
+from gpulab.features.history.report import PastRun, past_run
+from gpulab.features.history.view import ago, last_run
+from gpulab.features.predictions.report import Answered, newest_answers
+from gpulab.features.predictions.view import judged
+from gpulab.session.run import File, Run
+from gpulab.session.run_files import at_home
+from gpulab.session.store import Store
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """`shown` is the newest, or where that was stopped the last one before it with a result."""
+
+    shown: PastRun
+    newest: PastRun
+    predicted: Answered | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a newer one was stopped."""
+        return self.newest is not self.shown
+
+    @property
+    def age(self) -> str:
+        """Of the shown one, in six characters."""
+        return ago(self.shown, datetime.now(UTC))
+
+    def after(self, entry: Entry) -> str:
+        """The line above what an earlier run came to: how old it is, and what has been since."""
+        parts = [f"{_since(self.shown)}: r runs it anew"]
+        if self.stopped:
+            parts.append(f"the newest run was stopped ({_since(self.newest)}; h lists it)")
+        if self.shown.source_sha256 != entry.sha256:
+            parts.append("the source has changed since")
+        return " · ".join(parts)
+
+    def facts(self, entry: Entry) -> Mapping[str, str]:
+        """The lines of the lesson's page about them."""
+        facts = {"last run": f"{last_run(self.shown)}, {_since(self.shown)}"}
+        if self.stopped:
+            facts["stopped"] = f"the newest run, {_since(self.newest)}"
+        if self.predicted is not None:
+            facts["you predicted"] = judged(self.predicted)
+        changed = self.shown.source_sha256 != entry.sha256
+        facts["source"] = f"{'changed' if changed else 'unchanged'} since the last run"
+        return facts
+
+
+def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
+    """By the name of the scenario, of those that have run on this machine."""
+    found = {}
+    answers = newest_answers()
+    with Store() as store:
+        newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
+        for entry in entries:
+            run = newest.get((str(entry.path), entry.name))
+            if run is not None:
+                before = store.last_measured(run) if run.stopped else None
+                found[entry.name] = EarlierRuns(before or run, run, answers.get(entry.name))
+    return found
+
+
+def with_run(
+    before: EarlierRuns | None, run: Run, predicted: Answered | None
+) -> EarlierRuns | None:
+    """With a run that has ended; None where nothing is known of any."""
+    try:
+        newest = past_run(run.state, run.report)
+    except ValidationError:  # out of range
+        newest = None
+    if newest is None:
+        return before
+    predicted = predicted or (before.predicted if before else None)
+    if newest.stopped and before is not None and before.shown.measured:
+        return EarlierRuns(before.shown, newest, predicted)
+    return EarlierRuns(newest, newest, predicted)
+
+
+def read_run(past: PastRun) -> Run | str:
+    """The run of the past as its file tells it; or the problem where it cannot be read."""
+    path = Path(past.run_file)
+    try:
+        run = Run(File(path))
+        run.poll()
+    except RunFileError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.strerror or error}: {at_home(path)}"
+    return run
+
+
+def _since(run: PastRun) -> str:
+    age = ago(run, datetime.now(UTC))
+    return "just now" if age == "now" else f"{age} ago"
