@@ -229,6 +229,9 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
 
 
 def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    for path in given.paths:
+        if _is_scenario(path):
+            parser.error(f"{path} is a scenario, not a file: gpulab --run {path} measures it")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error(
             "the screen needs a terminal; without one use --list, --run, --guide or --help"
@@ -240,6 +243,19 @@ def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
     settings = _refined(Settings, parser, given)
     return open_lab(given.paths, settings, ascii_only=hasattr(given, "ascii"))
+
+
+def _is_scenario(path: str) -> bool:
+    """Whether there is no such file or folder, but a scenario of this name."""
+    if os.path.lexists(path):
+        return False
+    from gpulab.catalog.catalog import ScenarioNotFoundError, find
+
+    try:
+        find(path)
+    except ScenarioNotFoundError:
+        return False
+    return True
 
 
 def _parser(mode: Mode) -> argparse.ArgumentParser:

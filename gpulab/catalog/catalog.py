@@ -293,9 +293,12 @@ def _entries_of(path: Path) -> list[Entry]:
 
 
 def _without_scenario(name: str, entry: Entry) -> str:
-    functions = entry.text.functions or entry.text.names
+    functions = entry.text.functions
     if not functions:
-        return f"{name} has no Scenario, and defines no functions"
+        return (
+            f"{name} has no Scenario and no function to time; gpulab --new FILE writes a scenario "
+            "to start from"
+        )
     return (
         f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of "
         f"{', '.join(functions)}"

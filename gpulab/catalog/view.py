@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.core.units import three_digits, times
+from gpulab.core.units import plural, three_digits, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import rows_table
 from gpulab.features.course.report import course, course_lesson
@@ -114,7 +115,9 @@ _MEASURED = (ExitCode.MEASURED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE)
 
 
 def listing(rows: Sequence[ScenarioRow]) -> Text:
-    """A line a scenario under its topic; what the user named comes first."""
+    """A line a scenario under its topic, with a letter for what it needs and the machine lacks, and
+    what the letters mean; what the user named comes first.
+    """
     text = Text(no_wrap=True, overflow="ellipsis")
     width = max((len(row.name) for row in rows), default=0) + 2
     for topic, members in by_topic(rows):
@@ -123,6 +126,13 @@ def listing(rows: Sequence[ScenarioRow]) -> Text:
             text.append_text(_error(row) if row.error else _line(row, width))
             if row.hides:
                 text.append(f"    {sentence(row.hides)}\n", style="yellow")
+    missing = [row.missing for row in rows if row.missing]
+    needs = {need: sentence(finding) for finding in missing if (need := short_need(finding))}
+    if needs:
+        can_run = sum(row.missing is None and row.error is None for row in rows)
+        text.append(f"\n{can_run} of {plural(len(rows), 'scenario')} can run here\n")
+    for (letter, what), why in needs.items():
+        text.append(f"{letter} needs {what}: {why.partition(': ')[2] or why}\n", "dim")
     text.rstrip()
     return text
 
@@ -132,10 +142,12 @@ def _error(row: ScenarioRow) -> Text:
 
 
 def _line(row: ScenarioRow, width: int) -> Text:
-    missing = f"  ({sentence(row.missing)})" if row.missing else ""
+    need = short_need(row.missing) if row.missing else None
+    letter = need[0] if need else ""
+    missing = f"  ({sentence(row.missing)})" if row.missing and not need else ""
     title = "" if row.title == row.name else row.title
     return Text(
-        f"  {row.name:<{width}}{title}{missing}".rstrip() + "\n",
+        f"{letter:<2}{row.name:<{width}}{title}{missing}".rstrip() + "\n",
         style="dim" if row.missing else "",
     )
 

@@ -81,7 +81,7 @@ def _cases(lab, batch, heads, length, channels):
             torch.rand(b, device=lab.device),
         )
         for b, h, n, m, c in sizes
-    ]
+    ][::-1]  # the advertised size last: what a call left undone is seen
 
 
 def _heads(lab, batch, heads, length, channels):

@@ -50,9 +50,7 @@ _BRIEF = (Stage.START, Stage.TEARDOWN)
 
 @contextmanager
 def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Callable[[Run], None]]:
-    """A function to be called with the run at every tick; `before` are lines of earlier runs, one
-    view with this.
-    """
+    """A function to be called with the run at every tick; `before` are lines above it."""
     if not terminal.err.is_terminal:
         yield PlainProgress(partial(terminal.note, style="dim")).show
         return
@@ -141,7 +139,7 @@ def drive(
     """The report of a run that was started after `interrupts` was entered; what was measured before
     a signal stays.
 
-    `before`: lines of earlier runs above the progress. After the `last` run a signal ends the
+    `before`: lines above the progress, where it is redrawn. After the `last` run a signal ends the
     program: all that is left to do is to print.
     """
     interrupts.stop_with(live.cancel)

@@ -13,10 +13,11 @@ from time import monotonic, sleep
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gpulab.catalog.view import best_comparison, mark
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import RunRequest
-from gpulab.core.statuses import ExitCode, Verdict, conclusion_of
-from gpulab.core.units import seconds, span, times
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
+from gpulab.core.units import duration, seconds, span, times
 from gpulab.draw.styles import QUICK, STYLES, with_star
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
@@ -94,27 +95,41 @@ _HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
 _LEFT_ALIGNED = (0, 3)
 
 
-def run_line(report: RunReport, number: int, count: int) -> Text:
+def run_line(report: RunReport, number: int, count: int, *, name_width: int = 0) -> Text:
     """One of several runs that has ended: its number, and what came out."""
-    measured = report.exit_code == ExitCode.MEASURED
-    said = ", ".join(_figures(report))
-    if report.reason and not (measured and said):
-        said = sentence_with_place(report.reason)
-    text = Text(f"{number:>2} of {count}  {report.scenario}: ", no_wrap=True, overflow="ellipsis")
-    text.append(with_star(report.outcome, quick=report.quick), "" if measured else "bold red")
-    return text.append(f"  {said}", "dim")
-
-
-def _figures(report: RunReport) -> Iterator[str]:
-    """The speedup of each variant over the baseline, or the time of each function."""
+    text = Text(f"{number:>{len(str(count))}} of {count}  {report.scenario:<{name_width}}  ")
+    if report.exit_code not in (ExitCode.MEASURED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE):
+        text.append(report.outcome, "bold red")
+        return text.append(f"  {sentence_with_place(report.reason)}" if report.reason else "")
     if report.functions:
-        for variant in report.variants:
-            if variant.time_s:
-                yield f"{variant.name} {seconds(variant.time_s.median)}"
-        return
-    for comparison in report.comparisons:
-        if comparison.against == report.baseline:
-            yield f"{comparison.variant} {times(comparison.speedup)} {comparison.verdict}"
+        return text.append(", ".join(_times(report)))
+    best = mark(report)
+    text.append(f"{best.text:>8} ").append(f"{best.verdict:<8}", best.style)
+    comparison = best_comparison(report)
+    if comparison is not None:
+        text.append(f" {comparison.variant}  ")
+        text.append(span(comparison.low, comparison.high), "dim")
+    return text
+
+
+def _times(report: RunReport) -> Iterator[str]:
+    for variant in report.variants:
+        if variant.time_s:
+            yield f"{variant.name} {seconds(variant.time_s.median)}"
+
+
+def ending(reports: Sequence[RunReport]) -> RenderableType:
+    """Below the lines of a library: what did not run, and for want of what."""
+    parts: list[RenderableType] = []
+    skipped: dict[str, list[str]] = {}
+    for report in reports:
+        if report.outcome == Conclusion.SKIPPED and report.reason:
+            skipped.setdefault(sentence(report.reason), []).append(report.scenario)
+    for reason, names in skipped.items():
+        parts.append(Text(f"{len(names)} skipped: {reason}: {', '.join(names)}", "dim"))
+    if any(report.quick for report in reports):
+        parts.append(Text(QUICK, "dim"))
+    return Group(*parts)
 
 
 def summary(reports: Sequence[RunReport]) -> RenderableType:
@@ -224,7 +239,10 @@ class _Command:
     def __init__(self, planned: Sequence[PlannedRun], options: Options, terminal: Terminal) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
         self._library = _is_library(planned, options)
-        self._several = _SeveralRuns(planned, terminal) if self._library or options.repeat else None
+        self._several = self._library or options.repeat is not None
+        self._to_make = [
+            planned_run for planned_run in planned if not _is_skipped(planned_run.request)
+        ]
         self._reports: list[RunReport] = []
         self._swept: list[SweepRuns] = []
         self._environment: dict[str, str | None] = {
@@ -233,15 +251,17 @@ class _Command:
             "driver": None,
             "python": platform.python_version(),
         }
+        self._started = monotonic()
         self._interrupted = False
         """While no run was under way."""
 
     def measure(self, interrupts: Interrupts) -> None:
         """Make every run; after one that was interrupted no other."""
-        started, count = monotonic(), len(self._planned)
+        self._started = monotonic()
+        count = len(self._planned)
         sweeping = self._options.sweep is not None
         for number, planned_run in enumerate(self._planned, 1):
-            if not self._wait_for(planned_run, started, interrupts):
+            if not self._wait_for(planned_run, interrupts):
                 self._interrupted = True
                 interrupts.end(answered=True)
                 break
@@ -250,15 +270,39 @@ class _Command:
             )
             self._reports.append(report)
             self._environment = report.environment or self._environment
-            if self._several:
-                self._several.add(report)
+            if self._several and planned_run in self._to_make:
+                self._say_what_came_out(report, self._place(planned_run) + 1)
             if report.exit_code == ExitCode.INTERRUPTED:
                 break
         else:
             if sweeping:
                 self._measure_finals(interrupts)
-        if self._several:
-            self._several.end()
+
+    def _heading(self, planned_run: PlannedRun) -> Text:
+        """Which of how many it is, and by the others' pace how long all that are left take."""
+        count, place = len(self._to_make), self._place(planned_run)
+        text = Text(f"{planned_run.label} ({place + 1} of {count})", "bold")
+        if self._several and place and self._options.every_s is None:
+            left_s = (monotonic() - self._started) / place * (count - place)
+            text.append(f", about {duration(left_s)} left", "not bold dim")
+        return text
+
+    def _place(self, planned_run: PlannedRun) -> int:
+        """Among the runs that are made, from 0."""
+        return self._to_make.index(planned_run) if planned_run in self._to_make else 0
+
+    def _say_what_came_out(self, report: RunReport, number: int) -> None:
+        """A line as soon as a run has ended: of a library it is the result, of repetitions
+        progress.
+        """
+        terminal = self._terminal
+        names = max(len(planned_run.launch.entry.name) for planned_run in self._to_make)
+        line = run_line(report, number, len(self._to_make), name_width=names)
+        console = terminal.results if self._library else terminal.err
+        if console.is_terminal:
+            line.no_wrap = True
+            line.overflow = "ellipsis"
+        console.print(line, soft_wrap=not console.is_terminal)
 
     def finish(self) -> int:
         """Print and write what all of them give; returns the exit code."""
@@ -279,6 +323,8 @@ class _Command:
                 terminal.say(sentence(command.reason))
         elif options.sweep is not None:
             show_sweeps(swept, terminal)
+        elif self._library:
+            terminal.show(ending(reports))
         elif len(reports) > 1:
             terminal.results.print(summary(reports))
         if self._several and len(reports) > 1:
@@ -299,12 +345,11 @@ class _Command:
     ) -> RunReport:
         """The report of one run, which is made where it can be."""
         terminal, several, options = self._terminal, self._several, self._options
-        if len(self._planned) > 1 and not (several and terminal.err.is_terminal):
-            terminal.err.print(
-                f"{planned_run.label} ({number} of {len(self._planned)})", style="bold"
-            )
+        heading = self._heading(planned_run)
         report = planned_run.request
         if isinstance(report, RunRequest):
+            if len(self._planned) > 1 and not (several and terminal.err.is_terminal):
+                terminal.err.print(heading)
             try:
                 live = start(report, planned_run.path)
             except UsageError as error:
@@ -313,7 +358,7 @@ class _Command:
                 # a disk that is full by now takes nothing from the others
                 report = _not_started(planned_run, error)
             else:
-                before = several.lines if several else ()
+                before = [heading] if several else []
                 required = None if options.repeat else options.required_speedup
                 report = drive(live, interrupts, terminal, required, before=before, last=last)
             show_failures(report, terminal)
@@ -330,12 +375,12 @@ class _Command:
             show_raw(report, terminal)
         return report
 
-    def _wait_for(self, planned_run: PlannedRun, started: float, interrupts: Interrupts) -> bool:
+    def _wait_for(self, planned_run: PlannedRun, interrupts: Interrupts) -> bool:
         """Until the time has come for the next of the runs of the same; whether it is to be
         made.
         """
         every_s = self._options.every_s
-        due = started + planned_run.repetition * every_s if every_s else 0.0
+        due = self._started + planned_run.repetition * every_s if every_s else 0.0
         if due - monotonic() > _LOOK_S and planned_run.launch == self._planned[0].launch:
             self._terminal.note(f"{planned_run.label} starts in {due - monotonic():.0f} s", "dim")
         while (left_s := due - monotonic()) > 0:
@@ -366,6 +411,10 @@ class _Command:
                 break
 
 
+def _is_skipped(request: RunRequest | RunReport) -> bool:
+    return isinstance(request, RunReport) and request.outcome == Conclusion.SKIPPED
+
+
 def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
     entry, code = planned_run.launch.entry, ExitCode.FAILED
     reason = worker_not_run(message=str(error))
@@ -382,23 +431,3 @@ def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
         and options.sweep is None
         and not any(planned_run.launch.named for planned_run in planned)
     )
-
-
-class _SeveralRuns:
-    """A line for each run that has ended: on a terminal all above the progress, elsewhere each by
-    itself.
-    """
-
-    def __init__(self, planned: Sequence[PlannedRun], terminal: Terminal) -> None:
-        self._count, self._terminal = len(planned), terminal
-        self.lines: list[Text] = []
-
-    def add(self, report: RunReport) -> None:
-        self.lines.append(run_line(report, len(self.lines) + 1, self._count))
-        if not self._terminal.err.is_terminal:
-            self._terminal.err.print(self.lines[-1], soft_wrap=True)
-
-    def end(self) -> None:
-        """Nothing is drawn above any more."""
-        if self._terminal.err.is_terminal and self.lines:
-            self._terminal.err.print(*self.lines, sep="\n", soft_wrap=True)

@@ -61,6 +61,7 @@ def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
     assert wrong.code == 4
     assert wrong.run["exercise"] == "row_norms"
     assert wrong.variant("attempt")["status"] == Status.WRONG
+    assert wrong.run["method"]["rounds"] == 0, "nothing is left to compare"
     assert lab.call("--new", "--exercise", "row_norms", "--solution").code == 0
     assert (lab.folder / "row_norms_solution.py").read_text() == solution("row_norms")
 

@@ -167,7 +167,7 @@ class _Run:
             self._take_first_steps(self._before)
             return
         candidates = self._preparation.candidates(self._loaded.variants)
-        if not candidates:
+        if not candidates or self._attempt_failed(candidates):
             self._turn.end(ProcessResult())
             return
         if curve:
@@ -176,6 +176,13 @@ class _Run:
         if self._preloads is not None:
             self._preloads.rounds_next()
         self._measure(candidates)
+
+    def _attempt_failed(self, candidates: list[Candidate]) -> bool:
+        """Whether the answer to an exercise failed its checks: nothing is left to compare."""
+        job = self._context.job
+        if not isinstance(job, Measure) or not job.subject.exercise:
+            return False
+        return len({candidate.variant.name for candidate in candidates}) < 2
 
     def _plan_first_steps(self, candidates: list[Candidate]) -> None:
         """All that the first process does where the others take the first steps: it has checked."""

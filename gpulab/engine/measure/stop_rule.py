@@ -148,6 +148,8 @@ class StopRule:
         """
         if not self._job.alone or result.exclusive or result.baseline_lost:
             return []
+        if not result.candidates:
+            return []
         if isinstance(self._job, Measure) and self._job.increasing_memory:
             return []
         baseline = self._job.subject.variants[0].name

@@ -46,8 +46,7 @@ def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
     if span_s is not None and span_s < _LONG_S:
         note = "a drift of the machine over hours is not in it: --every S spreads the runs"
         parts.append(Text(note, "dim"))
-    note = "profile and ceilings are of the first run: they enter no interval, and take longer"
-    return Group(*parts, Text(note, "dim"))
+    return Group(*parts)
 
 
 def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:

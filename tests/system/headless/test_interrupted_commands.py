@@ -12,7 +12,7 @@ from gpulab.headless import run
 def test_a_signal_between_two_runs_stops_the_second(lab, monkeypatch, capsys, which):
     shown = []
 
-    def show_report(report, terminal, **_):
+    def show_report(report, *_):
         shown.append(report.outcome)
         if len(shown) == 1:
             signal.raise_signal(which)

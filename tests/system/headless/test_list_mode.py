@@ -27,7 +27,8 @@ def test_the_list_names_topics_needs_and_errors(lab, gpulab):
     process = gpulab("--list")
     assert process.code == 0
     assert "launch and host overhead" in process.stdout
-    assert re.search(r"gpu_only +Scripted: .*\(needs cuda: ", process.stdout)
+    assert re.search(r"^[GP] gpu_only +Scripted: ", process.stdout, re.MULTILINE)
+    assert re.search(r"^[GP] needs .*: .*", process.stdout, re.MULTILINE)
     assert "broken.py\n    line 2: " in process.stdout
     assert "'spede'" in process.stdout
     listed = rows(gpulab("--list", "--json"))

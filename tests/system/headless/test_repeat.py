@@ -41,7 +41,8 @@ def test_eight_runs_of_the_same_give_an_interval_over_runs(lab, gpulab):
         f"mine-{n}.jsonl" for n in range(1, 9)
     ]
     assert re.search(r"over 8 runs in \d+ \w+, each in processes of its own", process.stdout)
-    assert "8 of 8  mine: measured  after 2.00x faster" in process.stderr
+    assert re.search(r"8 of 8 +mine +2\.00x faster +after", process.stderr)
+    assert "run 1 of 8\nmine · Scripted" in process.stdout
     assert process.stdout.count("mine · Scripted") == 1  # the first in full
     earlier = [report["comparisons"][0]["earlier"] for report in process.result["runs"]]
     assert [entry and entry["runs"] for entry in earlier] == [None, 1, 2, 3, 4, 5, 6, 7]

@@ -12,6 +12,7 @@ from gpulab.flags import Mode
 def gpulab(lab, monkeypatch, capsys):
     lab.write("mine.py", SCENARIO)
     lab.write("functions.py", "def step(): pass\n")
+    lab.write("constants.py", "x = 1\n")
     return CommandLine(lab, monkeypatch, capsys, worker=("/the/command/must/not/run",))
 
 
@@ -44,6 +45,8 @@ def gpulab(lab, monkeypatch, capsys):
         (["--run", "batched_matmul", "--output", "/proc/x/y"], "choose another path"),
         (["--run", "mine.py", "--fail-below", "fast"], "is not a speedup, such as 1.2x"),
         (["--run", "mine.py:before", "--fail-below", "1.2x"], "plain functions are not compared"),
+        (["batched_matmul"], "not a file: gpulab --run batched_matmul measures it"),
+        (["--run", "constants.py"], "no function to time; gpulab --new FILE writes"),
         (["--list", "nowhere"], "--list nowhere: there is no such file or folder"),
         (["--list", "--run", "all"], "not allowed with"),
         (["--new", "x.txt"], "a scenario is a Python file"),

@@ -162,7 +162,7 @@ def test_a_file_without_a_scenario_is_an_error_when_it_is_to_be_run(tmp_path):
         find("mine.py")
     write(tmp_path / "mine.py", "import os\n")
     with pytest.raises(
-        ScenarioNotFoundError, match=r"mine\.py has no Scenario, and defines no functions"
+        ScenarioNotFoundError, match=r"mine\.py has no Scenario and no function to time"
     ):
         find("mine.py")
 

@@ -59,10 +59,13 @@ def test_a_line_a_scenario_under_its_topic():
         "  batched     Batched: one call",
         "  products    Products: in tiles",
         "kernels",
-        "  kernels     Kernels: in Triton  (needs triton: no NVIDIA device in this machine)",
+        "G kernels     Kernels: in Triton",
         "files that cannot be read",
         "  scenarios/unreadable.py",
         "    line 1: syntax error; fix the syntax",
+        "",
+        "3 of 6 scenarios can run here",
+        "G needs a GPU: no NVIDIA device in this machine",
     ]
     assert listing([]).plain == ""
 

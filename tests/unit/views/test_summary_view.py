@@ -10,7 +10,7 @@ from found import finding
 from run_reports import compared, run, two_variants, variant
 
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.headless.run import curves, run_line, summary
+from gpulab.headless.run import curves, ending, run_line, summary
 
 FAILED = {"outcome": Conclusion.FAILED, "exit_code": ExitCode.FAILED}
 
@@ -62,15 +62,27 @@ def test_a_run_that_came_to_nothing_has_its_reason():
 
 
 def test_the_line_of_a_run_has_its_number_and_verdicts_or_its_reason():
-    assert run_line(two_variants(), 3, 12).plain == " 3 of 12  scenario: measured  new 1.50x faster"
+    lines = [run_line(two_variants(), 3, 12), run_line(two_variants(quick=True), 10, 12)]
+    assert [" ".join(line.plain.split()) for line in lines] == [
+        "3 of 12 scenario 1.50x faster new 1.425 to 1.575",
+        "10 of 12 scenario 1.50x* faster new 1.425 to 1.575",
+    ]
+    assert len({line.plain.index("new") for line in lines}) == 1
     failed = run(
         scenario="broken",
         reason=finding("exception", "v", message="boom", stage="build", line=3),
         **FAILED,
     )
-    assert run_line(failed, 4, 12).plain == " 4 of 12  broken: failed  boom (v, build, line 3)"
-    skipped = run(scenario="gpu", outcome=Conclusion.SKIPPED, reason=finding("no_gpu", need="cuda"))
-    assert run_line(skipped, 5, 12).plain.startswith(" 5 of 12  gpu: skipped  needs cuda: ")
+    assert run_line(failed, 4, 12).plain == " 4 of 12  broken  failed  boom (v, build, line 3)"
+
+
+def test_what_a_library_skipped_is_summed_up_by_its_reason():
+    skipped = [
+        run(scenario=name, outcome=Conclusion.SKIPPED, reason=finding("no_gpu", need="cuda"))
+        for name in ("first", "second")
+    ]
+    text = printed(ending([two_variants(), *skipped]), 200)
+    assert text == "2 skipped: needs cuda: no NVIDIA device in this machine: first, second\n"
 
 
 def test_a_sweep_has_a_curve_where_two_of_its_values_were_timed():
