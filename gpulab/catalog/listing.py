@@ -16,6 +16,7 @@ class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     multi_line = ("lesson",)
+    schema: str = "gpulab.scenario/1"
     name: str
     topic: str = ""
     title: str = ""

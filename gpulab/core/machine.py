@@ -73,6 +73,7 @@ class MachineCheck(msgspec.Struct, frozen=True, kw_only=True):
     fixes it.
     """
 
+    schema: str = "gpulab.check/1"
     name: str
     status: CheckStatus
     result: Finding

@@ -33,6 +33,7 @@ def test_the_list_names_topics_needs_and_errors(lab, gpulab):
     assert "'spede'" in process.stdout
     listed = rows(gpulab("--list", "--json"))
     assert "line 2: " in listed["broken"]["error"]
+    assert {row["schema"] for row in listed.values()} == {"gpulab.scenario/1"}
     assert listed["gpu_only"]["missing"]["values"]["need"] == "cuda"
     assert (listed["batched_matmul"]["params"]["batch"], listed["batched_matmul"]["missing"]) == (
         40,
