@@ -14,6 +14,7 @@ import tempfile
 import textwrap
 import time
 import uuid
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from workers import WORKERS
 
+from gpulab.cli import main
 from gpulab.core.run_file import read_run_file
 from gpulab.headless.output import PlainConsole
 from gpulab.report.build import fold_all
+from gpulab.session.session import Session
 
 TESTS = Path(__file__).parent
 sys.path += [
@@ -154,8 +158,33 @@ class Lab:
             process.returncode, stdout.decode(), stderr.decode(), self.folder / "run.jsonl"
         )
 
-    def run(self, what, *arguments, time_s="0.3"):
-        """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`."""
+    def call_over(self, worker, *arguments):
+        """The same command in this process, over workers of that command."""
+        printed = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            redirect_stdout(printed[0]),
+            redirect_stderr(printed[1]),
+        ):
+            for name, value in self.env.items():
+                patch.setenv(name, value)
+            patch.chdir(self.folder)
+            patch.setattr("gpulab.session.launch.Session", partial(Session, command=worker))
+            try:
+                code = main([str(argument) for argument in arguments])
+            except SystemExit as ended:
+                code = ended.code
+            texts = []
+            for stream in printed:
+                stream.flush()
+                texts.append(stream.buffer.getvalue().decode())
+        return Finished(code, *texts, self.folder / "run.jsonl")
+
+    def run(self, what, *arguments, time_s="0.3", fresh=False):
+        """`gpulab --run what` with its JSON on stdout and its run file in `run.jsonl`.
+
+        `fresh`: as a user starts it, with a worker that imports torch: of one run in each area.
+        """
         run_file = self.folder / "run.jsonl"
         run_file.unlink(missing_ok=True)
         # Telemetry has tests of its own; elsewhere each variant's solo run would only take time.
@@ -175,7 +204,10 @@ class Lab:
             *quiet,
             *arguments,
         )
-        finished = self.call("--run", what, *options)
+        if fresh:
+            finished = self.call("--run", what, *options)
+        else:
+            finished = self.call_over(WORKERS.command, "--run", what, *options)
         if finished.stdout:
             finished.result = json.loads(finished.stdout)
         return finished
@@ -186,7 +218,9 @@ class Lab:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
-                    if self.mark.encode() in (entry / "environ").read_bytes():
+                    environment = (entry / "environ").read_bytes()
+                    forked = int(entry.name) != WORKERS.pid and WORKERS.mark in environment
+                    if forked or self.mark.encode() in environment:
                         commands[int(entry.name)] = (entry / "cmdline").read_bytes()
                 except OSError:
                     continue
@@ -225,6 +259,7 @@ def _own_state(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+    WORKERS.close()
 
 
 @pytest.fixture

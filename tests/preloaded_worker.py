@@ -1,5 +1,5 @@
-"""Workers forked from one process that has imported torch: a library of runs pays once. Their
-warm-ups are short.
+"""Workers forked from one process that has imported torch (`workers.py` starts it). Their warm-ups
+are short.
 
 `preloaded_worker.py SOCKET` serves, one worker at a time. `preloaded_worker.py SOCKET FD` is the
 worker's command: it hands its streams over, and ends with the worker.
@@ -8,29 +8,8 @@ worker's command: it hands its streams over, and ends with the worker.
 import json
 import os
 import socket
-import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-
-
-@contextmanager
-def preloaded_workers(folder, env):
-    """The command of such workers."""
-    path = str(folder / "workers.sock")
-    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    server = subprocess.Popen(
-        [sys.executable, __file__, path],
-        env={**env, **one_thread},
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        assert server.stdout.readline() == b"ready\n"
-        yield (sys.executable, "-S", __file__, path)
-    finally:
-        server.kill()
-        server.communicate()
 
 
 def main(path, fd=None):

@@ -4,26 +4,21 @@ from functools import partial
 
 import pytest
 from judged import judged
-from preloaded_worker import preloaded_workers
+from workers import WORKERS
 
 from gpulab.session.session import Session
 
 
-@pytest.fixture(scope="module")
-def workers(module_lab):
-    with preloaded_workers(module_lab.folder, module_lab.env) as command:
-        yield command
-
-
 @pytest.fixture
-def run(module_lab, workers, monkeypatch, capsys):
+def run(module_lab, monkeypatch, capsys):
     """What a run of a file has to say of each variant but the first."""
 
     def run(path, **options):
         for name, value in module_lab.env.items():
             monkeypatch.setenv(name, value)
         monkeypatch.chdir(module_lab.folder)
-        monkeypatch.setattr("gpulab.session.launch.Session", partial(Session, command=workers))
+        session = partial(Session, command=WORKERS.command)
+        monkeypatch.setattr("gpulab.session.launch.Session", session)
         results = judged(module_lab.folder, path, **options)
         capsys.readouterr()
         return results

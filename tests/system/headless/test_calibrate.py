@@ -64,20 +64,19 @@ def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, cap
     ceilings = {
         (ceiling["roof"], ceiling["kind"]): ceiling for ceiling in process.result["ceilings"]
     }
-    for key in [
-        ("device memory", "triad"),
-        ("cache", "read"),
-        ("matrix", "fp64"),
-        ("matrix", "int8"),
-    ]:
-        assert ceilings[key]["samples"] >= 5
-        assert ceilings[key]["best"] >= ceilings[key]["median"] > 0
-        assert ceilings[key]["method"]["code"]
+    # A cache's is one only where it was clearly faster than memory.
+    assert set(ceilings) >= {("device memory", "triad"), ("matrix", "fp64"), ("matrix", "int8")}
+    for ceiling in ceilings.values():
+        if ceiling["source"] == "measured":
+            assert ceiling["samples"] >= 5
+            assert min(ceiling["best"], ceiling["median"]) > 0
+            assert (ceiling["best"] >= ceiling["median"]) == (ceiling["unit"] != "s")
+            assert ceiling["method"]["code"]
+    # So briefly a busy machine may leave some unsteady; nothing else is wrong.
+    assert {finding["code"] for finding in process.result["findings"]} <= {"ceilings_not_used"}
     assert ("matrix", "fp16") not in ceilings  # emulated on a CPU
     assert ceilings["launch", "enqueue"]["unit"] == "s"
     assert ceilings["launch", "enqueue"]["best"] > 0
-    # So briefly a busy machine may leave some unsteady; nothing else is wrong.
-    assert {finding["code"] for finding in process.result["findings"]} <= {"ceilings_not_used"}
     assert "measuring roofs" in process.stderr  # how far it is
 
 

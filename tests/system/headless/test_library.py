@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from conftest import printed
-from preloaded_worker import preloaded_workers
 from recorded import report_of
 from scripted import SCENARIO, CommandLine
+from workers import WORKERS
 
 from gpulab.core.units import times
 from gpulab.headless.run import summary
@@ -33,22 +33,14 @@ FUNCTIONS = """
 """
 
 
-@pytest.fixture(scope="module")
-def workers(module_lab):
-    with preloaded_workers(module_lab.folder, module_lab.env) as command:
-        yield command
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_every_lesson_runs_at_smoke_size_whatever_stands_beside_it(
-    module_lab, workers, monkeypatch, capsys
-):
+def test_every_lesson_runs_at_smoke_size_whatever_stands_beside_it(module_lab, monkeypatch, capsys):
     lab = module_lab
     (lab.folder / "scenarios").mkdir()
     lab.write("scenarios/broken.py", "from gpulab import Scenario\nscenario = Scenario(\n")
     lab.write("scenarios/refused.py", REFUSED)
-    gpulab = CommandLine(lab, monkeypatch, capsys, workers)
+    gpulab = CommandLine(lab, monkeypatch, capsys, WORKERS.command)
     assert gpulab("--new", "scenarios/my_step.py").code == 0
     options = (
         "--smoke",

@@ -41,7 +41,7 @@ def tuned(lab, n):
 
     count = torch.zeros(1)
     faults = [{"pieces": 1, "fault": fault} for fault in ("skips", "raises", "wrong", "leaves", "writes", "nan")]
-    work = tune(lab, [{"pieces": pieces} for pieces in (64, 2, 32, 16)] + faults, make)
+    work = tune(lab, [{"pieces": pieces} for pieces in (4096, 2, 32, 16)] + faults, make)
     if count.item() or data[0] == first[0] + 1:
         raise RuntimeError("what candidates share is not as it was")
     return work
@@ -74,11 +74,11 @@ def test_the_fastest_is_chosen_and_kept(lab):
     tuned = first.variant("tuned")
     tuning = tuned["tuning"]
     assert tuning["tried"][0]["config"] == "pieces=2"
-    assert [entry["config"] for entry in tuning["tried"] if entry["time_s"]][-1] == "pieces=64"
+    assert [entry["config"] for entry in tuning["tried"] if entry["time_s"]][-1] == "pieces=4096"
     assert {entry["config"]: entry["reason"] for entry in tuning["tried"] if entry["reason"]} == {
         "pieces=1 fault=skips": "no such instruction",
         "pieces=1 fault=raises": "does not compile",
-        "pieces=1 fault=wrong": "computes something else than pieces=64",
+        "pieces=1 fault=wrong": "computes something else than pieces=4096",
         "pieces=1 fault=leaves": "its second step leaves another output than its first",
         "pieces=1 fault=writes": "changes its inputs",
         "pieces=1 fault=nan": "its output has NaN",
@@ -114,7 +114,7 @@ def test_what_was_chosen_is_measured_again_where_the_user_asks_or_the_parameters
 
 @pytest.mark.slow
 def test_a_smoke_run_takes_the_first_that_works(lab):
-    lab.write("pieces.py", TUNED.replace("(64, 2, 32, 16)", "(4, 2)"))
+    lab.write("pieces.py", TUNED.replace("(4096, 2, 32, 16)", "(4, 2)"))
     smoke = lab.run("pieces.py", "--smoke")
     assert smoke.variant("tuned")["tuning"] is None
     assert smoke.variant("tuned")["status"] == "ok"

@@ -152,7 +152,7 @@ def test_a_killed_run_leaves_no_half_a_result(lab):
     process.kill()
     process.communicate(timeout=30)
     assert lab.none_left()
-    assert {path.name for path in lab.folder.iterdir()} - {"state", "cache"} == {
+    assert {path.name for path in lab.folder.iterdir()} - {"state", "cache", "__pycache__"} == {
         "run.jsonl",
         "waits.py",
     }
