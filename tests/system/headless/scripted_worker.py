@@ -81,7 +81,6 @@ class Script:
         self.emit(e.StageStarted(stage=Stage.MEASURE))
         self.emit(e.Planned(rounds=ROUNDS, epochs=EPOCHS))
         print("measuring", flush=True)
-        time.sleep(params.get("lasts_s", 0))  # so that the stage is seen
         self.measure({**step_s, CONTROL: next(iter(step_s.values()))})
         self.emit(e.Stopped(reason=StopReason.WIDTH))
 
