@@ -199,6 +199,7 @@ class Lab:
             "--time",
             time_s,
             "--json",
+            "--verbose",
             "--output",
             run_file,
             *quiet,

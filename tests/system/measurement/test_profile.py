@@ -58,7 +58,7 @@ def _when_profiled(act, argument):
     return Work(step, inputs=a)
 
 def _halves(lab, wait_s):
-    a = torch.rand(64, 64)
+    a = torch.rand(256, 256)  # few operations to record
     out = torch.empty_like(a)
     def step():
         with lab.phase("data"):
