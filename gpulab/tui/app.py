@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.color import ColorSystem
 from rich.theme import Theme
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -22,17 +23,26 @@ from textual.screen import Screen
 
 from gpulab.catalog.catalog import Entry, catalog
 from gpulab.core.statuses import ExitCode
-from gpulab.draw.terminal import over_ssh, shows_unicode
+from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui import status
 from gpulab.tui.bindings import KEYS, read_keymap
-from gpulab.tui.driver import AsciiFilter, LabDriver, PlainFilter, release_stop_signals
+from gpulab.tui.driver import AsciiFilter, FewColours, LabDriver, PlainFilter, release_stop_signals
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
-from gpulab.tui.themes import MONO, NAMES, TERMINAL, THEMES, keep_theme, kept_theme
+from gpulab.tui.themes import (
+    FEW_COLOURS,
+    LIGHT,
+    MONO,
+    NAMES,
+    TERMINAL,
+    THEMES,
+    keep_theme,
+    kept_theme,
+)
 
 if TYPE_CHECKING:
     from gpulab.core.findings import Finding
@@ -43,6 +53,7 @@ _HZ, _HZ_OVER_SSH = 4, 2
 _CRASHED = 1
 _READY_EVERY_S = 1.0
 _LONGER = 4
+_ENOUGH_COLOURS = 256
 
 
 def _start(entry: Entry, settings: Settings) -> Source | Finding:
@@ -75,8 +86,11 @@ class LabApp(App[int]):
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=LabDriver, ansi_color=True)
         self.interrupts = Interrupts()
-        for theme in THEMES:
+        self._few_colours = 0 < colour_count() < _ENOUGH_COLOURS
+        for theme in FEW_COLOURS if self._few_colours else THEMES:
             self.register_theme(theme)
+        if colour_count() > _ENOUGH_COLOURS:
+            self.console._color_system = ColorSystem.EIGHT_BIT  # half the bytes
         # Rich's own is on black, on white screens too
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
         self._own_filters: list[LineFilter] = [
@@ -94,6 +108,7 @@ class LabApp(App[int]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [
             *super().get_line_filters(),
+            *([FewColours(LIGHT.get(self.theme))] if self._few_colours else []),
             *self._own_filters,
             *([NoColor()] if self.theme == MONO else []),
         ]

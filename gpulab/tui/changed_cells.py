@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
 
@@ -36,7 +38,9 @@ class ChangedCells:
     else.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, erases_with_background: bool = False) -> None:
+        """`erases_with_background`: what the terminal erases has the background that is set."""
+        self._erases_with_background = erases_with_background
         self._rows: dict[int, dict[int, Cell]] = {}
         self._blank = False
         """Cells of which nothing is known are blank."""
@@ -114,10 +118,12 @@ class ChangedCells:
         shown = self._rows.setdefault(row, {})
         unknown = _BLANK if self._blank else None
         at: int | None = None
-        end = max((column for column, cell in (shown | cells).items() if cell != _BLANK), default=0)
-        after = [
-            column for column in cells if column > end and shown.get(column, unknown) != _BLANK
-        ]
+        wanted = shown | cells
+        blank = wanted.get(self._width or 0, _BLANK)
+        if blank[0] != " " or not self._can_erase(blank[1]):
+            blank = _BLANK
+        end = max((column for column, cell in wanted.items() if cell != blank), default=0)
+        after = [column for column in cells if column > end and shown.get(column, unknown) != blank]
         if len(after) <= _ERASED:
             end, after = max(cells, default=0), []
         for column in sorted(column for column in cells if column <= end):
@@ -144,23 +150,25 @@ class ChangedCells:
             shown[column] = cell
             at = column + max(1, sum(map(get_character_cell_size, cell[0])))
         if after:
-            out += (
-                ["\x1b[0m"] * bool(style)
-                + [f"\x1b[{row};{end + 1}H"] * (at != end + 1)
-                + ["\x1b[K"]
-            )
-            shown.update(dict.fromkeys(after, _BLANK))
-            style = ""
+            out += [
+                _change(style, blank[1]),
+                f"\x1b[{row};{end + 1}H" if at != end + 1 else "",
+                "\x1b[K",
+            ]
+            shown.update(dict.fromkeys(after, blank))
+            style = blank[1]
         return style
+
+    def _can_erase(self, style: str) -> bool:
+        """Whether an erased cell is a blank in this style."""
+        return not style or (self._erases_with_background and _parts(style).background == style)
 
 
 def _send(cell: Cell, style: str, out: list[str]) -> str:
     character, wanted = cell
     if character == " " and wanted == _on_blank(style):
         wanted = style  # nobody sees the difference
-    if wanted != style:
-        out.append(f"\x1b[0;{wanted}m" if wanted else "\x1b[0m")
-    out.append(character)
+    out += (_change(style, wanted), character)
     return wanted
 
 
@@ -185,6 +193,49 @@ def _put(cells: dict[int, Cell], column: int, text: str, style: str) -> int:
     return column
 
 
+class _Parts(NamedTuple):
+    """The codes of a style."""
+
+    attributes: str
+    foreground: str
+    background: str
+
+
+@lru_cache(maxsize=1024)
+def _parts(style: str) -> _Parts:
+    found: tuple[list[str], list[str], list[str]] = ([], [], [])
+    codes = iter(style.split(";") if style else ())
+    for code in codes:
+        one = [code]
+        if code in ("38", "48"):  # then 5 and a number, or 2 and three
+            kind = next(codes, "")
+            one += [kind, *islice(codes, 3 if kind == "2" else 1)]
+        place = 0
+        if code[0] in "39" and len(code) == 2:
+            place = 1
+        elif (code[0] == "4" and len(code) == 2) or len(code) == 3:
+            place = 2
+        found[place].extend(one)
+    return _Parts(*map(";".join, found))
+
+
+@lru_cache(maxsize=1024)
+def _change(style: str, wanted: str) -> str:
+    """The shortest that takes the terminal from one style to another."""
+    if style == wanted:
+        return ""
+    anew = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
+    before, after = _parts(style), _parts(wanted)
+    if before.attributes != after.attributes:
+        return anew
+    codes = []
+    if before.foreground != after.foreground:
+        codes.append(after.foreground or "39")
+    if before.background != after.background:
+        codes.append(after.background or "49")
+    return min(f"\x1b[{';'.join(codes)}m", anew, key=len)
+
+
 @lru_cache(maxsize=1024)
 def _codes(codes: str) -> str:
     """Without those that say what is so without them: the default colours, and a reset."""
@@ -197,7 +248,5 @@ def _codes(codes: str) -> str:
 @lru_cache(maxsize=1024)
 def _on_blank(style: str) -> str:
     """What of a style is seen where there is no character."""
-    codes = style.split(";")
-    if "48" in codes or _ON_BLANKS & set(codes):
-        return style
-    return ";".join(code for code in codes if code[:1] == "4" or code[:2] == "10")
+    parts = _parts(style)
+    return style if _ON_BLANKS & set(parts.attributes.split(";")) else parts.background

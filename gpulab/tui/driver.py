@@ -11,7 +11,9 @@ from queue import Full
 from typing import Any
 
 from rich.cells import get_character_cell_size
+from rich.color import Color as TerminalColor
 from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
@@ -19,6 +21,7 @@ from textual.geometry import Size
 
 from gpulab.core.text import plain
 from gpulab.draw.ascii import to_ascii
+from gpulab.draw.terminal import erases_with_background
 from gpulab.tui.changed_cells import ChangedCells
 
 _LOOK_S = 0.5
@@ -35,7 +38,7 @@ class LabDriver(LinuxDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._on_screen = self._stop_asked = False
-        self._changed_cells = ChangedCells()
+        self._changed_cells = ChangedCells(erases_with_background=erases_with_background())
         super().__init__(*arguments, **options)
 
     def start_application_mode(self) -> None:
@@ -152,3 +155,46 @@ class AsciiFilter(LineFilter):
                 text = f" {text}"
             line.append(Segment(to_ascii(text), segment.style))
         return line
+
+
+_BLACK, _WHITE = 0, 7
+_READ_ON_GREY = (1, 4, 5)
+"""Red, blue and magenta; yellow, green and cyan cannot be read on what eight colours have as white.
+"""
+
+
+class FewColours(LineFilter):
+    """For terminals with eight colours: no bright ones; black on white, or white on black, where
+    `light` says so.
+    """
+
+    def __init__(self, light: bool | None) -> None:
+        super().__init__()
+        self._light = light
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text, self._style(style or Style.null()), control)
+            for text, style, control in segments
+        ]
+
+    def _style(self, style: Style) -> Style:
+        ground = None if self._light is None else _WHITE if self._light else _BLACK
+        text = None if ground is None else _WHITE - ground
+        fore, back = _number(style.color), _number(style.bgcolor)
+        if fore is None or (self._light and fore not in _READ_ON_GREY):
+            fore = text
+        return style + Style(
+            color=_colour(fore),
+            bgcolor=_colour(back if back not in (None, _BLACK) else ground),
+            dim=False if self._light else None,
+        )
+
+
+def _number(color: TerminalColor | None) -> int | None:
+    """Of the eight colours; None for the terminal's own."""
+    return None if color is None or color.number is None else color.number % 8
+
+
+def _colour(number: int | None) -> TerminalColor:
+    return TerminalColor.default() if number is None else TerminalColor.from_ansi(number)

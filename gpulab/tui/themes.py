@@ -18,16 +18,16 @@ THEMES = (
         BUILTIN_THEMES["textual-dark"],
         name="dark",
         primary="#5fafff",
-        foreground="#e6e6e6",
-        background="#14171c",
-        surface="#14171c",
-        panel="#1f242c",
+        foreground="#e4e4e4",
+        background="#1c1c1c",
+        surface="#1c1c1c",
+        panel="#262626",
     ),
     # For projectors: black on white, without a grey that a beamer washes out.
     replace(
         BUILTIN_THEMES["textual-light"],
         name="light",
-        primary="#0050a0",
+        primary="#005faf",
         foreground="#000000",
         background="#ffffff",
         surface="#ffffff",
@@ -35,6 +35,10 @@ THEMES = (
     ),
     replace(_ANSI, name=MONO),
 )
+FEW_COLOURS = tuple(replace(_ANSI, name=theme.name) for theme in THEMES)
+"""For terminals with less than 256: colours of their own choice for these would be rounded."""
+LIGHT = {"dark": False, "light": True}
+"""Of the themes that have a background."""
 NAMES = tuple(theme.name for theme in THEMES)
 
 

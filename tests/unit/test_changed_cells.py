@@ -12,35 +12,49 @@ WIDTH, HEIGHT = 12, 4
 SEQUENCE = re.compile(
     r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(K)|\x1b\[(2J)|\x1b\[\?1049[hl]|(\n)|(.)"
 )
-STYLES = ["", "1", "31", "7", "4", "1;39;49", "39;44", "38;5;7;49", "7;39;49"]
-BLANK = (" ", frozenset())
+STYLES = [
+    "",
+    "1",
+    "31",
+    "7",
+    "4",
+    "1;39;49",
+    "39;44",
+    "38;5;7;49",
+    "7;39;49",
+    "38;5;7;48;5;9",
+    "48;5;9",
+]
+NONE = ("", "", "")
+BLANK = (" ", NONE)
 
 
 class Terminal:
-    """Cells as (character, attributes that are seen); what is outside of the screen is not kept."""
+    """Cells as (character, codes that are seen: attributes, colour, background); what is outside of
+    the screen is not kept.
+    """
 
-    def __init__(self):
+    def __init__(self, erases_with_background=False):
+        self._erases_with_background = erases_with_background
         self.cells = {
-            (row, column): ("?", frozenset())
+            (row, column): ("?", NONE)
             for row in range(1, HEIGHT + 1)
             for column in range(1, WIDTH + 1)
         }
 
     def write(self, data):
         row = column = 1
-        seen = frozenset()
+        seen = NONE
         for token in SEQUENCE.finditer(data):
             y, x, codes, erase, clear, line, character = token.groups()
             if y:
                 row, column = int(y), int(x)
             elif codes is not None:
-                for code in codes.split(";") or [""]:
-                    seen = frozenset() if code in ("", "0") else seen | {code}
-                seen = seen if "38" in seen else seen - {"39", "49"}
+                seen = _styled(seen, codes)
             elif erase:
-                assert not seen, "some terminals erase in the colour of the style"
+                assert seen == NONE or self._erases_with_background
                 for place in range(column, WIDTH + 1):
-                    self.cells[row, place] = BLANK
+                    self.cells[row, place] = (" ", ("", "", seen[2]))
             elif clear:
                 self.cells = dict.fromkeys(self.cells, BLANK)
             elif line:
@@ -50,13 +64,28 @@ class Terminal:
                 column += get_character_cell_size(character)
 
     def _put(self, row, column, character, seen):
-        if character == " ":
-            seen = seen if "38" in seen else seen & {"4", "7", "44"}
+        if character == " " and not set(seen[0]) & {"4", "7"}:
+            seen = ("", "", seen[2])
         for place, cell in enumerate(
             [(character, seen)] + [("", seen)] * (get_character_cell_size(character) - 1), column
         ):
             if (row, place) in self.cells:
                 self.cells[row, place] = cell
+
+
+def _styled(seen, codes):
+    """What is seen after the codes of one sequence."""
+    attributes, colour, background = seen
+    for code in re.findall(r"[34]8;5;\d+|\d+", codes) or ["0"]:
+        if code == "0":
+            attributes, colour, background = NONE
+        elif code[0] == "3":
+            colour = "" if code == "39" else code
+        elif code[0] == "4" and code != "4":
+            background = "" if code == "49" else code
+        else:
+            attributes = "".join(sorted({*attributes, code}))
+    return attributes, colour, background
 
 
 texts = st.text(alphabet="ab  ─█好", max_size=WIDTH)
@@ -82,9 +111,11 @@ def frames(draw):
     return "".join([*parts, "\x1b[1;1H"])
 
 
-@given(st.lists(frames(), max_size=8), st.integers(0, 8))
-def test_the_screen_is_the_same_with_fewer_bytes(drawn, forgotten):
-    whole, lean, changed = Terminal(), Terminal(), ChangedCells()
+@given(st.lists(frames(), max_size=8), st.integers(0, 8), st.booleans())
+def test_the_screen_is_the_same_with_fewer_bytes(drawn, forgotten, erases_with_background):
+    whole, lean = Terminal(), Terminal(erases_with_background)
+    changed = ChangedCells(erases_with_background=erases_with_background)
+    changed.resize(WIDTH, HEIGHT)
     for data in ["\x1b[?1049h", *drawn]:
         whole.write("\x1b[2J" if "1049" in data else data)
         lean.write(changed.of(data))
@@ -93,7 +124,7 @@ def test_the_screen_is_the_same_with_fewer_bytes(drawn, forgotten):
     assert sent == "", "the same again is nothing"
     if drawn and forgotten == 0:
         changed.forget()
-        fresh = Terminal()
+        fresh = Terminal(erases_with_background)
         fresh.write(changed.of(drawn[-1]))
         other = Terminal()
         other.write(drawn[-1])
@@ -119,6 +150,17 @@ def test_blanks_to_the_end_of_a_row_are_erased():
     changed.of("\x1b[?1049h")
     changed.of("\x1b[2;1Hlong text")
     assert changed.of("\x1b[2;1Hlong     ") == "\x1b[2;5H\x1b[K\x1b[2;1H"
+
+
+def test_a_background_is_erased_where_the_terminal_can_and_only_what_changes_is_said():
+    row = f"\x1b[1;1H\x1b[38;5;2;48;5;9mab{' ' * (WIDTH - 2)}\x1b[0m"
+    sent = {}
+    for erases in (False, True):
+        changed = ChangedCells(erases_with_background=erases)
+        changed.resize(WIDTH, HEIGHT)
+        sent[erases] = changed.of(row)
+    assert sent[True].count(" ") == 0 < sent[False].count(" ")
+    assert "ab\x1b[39m\x1b[K" in sent[True]
 
 
 def test_what_is_no_frame_is_sent_as_it_is():
