@@ -178,11 +178,11 @@ def _require_text(place: str, text: str, most: int) -> None:
         ) from None
 
 
-def as_text(keyword: str, value: object) -> str:
+def as_text(keyword: str, value: object, most: int = TEXT_LENGTH) -> str:
     """A text as one line."""
     if not isinstance(value, str) or not value.strip():
         raise ScenarioError(f"{keyword}= must be a short text, such as 'compute'")
-    _require_text(f"{keyword}= is", value, TEXT_LENGTH)
+    _require_text(f"{keyword}= is", value, most)
     return " ".join(value.split())
 
 
@@ -377,6 +377,7 @@ class Scenario:
         sweep: Mapping[str, Iterable[Param]] | None = None,
         roof: str | None = None,
         per: str = "step",
+        item: str = "item",
         clock: str = "wall",
         cache: str = "hot",
         ladder: bool = False,
@@ -398,6 +399,7 @@ class Scenario:
         self.sweep = {name: as_sweep(name, values) for name, values in swept.items()}
         self.roof = None if roof is None else as_choices("roof", (roof,), ROOFS)[0]
         self.per = as_choices("per", (per,), ("step", "item"))[0]
+        self.item = as_text("item", item, NAME_LENGTH)
         self.clock = as_choices("clock", (clock,), ("wall", "device"))[0]
         self.cache = as_choices("cache", (cache,), ("hot", "cold"))[0]
         self.ladder = as_flag("ladder", ladder)

@@ -1,10 +1,10 @@
 """Attention: the scores are a matrix of length x length that need never reach memory.
 
 Attention computes softmax(q k^T / sqrt(d)) v for each head. Written as three operations it stores
-the scores: at a length of 8192, 128 MiB a head in bf16 and 256 MiB in fp32 (source E), and two such
-matrices exist at a time. The two products take 4 L^2 d FLOPs. Six times all scores are written or
-read, 2 L^2 bytes each in bf16: at d = 128 that is 43 FLOPs for a byte, far below the ridge of a
-GPU, so memory is the limit although the matrix products are large.
+the scores: at a length of 8192, 128 MiB a head in bf16 and 256 MiB in fp32 (the torch.compile
+tutorial), and two such matrices exist at a time. The two products take 4 L^2 d FLOPs. Six times all
+scores are written or read, 2 L^2 bytes each in bf16: at d = 128 that is 43 FLOPs for a byte, far
+below the ridge of a GPU, so memory is the limit although the matrix products are large.
 
 Flash attention computes a block of the output at a time: a block of queries stays on chip, blocks
 of keys and values pass by, and the softmax is kept up to date. For each query it holds the maximum
@@ -21,14 +21,15 @@ without it PyTorch takes one that supports the inputs, and `math` silently where
 kernels do by hand: warps that only load, and the softmax of one block during the products of
 another.
 
-Source E promises 2-4x and O(N) memory. The factor depends on the length, and on what it is compared
-with: on an H200 `flash` is 3.6x over `naive`, `in_triton` 5.5x, `cudnn` 6.9x, and `math` takes four
-times as long as `naive` (measured here), with 161 MiB at their peak against 2.2 and 4.9 GiB. Look
-at the peak beside the time, and use `--sweep length=512,1024,...`: once scores are the largest
-tensors, twice the length makes the peak of `naive` and `math` 4x, that of the others 2x. `--set
-backward=true` adds the backward pass: `naive` and `math` keep the weights for it; fused kernels
-keep one number for each query and compute the scores again, 14 L^2 d FLOPs in place of 12. The
-kernel in Triton is the forward pass alone. Where L is not much larger than d, less is gained.
+The torch.compile tutorial promises 2-4x and O(N) memory. The factor depends on the length, and on
+what it is compared with: on an H200 `flash` is 3.6x over `naive`, `in_triton` 5.5x, `cudnn` 6.9x,
+and `math` takes four times as long as `naive` (measured here), with 161 MiB at their peak against
+2.2 and 4.9 GiB. Look at the peak beside the time, and use `--sweep length=512,1024,...`: once
+scores are the largest tensors, twice the length makes the peak of `naive` and `math` 4x, that of
+the others 2x. `--set backward=true` adds the backward pass: `naive` and `math` keep the weights for
+it; fused kernels keep one number for each query and compute the scores again, 14 L^2 d FLOPs in
+place of 12. The kernel in Triton is the forward pass alone. Where L is not much larger than d, less
+is gained.
 """
 
 import math as numbers
@@ -59,7 +60,8 @@ scenario = Scenario(
     cpu={"batch": 1, "heads": 4, "length": 1024, "width": 64, "dtype": "fp32"},
     smoke={"batch": 1, "heads": 2, "length": 100, "width": 32},
     sweep={"length": (512, 1024, 2048, 4096, 8192)},
-    claim="E: 2-4x, O(N) memory in place of 256 MB a head at 8192",
+    item="token",
+    claim="torch.compile tutorial: 2-4x, O(N) memory in place of 256 MB a head at 8192",
     shows="memory",
 )
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}

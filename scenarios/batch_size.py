@@ -21,8 +21,8 @@ for kernels too small to fill the device.
 The best size is the smallest batch that is nearly as fast per row as the fastest. A larger one
 gains no throughput and costs latency and memory. The first batch that does not fit is reported as
 out of memory, which is not a failure (try `--set width=16 --set hidden=1000000` on a CPU with
-little memory, `hidden=20000000` on a GPU: 2 x 82 GB). Sources A and B report less than 1 TFLOP/s,
-so their devices were mostly idle: compare the share of the roof.
+little memory, `hidden=20000000` on a GPU: 2 x 82 GB). The performance basics and the quick-start
+guide report less than 1 TFLOP/s, so their devices were mostly idle: compare the share of the roof.
 
 In training a larger batch is not free even below that size: there are fewer steps per epoch, and
 the learning rate has to be tuned again. On a CPU 32 rows keep one core's arithmetic busy. The
@@ -41,11 +41,12 @@ scenario = Scenario(
     cpu={"width": 32, "hidden": 128, "caches": 0},
     smoke={"width": 32, "hidden": 64, "caches": 0},
     per="item",
+    item="row",
     ladder=True,
     increasing_memory=True,
     claim=(
-        "A: 10x+ (87 to 1000+ MFLOP/s); B: 8.5x at 256 (11K to 95K MFLOP/s): the two contradict "
-        "each other"
+        "performance basics: 10x+ (87 to 1000+ MFLOP/s); quick-start guide: 8.5x at 256 (11K to "
+        "95K MFLOP/s): the two contradict each other"
     ),
 )
 _ROWS = 2048

@@ -26,11 +26,11 @@ cuBLAS expects matrices by columns, and PyTorch has them by rows. A matrix by ro
 is its transpose, and (a b)^T = b^T a^T: so b is passed first, with n and m exchanged, and nothing
 needs to be transposed.
 
-Source A's test data made every output zero. Such a test cannot fail, and measures something else: a
-GPU draws less power for zeros, and so has a higher clock (an H200 did 894 TFLOP/s on zeros in bf16
-and 788 on random numbers, measured here). Here the data is random, and all outputs are compared.
-What to look at: the speedup of each variant over the one above it, the device's time beside that of
-the step, and *SM %*.
+The test data of the performance basics made every output zero. Such a test cannot fail, and
+measures something else: a GPU draws less power for zeros, and so has a higher clock (an H200 did
+894 TFLOP/s on zeros in bf16 and 788 on random numbers, measured here). Here the data is random, and
+all outputs are compared. What to look at: the speedup of each variant over the one above it, the
+device's time beside that of the step, and *SM %*.
 """
 
 import numpy as np
@@ -46,7 +46,8 @@ scenario = Scenario(
     smoke={"batch": 8, "m": 3, "k": 17, "n": 5},
     sweep={"n": (16, 64, 256, 1024), "batch": (1, 4, 16, 40, 160)},
     ladder=True,
-    claim="A: 31x, with test data that made every output zero",
+    item="product",
+    claim="performance basics: 31x, with test data that made every output zero",
     no_effect_reason="both forms launch one kernel for all products",
 )
 N = 0  # CUBLAS_OP_N: the operand as it is, not transposed

@@ -40,7 +40,8 @@ scenario = Scenario(
         # else it compiles test programs, to see what the CPU can do
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
     },
-    claim="A names it as pitfall 4",
+    item="image",
+    claim="performance basics: pitfall 4",
 )
 _CLASSES, _WARM_UP_STEPS = 10, 3
 

@@ -6,12 +6,13 @@ the launches of a call are recorded once, and replayed with a single launch. `ma
 graphs too, and for each matmul it times a set of generated kernels against the library, to keep the
 fastest for these shapes.
 
-Source E says that `reduce-overhead` compiles fastest. That is wrong: it does all that `default`
-does, then one warm-up run, then the recording of the graph. `max-autotune` takes by far the longest
-on a GPU, since it compiles and times dozens of kernels for each shape of a matmul. The figure
-beside each variant is the time of its first three calls, which compile, record and replay, with an
-empty cache on disk and the compiler already loaded. The cache, of which each mode has one of its
-own, shortens later starts with the same code: here those of all processes but the first.
+The torch.compile tutorial says that `reduce-overhead` compiles fastest. That is wrong: it does all
+that `default` does, then one warm-up run, then the recording of the graph. `max-autotune` takes by
+far the longest on a GPU, since it compiles and times dozens of kernels for each shape of a matmul.
+The figure beside each variant is the time of its first three calls, which compile, record and
+replay, with an empty cache on disk and the compiler already loaded. The cache, of which each mode
+has one of its own, shortens later starts with the same code: here those of all processes but the
+first.
 
 `reduce-overhead` gains where a step is many short kernels, as here, and the device waits for
 launches. It gains nothing where the kernels are long. It needs fixed shapes, keeps memory for the
@@ -42,13 +43,14 @@ scenario = Scenario(
     smoke={"batch": 4, "width": 16, "layers": 2},
     sweep={"batch": (16, 128, 1024, 8192)},
     ladder=True,
+    item="row",
     no_effect_reason="matmuls take nearly all of the time, and the library's are as fast as generated ones",
     env={
         "TORCHINDUCTOR_CACHE_DIR": "{folder}",
         # else it compiles test programs, to see what the CPU can do
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
     },
-    claim="E: reduce-overhead compiles fastest",
+    claim="torch.compile tutorial: reduce-overhead compiles fastest",
 )
 _CACHES = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -15,9 +15,10 @@ CNN the library calls remain, and their share bounds the gain. `matmul` has noth
 is the right answer, and a small matmul can become slower, because the compiled function checks its
 guards (that shapes and types are those that the code was compiled for) on every call.
 
-Source E has one range for each workload, which holds for its size, precision and device. A smaller
-batch gives a larger gain, since launches weigh more; fp32 a smaller one, since matmuls take longer.
-Here a GPU computes in bf16 and a CPU in fp32. A CPU saves memory traffic and calls in the same way.
+The torch.compile tutorial has one range for each workload, which holds for its size, precision and
+device. A smaller batch gives a larger gain, since launches weigh more; fp32 a smaller one, since
+matmuls take longer. Here a GPU computes in bf16 and a CPU in fp32. A CPU saves memory traffic and
+calls in the same way.
 
 Compiling takes seconds to minutes, in the first call and again for other shapes. That is not part
 of the step time.
@@ -53,7 +54,10 @@ scenario = Scenario(
     },
     smoke={"batch": 1, "length": 8, "width": 64, "images": 1, "channels": 4, "mib": 1, "n": 64},
     sweep={"workload": ("transformer", "cnn", "pointwise", "matmul")},
-    claim="E: transformer 1.3-1.5x, CNN inference 1.2-1.4x, pointwise 2-3x, matmul ~1x",
+    claim=(
+        "torch.compile tutorial: transformer 1.3-1.5x, CNN inference 1.2-1.4x, pointwise 2-3x, "
+        "matmul ~1x"
+    ),
     no_effect_reason="library calls take nearly all of its time, and compiled code makes the same calls",
 )
 _LAYERS, _HEAD_WIDTH, _BLOCKS, _PIXELS = 4, 64, 8, 56

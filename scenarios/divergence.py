@@ -3,8 +3,8 @@
 The threads of a warp share an instruction stream. Where they disagree at a branch, the warp
 executes both sides one after the other, each with the other side's threads switched off. Here one
 side is expensive, a sum of powers of x in `terms` FMAs (fused multiply-adds), and the other is
-zero, as in source D's example. Of each hundred elements `percent` take the expensive side, at
-places drawn at random, the same in each hundred.
+zero, as in the Triton guide's example. Of each hundred elements `percent` take the expensive side,
+at places drawn at random, the same in each hundred.
 
 `branch`: with 25 % of the elements at random places, a warp of 32 without any on the expensive side
 is one of ten thousand (0.75^32). So almost every warp computes it, with three quarters of its
@@ -48,7 +48,7 @@ scenario = Scenario(
     smoke={"n": 2**14, "terms": 64},
     sweep={"percent": (1, 3, 10, 25, 50, 100)},
     ladder=True,
-    claim="D: tl.where in place of a branch avoids divergence",
+    claim="Triton guide: tl.where in place of a branch avoids divergence",
     no_effect_reason=(
         "nearly every warp of random data has a thread on the expensive side, with or without a "
         "branch"

@@ -41,6 +41,7 @@ scenario = Scenario(
     cpu={"rows": 1024, "width": 512},
     smoke={"rows": 64, "width": 32},
     sweep={"rows": (512, 2048, 8192, 32768)},
+    item="row",
     no_effect_reason="guards and padding cost as much as fused operations save",
 )
 _LENGTHS = (100, 61, 29, 83, 13, 47)

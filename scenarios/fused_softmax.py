@@ -58,7 +58,8 @@ scenario = Scenario(
     smoke={"mib": 1, "columns": 1000},
     sweep={"columns": (256, 1024, 4096, 4095, 16384, 32768, 65536, 262144)},
     ladder=True,
-    claim="D: 3x less traffic",
+    item="element",
+    claim="Triton guide: 3x less traffic",
 )
 # elements: of a row in registers, of a block, of a warp
 _LONGEST, _TILE, _PER_WARP = 32768, 4096, 512

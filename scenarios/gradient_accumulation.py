@@ -16,9 +16,9 @@ for what is kept, `limit_mib`; the first forward pass counts what it keeps and r
 where a tensor goes beyond. With `--set limit_mib=100000` the whole batch runs too, and with a far
 larger `--set batch` it meets the device's own limit.
 
-Source B says to increase the batch size gradually, and to accumulate when memory runs out.
-Gradually is how to find the largest micro-batch that fits. As a fix for running out of memory it is
-wrong: a larger batch needs more memory. Then accumulate, recompute activations or shard.
+The quick-start guide says to increase the batch size gradually, and to accumulate when memory runs
+out. Gradually is how to find the largest micro-batch that fits. As a fix for running out of memory
+it is wrong: a larger batch needs more memory. Then accumulate, recompute activations or shard.
 
 Divide the loss of each piece by their number, or the gradient is that of a sum where a mean was
 meant. And what looks at the whole batch, as batch norm does, sees only the micro-batch: with it the
@@ -38,7 +38,8 @@ scenario = Scenario(
     ladder=True,
     increasing_memory=True,
     shows="memory",
-    claim="B: out of memory: accumulate; increase the batch size gradually",
+    item="row",
+    claim="quick-start guide: out of memory: accumulate; increase the batch size gradually",
 )
 
 

@@ -36,6 +36,7 @@ scenario = Scenario(
     smoke={"layers": 2, "rows": 4, "width": 32},
     sweep={"rows": (16, 64, 256, 1024, 4096)},
     ladder=True,
+    item="layer",
     claim=(
         "our own measurement: broken 0.3x, cond 1.0-1.4x, where 1.7-2.6x on a CPU; 0.5x, 0.9x, "
         "2.1x on an H200"

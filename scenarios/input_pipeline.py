@@ -40,7 +40,8 @@ scenario = Scenario(
     params={"samples": 2048, "batch": 64, "rows": 128, "width": 256, "hidden": 24576, "workers": 8},
     cpu={"samples": 192, "batch": 16, "hidden": 160, "workers": 1},
     smoke={"samples": 8, "batch": 4, "rows": 8, "width": 32, "hidden": 32, "workers": 1},
-    claim="A: 40-60 % goodput of a naive loop",
+    item="sample",
+    claim="performance basics: 40-60 % goodput of a naive loop",
 )
 _DISTINCT = 256
 

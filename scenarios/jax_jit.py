@@ -44,6 +44,7 @@ scenario = Scenario(
     smoke={"batch": 4, "width": 16, "layers": 2},
     sweep={"width": (64, 128, 256, 512, 1024)},
     ladder=True,
+    item="row",
     no_effect_reason="the matmuls take nearly all of the time, and they are the same before and after",
     env={"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "NPROC": "1"},  # NPROC: threads of XLA on a CPU
 )

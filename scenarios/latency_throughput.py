@@ -42,7 +42,10 @@ scenario = Scenario(
     cpu={"width": 512, "layers": 3, "arrivals": 192},
     smoke={"requests": 8, "batch": 4, "width": 64, "layers": 2, "arrivals": 32},
     sweep={"batch": (2, 4, 8, 16, 32)},
-    claim="our own measurement: 8.7-9.7x the requests/s in batches of 16 on a CPU, 4.7x on an H200",
+    item="request",
+    claim=(
+        "our own measurement: 8.7-9.7x the requests/s in batches of 16 on a CPU, 4.7x on an H200"
+    ),
     no_effect_reason="one request is limited by arithmetic already, so that n together take n times as long",
 )
 # seconds of a single request: measured once, so that all variants get requests at the same rate

@@ -22,8 +22,8 @@ This is the rung that gains: 1.65x (H200, measured here).
 beside its 36 multiply-adds. What the L1 does not hold goes to L2 and memory: 3.4 times the declared
 bytes (ncu). Occupancy is full, and the time 3.3 times that of no bounds at all, 5.5 times that of
 four blocks (H200). On an SM of 1,536 threads (compute capability 8.6, 8.9, 12.0) eight blocks of
-256 cannot be resident at all, and the compiler ignores the number. So the same line of source B is
-a large spill on one GPU and nothing on another.
+256 cannot be resident at all, and the compiler ignores the number. So the same line of the
+quick-start guide is a large spill on one GPU and nothing on another.
 
 Look at registers, spills and occupancy, which are known without running anything, and then at the
 time. The number to demand is the largest that spills little, and it depends on the kernel: with 12
@@ -45,7 +45,7 @@ scenario = Scenario(
     smoke={"n": 2**12, "samples": 4, "scales": 36},
     sweep={"scales": (12, 24, 36, 48)},
     ladder=True,
-    claim="B: __launch_bounds__(256, 8)",
+    claim="quick-start guide: __launch_bounds__(256, 8)",
     no_effect_reason=(
         "a promise of 256 threads changes nothing where the compiler wanted fewer than 256 "
         "registers"

@@ -58,7 +58,8 @@ scenario = Scenario(
     smoke={"mib": 1, "columns": 1000},
     sweep={"columns": (256, 1024, 4096, 16384)},
     ladder=True,
-    claim="C: bottleneck 3, without a figure; our own: 2x by traffic",
+    item="element",
+    claim="bottleneck guide: bottleneck 3, without a figure; our own: 2x by traffic",
 )
 _EPSILON = 1e-5
 _TILE, _PER_WARP = 4096, 512  # elements: of a block, of a warp

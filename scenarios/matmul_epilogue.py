@@ -6,14 +6,14 @@ memory, and each of the others reads and writes all of it again, eight passes ov
 size. The best form is one kernel that adds bias and residual while the result is still in
 registers: two passes, since only the residual is read and only the result is written.
 
-Source E says that torch.compile does this. By default it does not. A matmul remains a call of the
-library, cuBLAS or MKL, and the compiler adds nothing to it here, though cuBLASLt has epilogues of
-its own. It fuses the operations after it into one pass over the result: two kernels and four
-passes. (On a CPU the bias goes into the library call, which takes one.) `max-autotune` also
-generates matmuls of its own, Triton templates on a GPU, which can include the epilogue. It times
-them against the library for these shapes and keeps the fastest, which for large matrices often is
-the library again. On a GPU the operations below the result show what ran: a kernel of the library
-and one `triton_poi_...`, or a single `triton_tem_...`, a template.
+The torch.compile tutorial says that torch.compile does this. By default it does not. A matmul
+remains a call of the library, cuBLAS or MKL, and the compiler adds nothing to it here, though
+cuBLASLt has epilogues of its own. It fuses the operations after it into one pass over the result:
+two kernels and four passes. (On a CPU the bias goes into the library call, which takes one.)
+`max-autotune` also generates matmuls of its own, Triton templates on a GPU, which can include the
+epilogue. It times them against the library for these shapes and keeps the fastest, which for large
+matrices often is the library again. On a GPU the operations below the result show what ran: a
+kernel of the library and one `triton_poi_...`, or a single `triton_tem_...`, a template.
 
 The gain is memory traffic, and how much it matters depends on the inner dimension k: the matmul
 does 2 m n k FLOPs, while the passes over its result do not depend on k. With a large k all variants
@@ -39,8 +39,9 @@ scenario = Scenario(
     smoke={"m": 64, "n": 64, "k": 16},
     sweep={"k": (64, 256, 1024, 4096)},
     ladder=True,
+    item="element",
     no_effect_reason="the same kernels run before and after, or the matmul takes nearly all of the time",
-    claim="E: torch.compile fuses the matmul, bias, ReLU and add",
+    claim="torch.compile tutorial: torch.compile fuses the matmul, bias, ReLU and add",
 )
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 

@@ -37,6 +37,7 @@ scenario = Scenario(
     smoke={"n": 256},
     sweep={"n": (500, 1000, 1024, 2000, 2048, 8192)},
     ladder=True,
+    item="element",
     claim="our own measurement: 12x on one core of a Xeon (n=2000)",
 )
 

@@ -27,10 +27,10 @@ to 100 %, while `balanced` can fill an SM of 2,048 threads at every one of them.
 fits. Very small blocks cannot fill an SM either: it holds at most 32 of them, on some GPUs 16 or
 24. `--sweep shared_kib` makes the same steps with shared memory.
 
-Source D's advice is to balance registers, shared memory and block size. Look at the occupancy that
-the compiler's figures allow beside the time, and at the occupancy counted in the solo run, where
-the GPU counts it. The machine code of the first two is identical. 96 KiB of shared memory need
-compute capability 8.0.
+The Triton guide's advice is to balance registers, shared memory and block size. Look at the
+occupancy that the compiler's figures allow beside the time, and at the occupancy counted in the
+solo run, where the GPU counts it. The machine code of the first two is identical. 96 KiB of shared
+memory need compute capability 8.0.
 """
 
 import torch
@@ -47,7 +47,7 @@ scenario = Scenario(
     smoke={"n": 2**16},
     sweep={"block": (64, 128, 256, 512, 1024), "shared_kib": (8, 16, 32, 64, 96)},
     ladder=True,
-    claim="D: balance registers, shared memory and block size for occupancy",
+    claim="Triton guide: balance registers, shared memory and block size for occupancy",
 )
 cuda = CudaSource(r"""
 template <int LOADS>

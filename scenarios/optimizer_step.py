@@ -16,9 +16,9 @@ parameter, gradient and both moments, and writes all but the gradient): that is 
 operations of the others move 80 bytes, where no cache keeps them. So on a GPU many small tensors
 gain most from `for_loop` to `foreach`, few large ones from `foreach` to `fused`.
 
-No source has figures for this: those beside the result are our own measurements. In the loop an
-H100 computed for 2.53 of 7 ms and waited for launches otherwise, with `foreach` for 1.53 ms. So of
-the 5.3 ms that `foreach` saved, 1 ms was starting and draining.
+No text of the course has figures for this: those beside the result are our own measurements. In the
+loop an H100 computed for 2.53 of 7 ms and waited for launches otherwise, with `foreach` for 1.53
+ms. So of the 5.3 ms that `foreach` saved, 1 ms was starting and draining.
 
 Nothing is gained where the update is a small share of the step, as with large batches: forward and
 backward grow with the batch, the update does not.
@@ -38,7 +38,10 @@ scenario = Scenario(
     cpu={"layers": 32, "width": 64},
     smoke={"layers": 4, "width": 32},
     ladder=True,
-    claim="our own measurement: 1.5-1.8x (foreach), 4.7-5.2x (fused) on a CPU; 5.5x, 17x on an H200",
+    item="parameter",
+    claim=(
+        "our own measurement: 1.5-1.8x (foreach), 4.7-5.2x (fused) on a CPU; 5.5x, 17x on an H200"
+    ),
 )
 # Tensors read and written. One by one: mul_ 2, lerp_ 3, mul_ 2, addcmul_ 3, sqrt 2, div 2, add_ 2,
 # addcdiv_ 4. Fused: parameter, gradient and both moments are read, and all but the gradient

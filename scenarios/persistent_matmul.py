@@ -22,12 +22,12 @@ start matrix instructions or store. Triton does this by itself on data-center Bl
 are in a memory of the tensor cores and not in registers, and only for loads by TMA. Elsewhere the
 variant is skipped, and it has only been compiled so far.
 
-Source D names persistence among its techniques. Work for a tile grows with k, starting and ending
-it does not: at n = k = 8192 a tile takes some 90 us and a few of them can be hidden. On an H200
-`persistent` gains 1.03x, and the next two rungs cannot be told from it: all are at the power cap,
-with cuBLAS, at its rate (measured here). At k = 512 a tile takes some 6 us, and more of it is to be
-gained: `--sweep k=256,512,1024,2048,8192`. A price: tiles are assigned before the start, so an SM
-that is slower, or that another stream uses, delays the whole result.
+The Triton guide names persistence among its techniques. Work for a tile grows with k, starting and
+ending it does not: at n = k = 8192 a tile takes some 90 us and a few of them can be hidden. On an
+H200 `persistent` gains 1.03x, and the next two rungs cannot be told from it: all are at the power
+cap, with cuBLAS, at its rate (measured here). At k = 512 a tile takes some 6 us, and more of it is
+to be gained: `--sweep k=256,512,1024,2048,8192`. A price: tiles are assigned before the start, so
+an SM that is slower, or that another stream uses, delays the whole result.
 
 `cublas` is for scale; its kernels for Hopper have warps that only load as well. Look at the
 registers, and at cp.async against bulk copies in the code. Tiles are as in `triton_matmul`.
@@ -64,7 +64,8 @@ scenario = Scenario(
     smoke={"m": 304, "n": 208, "k": 104},
     sweep={"k": (256, 512, 1024, 2048, 8192), "stages": (2, 3), "group": (1, 8, 16)},
     ladder=True,
-    claim="D: persistent kernels and warp specialization",
+    item="element",
+    claim="Triton guide: persistent kernels and warp specialization",
     no_effect_reason="starting and ending a tile is a small part of it at this k, or power is the limit",
 )
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}

@@ -38,7 +38,7 @@ scenario = Scenario(
     params={"mib": 64},
     smoke={"mib": 4},
     sweep={"mib": (1, 4, 16, 64, 256)},
-    claim="A, B, C: 2-6x",
+    claim="performance basics, quick-start guide and bottleneck guide: 2-6x",
     no_effect_reason=(
         "the same bytes cross the link at the same speed: non_blocking frees the host, not the link"
     ),

@@ -13,8 +13,9 @@ heap that is kept: below 32 MiB, to which glibc raises its threshold at most, th
 On a GPU expect *same* for the first three variants (an H100 took 370, 368 and 368 us). PyTorch's
 caching allocator keeps freed blocks and hands the same ones out again, which costs the host little
 and the device nothing. It may show where the host is the slower side (`--set mib=1`). The 210 ms of
-`aten::empty_strided` that sources A and B removed were most likely one-off: the first allocation of
-a process also sets CUDA up. Their faster version drew no random numbers either, which is less work.
+`aten::empty_strided` that the performance basics and the quick-start guide removed were most likely
+one-off: the first allocation of a process also sets CUDA up. Their faster version drew no random
+numbers either, which is less work.
 
 `cache_emptied` shows what asking the driver costs, by asking it in every step:
 `torch.cuda.empty_cache()` gives all unused blocks back, so the driver has to allocate each tensor
@@ -38,8 +39,12 @@ scenario = Scenario(
     sweep={"mib": (1, 4, 16, 64, 256)},
     ladder=True,
     env={"MALLOC_MMAP_THRESHOLD_": None, "MALLOC_TRIM_THRESHOLD_": None, "MALLOC_TOP_PAD_": None},
+    item="element",
     no_effect_reason="the allocator keeps its blocks: after the first step nothing is allocated anew",
-    claim="A, B: ~2x, 210 ms of aten::empty_strided a batch removed",
+    claim=(
+        "performance basics and quick-start guide: ~2x, 210 ms of aten::empty_strided a batch "
+        "removed"
+    ),
 )
 
 

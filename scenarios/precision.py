@@ -16,12 +16,12 @@ reaches; between slower variants it recovers. On an H100 of 700 W the interleave
 (tf32), 15.1x (bf16) and 27.5x (fp8), the sustained ones 6.9x, 13.3x and 24.0x (our own
 measurement).
 
-Source D promises 10-100x of tensor cores. Datasheets say what to expect: an H100's peak is 30 times
-that of fp32 in fp8 and 15 times in bf16 (a little more where fp32 stays further below its peak), a
-B200's 50 to 60 times in fp8; on GeForce cards bf16 gains about 2x and TF32 hardly anything. Nothing
-is gained where a matmul is small or memory bandwidth is the limit, nor where instructions are
-missing: a CPU without them multiplies bf16 and fp16 up to a hundred times slower than fp32, so
-gpulab skips those variants there.
+The Triton guide promises 10-100x of tensor cores. Datasheets say what to expect: an H100's peak is
+30 times that of fp32 in fp8 and 15 times in bf16 (a little more where fp32 stays further below its
+peak), a B200's 50 to 60 times in fp8; on GeForce cards bf16 gains about 2x and TF32 hardly
+anything. Nothing is gained where a matmul is small or memory bandwidth is the limit, nor where
+instructions are missing: a CPU without them multiplies bf16 and fp16 up to a hundred times slower
+than fp32, so gpulab skips those variants there.
 """
 
 from contextlib import contextmanager
@@ -37,7 +37,8 @@ scenario = Scenario(
     cpu={"n": 1024},
     smoke={"n": 64},
     sweep={"n": (256, 512, 1024, 2048)},
-    claim="D: tensor cores 10-100x",
+    item="multiply-add",
+    claim="Triton guide: tensor cores 10-100x",
 )
 
 

@@ -45,7 +45,7 @@ scenario = Scenario(
     smoke={"n": 100_003},
     sweep={"per_thread": (4, 16, 64, 256), "block": (64, 128, 256, 512, 1024)},
     ladder=True,
-    claim="D: the reduction pattern, without a figure",
+    claim="Triton guide: the reduction pattern, without a figure",
     no_effect_reason="the loads take longer than the tree, which other blocks' loads hide",
 )
 cuda = CudaSource(r"""

@@ -46,7 +46,7 @@ scenario = Scenario(
     smoke={"n": 2**12, "rows": 16},
     sweep={"rows": (1, 2, 4, 8, 16, 32)},
     ladder=True,
-    claim="B: const __restrict__ lets the compiler optimize loads",
+    claim="quick-start guide: const __restrict__ lets the compiler optimize loads",
     no_effect_reason="enough threads are in flight to hide that each has one load under way",
 )
 cuda = CudaSource(r"""

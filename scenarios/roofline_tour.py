@@ -53,7 +53,7 @@ scenario = Scenario(
         "length": 1024,
     },
     smoke={"mib": 1, "rows_mib": 1, "small": 16, "large": 64, "batch": 1, "heads": 1, "length": 64},
-    claim="A: low intensity is memory-bound, high intensity compute-bound",
+    claim="performance basics: low intensity is memory-bound, high intensity compute-bound",
 )
 COLUMNS = 1024
 

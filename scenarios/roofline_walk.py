@@ -19,14 +19,15 @@ has the four chains of a float4, and up to 16 warps share a scheduler. The loop 
 FMAs, so that counting and jumping is 2 % of the instructions. The machine code is a row of FFMA,
 and the number F is a constant of the template: for F up to 32 there is no loop.
 
-`plus_one` and `cubic` are D's pair: x + 1, and a polynomial of third degree, 3 FMAs by Horner's
-rule. The second does six times the FLOPs in the same 129 us (H200): at 0.125 and 0.75 FLOP/byte
-both are far down the slope. x + 1 runs at 0.8 % of the fp32 peak, and could be no faster, since it
-is at 99 % of the memory's roof. Only fewer bytes help (see `arithmetic_intensity`).
+`plus_one` and `cubic` are the Triton guide's pair: x + 1, and a polynomial of third degree, 3 FMAs
+by Horner's rule. The second does six times the FLOPs in the same 129 us (H200): at 0.125 and 0.75
+FLOP/byte both are far down the slope. x + 1 runs at 0.8 % of the fp32 peak, and could be no faster,
+since it is at 99 % of the memory's roof. Only fewer bytes help (see `arithmetic_intensity`).
 
-These are different functions, so nothing is compared, and A's statement, low intensity is
-memory-bound and high intensity is compute-bound, is to be read off the plot. Half of the fp32 peak
-is lost without FMA: an addition or a multiplication alone takes as long as both together.
+These are different functions, so nothing is compared, and the statement of the performance basics,
+low intensity is memory-bound and high intensity is compute-bound, is to be read off the plot. Half
+of the fp32 peak is lost without FMA: an addition or a multiplication alone takes as long as both
+together.
 """
 
 import torch
@@ -41,7 +42,10 @@ scenario = Scenario(
     params={"n": 64 * 2**20, "block": 256},
     smoke={"n": 10_003},
     sweep={"block": (64, 128, 256, 512, 1024)},
-    claim="A, D: low intensity is memory-bound, high intensity compute-bound",
+    claim=(
+        "performance basics and Triton guide: low intensity is memory-bound, high intensity "
+        "compute-bound"
+    ),
 )
 A, B = 0.998, 0.001  # after 512 times x * A + B the values are still between 0 and 1, and apart
 cuda = CudaSource(r"""

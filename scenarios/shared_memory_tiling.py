@@ -45,7 +45,7 @@ scenario = Scenario(
     smoke={"m": 130, "n": 70, "k": 33},
     sweep={"n": (128, 512, 2048, 4096, 8192), "pad": (0, 4)},
     ladder=True,
-    claim="C, D: tile operands into shared memory",
+    claim="bottleneck guide and Triton guide: tile operands into shared memory",
 )
 cuda = CudaSource(r"""
 constexpr int TILE = 32, ROWS = 128, COLUMNS = 128, DEPTH = 8;

@@ -44,7 +44,8 @@ scenario = Scenario(
     smoke={"mib": 1, "repeats": 1},
     sweep={"mib": (1, 4, 16, 64, 256)},
     ladder=True,
-    claim="D: 3x less traffic, of another chain (exp, sum, scale)",
+    item="element",
+    claim="Triton guide: 3x less traffic, of another chain (exp, sum, scale)",
 )
 _COLUMNS, _BLOCK = 1024, 1024
 

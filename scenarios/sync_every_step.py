@@ -30,7 +30,8 @@ scenario = Scenario(
     params={"iterations": 100, "batch": 1024, "width": 1024},
     cpu={"iterations": 20, "batch": 128, "width": 256},
     smoke={"iterations": 10, "batch": 4, "width": 16},
-    claim="C: the device idles at every .item()",
+    item="iteration",
+    claim="bottleneck guide: the device idles at every .item()",
     no_effect_reason=(
         "on a CPU nothing is queued, so there is nothing to wait for; on a GPU the kernels "
         "outlast their launches, or the host never ran ahead"

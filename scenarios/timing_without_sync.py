@@ -36,7 +36,8 @@ scenario = Scenario(
     params={"mib": 512, "launches": 512},
     smoke={"mib": 1, "launches": 8},
     sweep={"mib": (1, 8, 64, 512)},
-    claim="A names it as pitfall 3",
+    item="element",
+    claim="performance basics: pitfall 3",
 )
 
 

@@ -56,7 +56,8 @@ scenario = Scenario(
     smoke={"m": 300, "n": 200, "k": 100},
     sweep={"n": (1024, 4096, 8192, 16384), "group": (1, 4, 8, 16)},
     ladder=True,
-    claim="D: tiling and auto-tuning reach tensor-core throughput",
+    item="element",
+    claim="Triton guide: tiling and auto-tuning reach tensor-core throughput",
 )
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _CONFIGS = [

@@ -2,8 +2,8 @@
 
 `utilization.gpu` of nvidia-smi and NVML is the share of time in which at least one kernel was
 executing, whatever its size. One block on one of 132 streaming multiprocessors (SMs) makes it 100
-%, at 0.8 % of the SMs. Source A says that utilization above 80 % is good: it only shows that the
-device is rarely idle.
+%, at 0.8 % of the SMs. The performance basics say that utilization above 80 % is good: it only
+shows that the device is rarely idle.
 
 All variants add up the same squares with the same kernel, in pieces of 32 KiB. `small_kernels`
 launches it many times with a single block, `one_block` once with a single block that goes through
@@ -42,7 +42,8 @@ scenario = Scenario(
     roof="device memory",
     params={"mib": 256, "launches": 32},
     smoke={"mib": 4, "launches": 4},
-    claim="A: GPU utilization > 80 % is good",
+    item="piece",
+    claim="performance basics: GPU utilization > 80 % is good",
     no_effect_reason="one block works at a time in either case, however many launches it takes",
     ladder=True,
 )

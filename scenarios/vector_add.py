@@ -11,12 +11,12 @@ loads 16 bytes in one instruction, 4 floats or 8 halves. `in_triton` does what `
 with as many threads and as many bytes for each: Triton knows that tensors begin at multiples of 16
 bytes, and makes 16-byte loads of a block by itself. The machine code of both has LDG.E.128.
 
-E has Triton at 90-95 % of CUDA. That depends on which CUDA. On an H200 `cuda_scalar` is at 80 % of
-the others, with too few bytes under way, and `in_triton` is the *same* as `cuda_vectors` (1.000x,
-measured here): between two kernels at the roof of memory there is no 5-10 % to lose. In fp16 a
-thread of `cuda_scalar` loads 2 bytes at a time, and falls further behind. `in_torch` has vectors,
-too: a library's kernel is hard to beat at one operation, and easily at two, which it runs one after
-the other (`fused_softmax`).
+The torch.compile tutorial has Triton at 90-95 % of CUDA. That depends on which CUDA. On an H200
+`cuda_scalar` is at 80 % of the others, with too few bytes under way, and `in_triton` is the *same*
+as `cuda_vectors` (1.000x, measured here): between two kernels at the roof of memory there is no
+5-10 % to lose. In fp16 a thread of `cuda_scalar` loads 2 bytes at a time, and falls further behind.
+`in_torch` has vectors, too: a library's kernel is hard to beat at one operation, and easily at two,
+which it runs one after the other (`fused_softmax`).
 
 What Triton knows of the length decides. An integer argument that is a multiple of 16 is compiled as
 one, any other as any number. Then the mask `place < n` may change from one element to the next, and
@@ -51,7 +51,11 @@ scenario = Scenario(
         "block": (64, 128, 256, 512, 1024),
     },
     ladder=True,
-    claim="D, E: 1/12 FLOP/byte in fp32; E: Triton is 90-95 % of CUDA",
+    item="element",
+    claim=(
+        "Triton guide and torch.compile tutorial: 1/12 FLOP/byte in fp32; torch.compile "
+        "tutorial: Triton is 90-95 % of CUDA"
+    ),
     no_effect_reason="they are all at the roof of memory",
 )
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16}

@@ -31,7 +31,7 @@ CLAIMS = {
         Claim(
             "workers_n",
             Bounds(1 / 0.6, 1 / 0.4),
-            "A's naive loop keeps the GPU at 40 to 60 %, and workers give the rest back, as far "
+            "the naive loop of the performance basics keeps the GPU at 40 to 60 %, and workers give the rest back, as far "
             "as there are cores",
         ),
     ),

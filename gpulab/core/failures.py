@@ -61,7 +61,7 @@ def supervisor_gone() -> None: ...
 
 @finding(rank=Rank.EXPLAINING)
 def processes_left_running(*, count: int) -> str:
-    left = plural(count, "process", "processes")
+    left = plural(count, "process")
     return f"the scenario left {left} running; terminated"
 
 

@@ -70,6 +70,8 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     claim: Line = ""
     no_effect_reason: Line = ""
     """Why an effect may not exist on a device: shown beside the verdict *same*."""
+    item: Name = "item"
+    """What an item of the work is, in the singular."""
     params: dict[Name, ParamValue] = {}
     env: dict[Name, Text | None] = {}
     exercise: Name = ""

@@ -74,11 +74,15 @@ def percent_of_roof(share: float) -> str:
     )
 
 
+def plural_of(noun: str) -> str:
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
 def plural(count: int, noun: str, plurals: str = "") -> str:
-    """A count with its noun, such as 2 threads; `plurals` where it is not the noun with an s."""
+    """A count with its noun, such as 2 threads; `plurals` where it is an irregular one."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {plurals or f'{noun}s'}"
+    return f"{count:,} {plurals or plural_of(noun)}"
 
 
 def plus_minus(low: float | None, high: float | None, median: float) -> str:

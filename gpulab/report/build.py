@@ -138,7 +138,7 @@ def _without_outcome(draft: Draft, started: RunStarted) -> RunReport:
     no_effect_reason = getattr(subject, "no_effect_reason", "")
     first = next(iter(state.all(ProcessStarted)), None)
     return RunReport(
-        **fields_of(subject, "title", "source_sha256", "params", "exercise", "claim"),
+        **fields_of(subject, "title", "source_sha256", "params", "exercise", "claim", "item"),
         **fields_of(job, "seed", "smoke", "quick", "per", "shows"),
         **fields_of(state.last(WorkerReady), "device", "environment"),
         **fields_of(first, "startup_s"),

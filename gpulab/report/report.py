@@ -379,6 +379,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     functions: bool = False
     """Plain functions were timed: nothing is compared."""
     per: Per = Per.STEP
+    item: str = "item"
+    """What an item of the work is, in the singular."""
     shows: Shows = Shows.SPEEDUP
     exercise: str = ""
     """Which one it is an answer to."""

@@ -9,8 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.findings import Finding, Rank
-from gpulab.core.statuses import Clock, ExitCode, Shows, Status, Verdict
-from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.core.statuses import (
+    Clock,
+    ExitCode,
+    IntervalUnit,
+    Per,
+    Shows,
+    Status,
+    StopReason,
+    Verdict,
+)
+from gpulab.core.units import plural, plural_of, plus_minus, seconds, span, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table
 from gpulab.features.history.view import earlier_runs
@@ -25,6 +34,15 @@ _HEADS = {
     Clock.RETURN: "no wait",
     Clock.STEP: "wait each step",
     Clock.DEVICE: "device events",
+}
+_OVER = {IntervalUnit.PROCESSES: "processes", IntervalUnit.EPOCH_MEDIANS: "builds"}
+_STOPPED = {
+    StopReason.WIDTH: "intervals are narrow",
+    StopReason.DECIDED: "effects are known",
+    StopReason.SETTLED: "required speedup is decided",
+    StopReason.TIME: "time is spent",
+    StopReason.EPOCHS: "all rounds are done",
+    StopReason.FAILED: "nothing is left to compare",
 }
 
 
@@ -300,7 +318,7 @@ def figures(report: RunReport) -> list[Line]:
     if report.sweet_spot:
         text = (
             f"sweet spot: {report.sweet_spot}, the first within {CLOSE:.0%} of the best time per "
-            "item"
+            f"{report.item}"
         )
         lines.append((text, "bold"))
     for figure in report.figures:
@@ -344,14 +362,19 @@ def against_earlier_runs(report: RunReport) -> list[Line]:
 
 def method(report: RunReport) -> str:
     made = report.method
+    many = plural(made.processes, "process")
+    if made.unit == IntervalUnit.EPOCH_MEDIANS:
+        many = plural(made.epochs, "build")
     facts = [
-        f"{plural(made.epochs, 'epoch')}, {plural(made.rounds, 'round')} of paired blocks, "
+        f"{many}, {plural(made.rounds, 'round')} of paired blocks, "
         f"{made.clock} clock, {made.cache} cache",
-        f"interval over {made.unit}",
+        f"interval over {_OVER[made.unit]}",
         f"floor {made.floor:.0%}",
     ]
+    if report.item != Per.ITEM:
+        facts.append(f"items are {plural_of(report.item)}")
     if made.stopped:
-        facts.append(f"stopped on {made.stopped}")
+        facts.append(f"stopped: {_STOPPED[made.stopped]}")
     if made.empty_block_s:
         facts.append(f"empty block {seconds(made.empty_block_s)}")
     shares = [variant.contention for variant in report.variants if variant.contention is not None]

@@ -152,6 +152,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         topic=one_line(scenario.topic),
         claim=one_line(scenario.claim),
         no_effect_reason=one_line(scenario.no_effect_reason),
+        item=one_line(scenario.item),
         params={**defaults, **chosen},
         env=scenario.env,
         exercise=entry.text.exercise or "" if entry.judge else "",

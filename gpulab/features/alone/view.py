@@ -4,7 +4,7 @@ of them.
 
 from __future__ import annotations
 
-from gpulab.core.units import rate, times, with_interval
+from gpulab.core.units import plural_of, rate, times, with_interval
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison, Sustained
@@ -26,7 +26,7 @@ def headline(report: RunReport) -> tuple[str, str]:
 
 
 def alone(report: RunReport) -> str:
-    """One line: sustained speedups that are not the headline, and items/s of steps with several
+    """One line: sustained speedups that are not the headline, and the rate of steps with several
     items.
     """
     parts = []
@@ -36,7 +36,7 @@ def alone(report: RunReport) -> str:
             facts.append(_speedup(sustained))
         items = report.variant(comparison.variant).items
         if sustained.items_per_s and items not in (None, 1.0):
-            facts.append(f"{rate(sustained.items_per_s)} items/s")
+            facts.append(f"{rate(sustained.items_per_s)} {plural_of(report.item)}/s")
         if facts:
             parts.append(f"{comparison.variant} {', '.join(facts)}")
     if not parts:

@@ -441,7 +441,7 @@ def work_counted(
 
 @finding(shows=CheckKind.ALONE)
 def variants_alone(*, alone: float | None, interleaved: float | None, count: int) -> str:
-    processes = plural(count, "process", "processes")
+    processes = plural(count, "process")
     return f"{times(alone)} as the first of {processes}, {times(interleaved)} among others"
 
 
@@ -455,7 +455,7 @@ def processes_measured(
     *, count: int, pinned: bool = False, correlation: float | None = None
 ) -> str:
     parts = [
-        plural(count, "process", "processes"),
+        plural(count, "process"),
         "pinned entropy (--seed)" if pinned else "fresh entropy",
     ]
     if correlation:

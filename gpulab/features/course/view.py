@@ -13,7 +13,15 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.core.statuses import Clock, Conclusion, Status
-from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times, with_interval
+from gpulab.core.units import (
+    byte_count,
+    percent_of_roof,
+    plural_of,
+    rate,
+    seconds,
+    times,
+    with_interval,
+)
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.features.roofline.view import marked
 from gpulab.report.report import RunReport, VariantReport
@@ -77,6 +85,10 @@ def _field(path: str, text: Callable[[Any], str | None]) -> Written:
 
 def _rate(path: str, unit: str) -> Written:
     return _field(path, lambda value: f"{rate(value)}{unit}" if value else None)
+
+
+def _items(report: RunReport, variant: VariantReport) -> str | None:
+    return _rate("items_per_s", f" {plural_of(report.item)}/s")(report, variant)
 
 
 def _entry(path: str, name: str, text: Callable[[Any], str]) -> Written:
@@ -191,7 +203,7 @@ FACTS: Mapping[str, Fact] = {
     ),
     "rate": Fact(_rate("flops_per_s", "FLOP/s"), "FLOP/s", _NO_RATE),
     "bandwidth": Fact(_rate("bytes_per_s", "B/s"), "bandwidth", _NO_RATE),
-    "items": Fact(_rate("items_per_s", " items/s"), "items per second", _NO_RATE),
+    "items": Fact(_items, "items per second", _NO_RATE),
     "peak": Fact(_field("memory.peak", byte_count), "peak memory", _NO_MEMORY),
     "held": Fact(_field("memory.held", byte_count), "memory held between steps", _NO_MEMORY),
     "reserved": Fact(_field("memory.reserved", byte_count), "reserved memory", _NO_MEMORY),

@@ -42,7 +42,7 @@ def operations(report: RunReport, *, most: int = _MOST_ROWS) -> RenderableType |
         return None
     shown = first_and_last(profiled, _MOST_VARIANTS)
     omitted = [variant.name for variant in profiled if variant not in shown]
-    return _OperationTable(shown, omitted, report.per, most)
+    return _OperationTable(shown, omitted, report.per, report.item, most)
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,12 @@ class _OperationTable:
     variants: Sequence[VariantReport]
     omitted: Sequence[str]
     per: Per
+    item: str
     most: int
 
     @property
     def _head(self) -> str:
-        return "operations of an item" if self.per == Per.ITEM else "operations of a step"
+        return f"operations per {self.item}" if self.per == Per.ITEM else "operations of a step"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         alone = len(self.variants) == 1

@@ -21,7 +21,7 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     if not run.is_prepared:
         return "how long each stage took", ""
     count = max((len(values) for values in run.detail.times_s.values()), default=0)
-    per = ": time per item" if run.report.per == "item" else ""
+    per = f": time per {run.report.item}" if run.report.per == "item" else ""
     return f"process medians ({count}){per}", "±: half the interval of the time"
 
 

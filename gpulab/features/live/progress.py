@@ -41,7 +41,7 @@ def stage(report: RunReport) -> str:
         )
     if progress.stage == Stage.MEASURE and progress.planned_epochs:
         return (
-            f"epoch {progress.epoch} (of {progress.planned_epochs} or more), round "
+            f"build {progress.epoch} (of {progress.planned_epochs} or more), round "
             f"{progress.rounds}"
         )
     place = activity(progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.core.statuses import Status
+from gpulab.core.statuses import Per, Status
 from gpulab.core.units import plus_minus, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.styles import STYLES
@@ -26,7 +26,7 @@ _INTERVAL, _SPREAD = 15, 9
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    heading = "time of an item" if run.report.per == "item" else "time of a step"
+    heading = f"time per {run.report.item}" if run.report.per == Per.ITEM else "time of a step"
     if run.predicted:
         return heading, f"predicted {times(run.predicted)}"
     return heading, "so far" * run.report.under_way

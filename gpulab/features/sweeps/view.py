@@ -105,7 +105,7 @@ def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
         compared = f"{plural(len(final.variants), 'point')} of one run in turn"
         if final.method.processes > 1:
             compared += f", {final.method.processes} processes"
-        yield f"final: {compared}, times per item, paired", "dim"
+        yield f"final: {compared}, times per {final.item}, paired", "dim"
         if final.reason:
             text = f"final: {final.outcome}: {sentence_with_place(final.reason)}"
             yield text, OUTCOME_STYLES[final.outcome]
@@ -186,7 +186,8 @@ def _chart(parameter: str, points: Sequence[_Point], width: int) -> Text:
     axis = LogAxis(*around(ends, _ROOM), cells)
     canvas = Canvas(width, len(drawn) + 2)
     area = Area(canvas, 0, 0, width, len(drawn) + 2)
-    area.put(0, 0, "time per item, with its 99 % interval", "dim")
+    item = drawn[0][0].report.item
+    area.put(0, 0, f"time per {item}, with its 99 % interval", "dim")
     for row, (point, time) in enumerate(drawn, 1):
         text = f"{seconds(time.median):>9}"
         style = ""

@@ -43,7 +43,10 @@ def test_a_crash_a_stop_and_another_scenario(lab, drive):
         pilot.app.screen.runs._defaults = QUICK
         await choose(pilot, "batched_matmul")
         await finish(pilot)
-        assert "claim: A: 31x; B: 20-40x; measured here: bmm" in flat(pilot)
+        assert (
+            "claim: performance basics: 31x; quick-start guide: 20-40x; measured here: bmm"
+            in flat(pilot)
+        )
 
     drive(journey, crash)
 

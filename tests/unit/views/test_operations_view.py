@@ -116,7 +116,7 @@ def test_operations_of_many_variants_are_those_of_the_baseline_and_the_last():
 
 def test_operations_are_of_an_item_where_that_is_compared():
     text = printed(of_variants("base", "other", per="item"))
-    assert "operations of an item" in text
+    assert "operations per item" in text
     assert cells(text, "aten::mm") == [
         "aten::mm",
         "5",

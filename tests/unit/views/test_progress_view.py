@@ -31,7 +31,7 @@ MEASURING = Progress(stage=Stage.MEASURE, epoch=3, planned_epochs=20, rounds=12,
         ),
         (Progress(stage=Stage.MEASURE), "preparing the rounds"),
         (Progress(stage=Stage.SOLO_RUN, variant="two"), "running two alone"),
-        (MEASURING, "epoch 3 (of 20 or more), round 12"),
+        (MEASURING, "build 3 (of 20 or more), round 12"),
     ],
 )
 def test_the_stage_says_what_is_going_on(progress, text):
@@ -39,14 +39,14 @@ def test_the_stage_says_what_is_going_on(progress, text):
 
 
 def test_the_headline_says_since_when():
-    assert headline(run(progress=MEASURING)) == "scenario · epoch 3 (of 20 or more), round 12 · 4 s"
+    assert headline(run(progress=MEASURING)) == "scenario · build 3 (of 20 or more), round 12 · 4 s"
     assert headline(run(scenario="", progress=Progress())) == "starting"
 
 
 def test_a_log_that_cannot_be_redrawn_has_the_times_in_a_line():
     line = one_line(two_variants(outcome=Conclusion.UNDER_WAY, progress=MEASURING))
     assert line == (
-        "scenario · epoch 3 (of 20 or more), round 12 · 4 s, old 1.00 ms ±1.0%, new 1.00 ms ±1.0%"
+        "scenario · build 3 (of 20 or more), round 12 · 4 s, old 1.00 ms ±1.0%, new 1.00 ms ±1.0%"
     )
     building = run(
         variant("old"), progress=Progress(stage=Stage.BUILD, variant="old", elapsed_s=1.0)

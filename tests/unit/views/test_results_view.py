@@ -163,8 +163,8 @@ def test_both_clocks_of_a_gpu_and_the_method_have_their_lines(recorded):
     lines = lines_of(recorded("batched_matmul-h100-1"))
     assert any(line.startswith("wall / device clock: loop ") for line in lines)
     assert (
-        "wall clock, hot cache · interval over epoch medians · floor 1% · stopped on width"
-        in next(line for line in lines if line.startswith("20 epochs, "))
+        "wall clock, hot cache · interval over builds · floor 1% · stopped: intervals are narrow"
+        in next(line for line in lines if line.startswith("20 builds, "))
     )
 
 
@@ -232,10 +232,10 @@ def test_a_variant_that_failed_while_another_stage_ran_names_stage_and_line():
     )
 
 
-def test_a_method_without_epochs_is_not_shown():
+def test_a_method_without_builds_is_not_shown():
     assert not [line for line in lines_of(run(variant())) if "epochs" in line]
     assert lines_of(run(variant(), method=Method(epochs=3, rounds=9)))[-1].startswith(
-        "3 epochs, 9 rounds of paired "
+        "3 builds, 9 rounds of paired "
     )
 
 
