@@ -101,6 +101,12 @@ class Entry:
             return takes_arguments(arguments=list(function.required))
         return first_missing(self.scenario.needs) if self.scenario else None
 
+    def skipped(self, device: str | None) -> dict[str, Finding]:
+        """The variants that are left out on a device, with what each needs."""
+        variants = self.scenario.variants.values() if self.scenario else ()
+        needs = {variant.name: first_missing(variant.needs, device) for variant in variants}
+        return {name: reason for name, reason in needs.items() if reason is not None}
+
     @property
     def row(self) -> ScenarioRow:
         """What a list shows of it; safe for a terminal."""

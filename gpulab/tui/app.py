@@ -199,15 +199,19 @@ class LabApp(App[int]):
         from gpulab.tui.screens.predict import PredictScreen
 
         entry = self._lab.chosen
-        if entry is None or len(entry.row.variants) < 2:
+        if entry is None:
             return
+        device = self._lab.runs.settings(entry.name).device
+        skipped = entry.skipped(device)
+        if len(entry.row.variants) - len(skipped) < 2:
+            return self._lab.say(status.nothing_to_predict(entry.name), "yellow")
 
         def run(prediction: Prediction | None) -> None:
             if prediction:
                 self._lab.runs.predictions[entry.name] = prediction
                 self._lab.action_run()
 
-        self.push_screen(PredictScreen(entry.row), run)
+        self.push_screen(PredictScreen(entry.row, skipped), run)
 
     def action_options(self, at_sweep: bool = False) -> None:
         """Ask for the parameters, the device and the time of the scenario under the cursor, and for

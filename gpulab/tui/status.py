@@ -24,6 +24,10 @@ def nothing_to_copy(name: str) -> str:
     return f"{name} has no result to copy: r runs it"
 
 
+def nothing_to_predict(name: str) -> str:
+    return f"{name} compares no variants here: there is no speedup to predict"
+
+
 def idle(settings: Settings, rows: Sequence[ScenarioRow]) -> str:
     """Of the first line while nothing runs: what there is to run on, and how much of the list can
     run here.

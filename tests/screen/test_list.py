@@ -424,6 +424,16 @@ def test_ctrl_c_quits_wherever_one_types(monkeypatch):
     visit(journey)
 
 
+def test_a_prediction_is_about_the_variants_that_run_here():
+    async def journey(pilot):
+        await pilot.press("g")
+        await until(pilot, lambda: "How many times as fast is bmm?" in flat(pilot))
+        assert "graphed is skipped here: " in flat(pilot)
+        assert "started by one launch" not in flat(pilot)
+
+    visit(journey)
+
+
 def test_what_is_picked_runs_one_after_the_other(tmp_path):
     started = []
 

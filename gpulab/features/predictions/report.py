@@ -12,7 +12,12 @@ import msgspec
 
 from gpulab.core.values import PositiveAmount
 from gpulab.features.history.report import PastComparison
-from gpulab.features.roofline.findings import BoundKind
+from gpulab.features.roofline.findings import (
+    BoundKind,
+    random_accesses,
+    strided_accesses,
+    warps_wait,
+)
 from gpulab.report.report import RunReport
 from gpulab.stats.comparison import Comparison
 
@@ -25,6 +30,8 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
     ),
 }
 """The limits that can be predicted for a baseline, and the bounds of the roofline for each."""
+_OF_MEMORY = (strided_accesses.code, random_accesses.code, warps_wait.code)
+"""Reasons of latency that are the way in which memory is accessed."""
 _KIND = "predictions"
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
 
@@ -52,7 +59,16 @@ def limit_right(prediction: Prediction, report: RunReport) -> tuple[BoundKind, b
     cause = report.variant(report.baseline).cause
     if cause is None or cause.bound in (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED):
         return None
-    return cause.bound, bool(LIMITS[prediction.limit].intersection([cause.bound, *cause.or_else]))
+    limits = {cause.bound, *cause.or_else}
+    if waits_for_memory(report):
+        limits.add(BoundKind.MEMORY)
+    return cause.bound, not LIMITS[prediction.limit].isdisjoint(limits)
+
+
+def waits_for_memory(report: RunReport) -> bool:
+    """Whether the latency that limits the baseline is that of its memory accesses."""
+    cause = report.variant(report.baseline).cause if report.baseline else None
+    return cause is not None and cause.reason.code in _OF_MEMORY
 
 
 def promised(claim: str) -> tuple[float, float] | None:

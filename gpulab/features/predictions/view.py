@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
+from msgspec.structs import replace
 from rich.console import RenderableType
 from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import best_comparison, title_without_name, variants_table
+from gpulab.core.findings import Finding
 from gpulab.core.units import span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import Canvas
 from gpulab.features.history.report import PastComparison
-from gpulab.features.predictions.report import LIMITS, Answered, Prediction, limit_right, promised
+from gpulab.features.predictions.report import (
+    LIMITS,
+    Answered,
+    Prediction,
+    limit_right,
+    promised,
+    waits_for_memory,
+)
 from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison
 
 _LEAST, _MOST = 0.25, 128.0
@@ -46,12 +56,22 @@ def limit_of(text: str) -> str | None:
     return limits[0]
 
 
-def question(row: ScenarioRow) -> list[RenderableType]:
-    """The variants, and the question for the speedup of the best one."""
+def question(row: ScenarioRow, skipped: Mapping[str, Finding]) -> list[RenderableType]:
+    """The variants that run here, and the question for the speedup of the best one."""
     name = Text(f"{row.name}: {title_without_name(row)}".removesuffix(": "), "bold")
-    best = row.variants[1] if len(row.variants) == 2 else "the best of them"
+    run = [place for place, variant in enumerate(row.variants) if variant not in skipped]
+    here = replace(
+        row,
+        variants=tuple(row.variants[place] for place in run),
+        summaries=tuple(row.summaries[place] for place in run),
+    )
+    left_out = [
+        Text(f"{variant} is skipped here: {sentence(reason)}", "dim")
+        for variant, reason in skipped.items()
+    ]
+    best = here.variants[1] if len(run) == 2 else "the best of them"
     text = Text(f"How many times as fast is {best}?", "bold")
-    return [name, "", variants_table(row), "", text]
+    return [name, "", variants_table(here), *left_out, "", text]
 
 
 def axis_view(
@@ -135,6 +155,8 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
     if limit := limit_right(prediction, report):
         bound, right = limit
         words = f"your prediction: {prediction.limit}-bound; measured: {bound}-bound"
+        if right and prediction.limit == "memory" and waits_for_memory(report):
+            words += ", waiting for memory accesses"
         lines.append(Text(words, "bold green" if right else "bold"))
     return lines
 

@@ -4,6 +4,7 @@ of a class.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Group
@@ -15,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from gpulab.catalog.listing import ScenarioRow
+from gpulab.core.findings import Finding
 from gpulab.features.predictions.report import LIMITS, Prediction, record
 from gpulab.features.predictions.view import (
     axis_view,
@@ -42,9 +44,10 @@ class PredictScreen(Screen["Prediction | None"]):
         Binding("escape", "skip", "back"),
     ]
 
-    def __init__(self, row: ScenarioRow) -> None:
+    def __init__(self, row: ScenarioRow, skipped: Mapping[str, Finding]) -> None:
+        """`skipped`: the variants that are left out here, and why."""
         super().__init__()
-        self._row = row
+        self._row, self._skipped = row, skipped
         self._record = record_line(*record())
         self._message = _HINT
 
@@ -108,7 +111,7 @@ class PredictScreen(Screen["Prediction | None"]):
         width = page.scrollable_content_region.width
         if width <= 0:
             return
-        *above, asked = question(self._row)
+        *above, asked = question(self._row, self._skipped)
         self.query_one("#question", Pane).show(Group(*above, asked))
         limits = Text(f"And what limits {self._row.variants[0]}?", "bold")
         self.query_one("#limit-question", Pane).show(Group("", limits))

@@ -245,7 +245,7 @@ def of_machine(rows, checks):
         yield "code_view", code.code_view(row.lesson, row.variants, None, 80)
         yield from of_kernels(row.title, row.lesson)
         yield "before_a_run", status.before_a_run(row)
-        yield "question", Group(*predict.question(row))
+        yield "question", Group(*predict.question(row, {}))
         yield (
             "help_view",
             glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path),

@@ -3,12 +3,16 @@
 import re
 
 import pytest
+from found import finding
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from run_reports import two_variants
 
 from gpulab.features.predictions.report import Prediction, promised
 from gpulab.features.predictions.view import axis_view, limit_of, outcome, predictions_of
+from gpulab.features.roofline.bound import Cause
+from gpulab.features.roofline.findings import BoundKind
 
 TYPED = {"4": [4.0], "4x": [4.0], "4, 2.5X 8": [4.0, 2.5, 8.0], "": [], "  ": [], "1e2": [100.0]}
 
@@ -46,6 +50,19 @@ def test_after_the_run_prediction_and_measurement_stand_together():
     assert words.plain.endswith("2.67x less")
     _, words = outcome(report, Prediction((comparison.speedup,)), width=80)
     assert words.plain.endswith("right, within the interval")
+
+
+@pytest.mark.parametrize(("code", "right"), [("strided_accesses", True), ("phase_waits", False)])
+def test_who_says_memory_is_right_where_latency_is_that_of_memory_accesses(code, right):
+    report = two_variants(best="new")
+    reason = finding(code, share=0.9, phase="data")
+    cause = Cause(bound=BoundKind.LATENCY, reason=reason)
+    first, *others = report.variants
+    report = replace(report, variants=(replace(first, cause=cause), *others))
+    _, _, words = outcome(report, Prediction((4.0,), "memory"), width=80)
+    said = "your prediction: memory-bound; measured: latency-bound"
+    assert words.plain == said + ", waiting for memory accesses" * right
+    assert ("green" in str(words.style)) == right
 
 
 CLAIMS = {
