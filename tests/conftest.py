@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from workers import WORKERS
+from workers import MARK, WORKERS
 
 from gpulab.cli import main
 from gpulab.core.run_file import read_run_file
@@ -35,7 +35,6 @@ sys.path += [
     str(folder) for folder in (TESTS / "cuda", TESTS / "gauntlet", TESTS.parent / "benchmarks")
 ]
 GPULAB = (sys.executable, "-m", "gpulab")
-MARK = "GPULAB_TEST_MARK"
 _HANDLERS = {
     signal.SIGHUP: signal.SIG_DFL,
     signal.SIGQUIT: signal.SIG_DFL,

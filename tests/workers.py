@@ -8,6 +8,8 @@ from pathlib import Path
 
 from gpulab.session.worker_process import usual_environment
 
+MARK = "GPULAB_TEST_MARK"
+"""A variable of the environment of all that a lab starts."""
 SERVER = str(Path(__file__).with_name("preloaded_worker.py"))
 
 
@@ -24,10 +26,11 @@ class PreloadedWorkers:
 
     @property
     def command(self):
-        if self._server is None:
+        if self._server is None or self._server.poll() is not None:
+            Path(self._path).unlink(missing_ok=True)
             self._server = subprocess.Popen(
                 [sys.executable, SERVER, self._path],
-                env={**usual_environment(1), "GPULAB_TEST_SERVER": self.mark.decode()},
+                env={**usual_environment(1), MARK: self.mark.decode()},  # of no lab
                 stdout=subprocess.PIPE,
                 start_new_session=True,
             )

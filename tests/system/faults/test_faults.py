@@ -114,7 +114,7 @@ def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
 @pytest.mark.slow
 def test_a_run_needs_few_descriptors(lab):
     lab.start_options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    finished = lab.run(scenario(lab), "--telemetry", "on", time_s="0.1")
+    finished = lab.run(scenario(lab), "--telemetry", "on", time_s="0.1", fresh=True)
     assert finished.code == 0, finished.stderr
     assert finished.comparison("bad")["pairs"] > 0
 

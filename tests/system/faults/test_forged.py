@@ -117,7 +117,7 @@ def test_a_run_whose_scenario_forges_its_end_and_skips_its_work_has_failed(lab):
     path = lab.write(
         "forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step=step, build="pass")
     )
-    finished = lab.run(path, time_s="2")
+    finished = lab.run(path, time_s="2", fresh=True)
     assert finished.code == 3
     assert finished.run["reason"]["code"] == "worker_exited"
     assert not any(comparison["speedup"] for comparison in finished.run["comparisons"])
@@ -136,7 +136,7 @@ def test_samples_that_the_profiling_worker_forges_make_the_run_invalid(lab):
     path = lab.write(
         "forged.py", HEAD + FORGE + forged + VARIANT.format(name="bad", step="pass", build="pass")
     )
-    finished = lab.run(path, "--profile", "on", time_s="1")
+    finished = lab.run(path, "--profile", "on", time_s="1", fresh=True)
     assert (finished.code, finished.run["outcome"]) == (7, "invalid")
     assert finished.run["reason"]["code"] in ("event_not_allowed", "event_repeated")
     assert finished.verdict("bad") == "invalid"

@@ -80,7 +80,7 @@ def supervisor():
 @pytest.mark.slow
 def test_a_run_whose_supervisor_is_killed_has_failed(lab):
     attack = ATTACKS["daemon"].replace("os.getppid()", "supervisor()")
-    finished = lab.run(scenario(lab, build=attack, tail=DAEMON + GRANDPARENT))
+    finished = lab.run(scenario(lab, build=attack, tail=DAEMON + GRANDPARENT), fresh=True)
     assert lab.none_left()
     assert finished.code == 3
     assert finished.run["reason"]["code"] == "supervisor_gone"
@@ -88,7 +88,7 @@ def test_a_run_whose_supervisor_is_killed_has_failed(lab):
 
 
 def test_a_run_of_which_the_process_that_forks_is_killed_has_failed(lab):
-    finished = lab.run(scenario(lab, build=ATTACKS["daemon"], tail=DAEMON))
+    finished = lab.run(scenario(lab, build=ATTACKS["daemon"], tail=DAEMON), fresh=True)
     assert lab.none_left()
     assert finished.code == 3
     assert finished.run["reason"]["code"] == "killed"

@@ -36,7 +36,7 @@ def reported(finished, name):
 @pytest.mark.slow
 def test_the_processes_of_a_verdict_have_the_libraries_at_several_places(lab):
     path = lab.write("places.py", SCENARIO)
-    finished = lab.run(path, "--width", "0.5", time_s="5")
+    finished = lab.run(path, "--width", "0.5", time_s="5", fresh=True)
     assert finished.code == 0, finished.stderr
     parents, libraries = reported(finished, "parent"), reported(finished, "library")
     assert len(parents) >= 8
@@ -49,6 +49,6 @@ def test_the_processes_of_a_verdict_have_the_libraries_at_several_places(lab):
 
 @pytest.mark.slow
 def test_a_short_run_is_not_made_to_wait_for_more_than_one(lab):
-    finished = lab.run(lab.write("places.py", SCENARIO), "--width", "0.5", time_s="0.5")
+    finished = lab.run(lab.write("places.py", SCENARIO), "--width", "0.5", time_s="0.5", fresh=True)
     assert len(reported(finished, "parent")) >= 8
     assert len(set(reported(finished, "parent"))) == 1
