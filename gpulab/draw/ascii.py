@@ -10,10 +10,13 @@ from rich.cells import get_character_cell_size
 
 
 def to_ascii(text: str) -> str:
-    """The text in ASCII, a cell for a cell: ± takes the blank before it as well, styled or not."""
+    """The text in ASCII, a cell for a cell: ± takes the blank before it as well, styled or not, and
+    an arrow the one after it.
+    """
     if text.isascii():
         return text
-    return _PLUS_MINUS.sub(r"\1+-", text.replace(" · ", " - ")).translate(_ASCII)
+    text = text.replace(" · ", " - ").replace(" → ", " ->")
+    return _PLUS_MINUS.sub(r"\1+-", text).translate(_ASCII)
 
 
 class _Ascii(dict[int, str]):

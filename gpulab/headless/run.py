@@ -194,7 +194,7 @@ def _rows(report: RunReport) -> list[_Row]:
             times(comparison.speedup),
             span(comparison.low, comparison.high),
             with_star(comparison.verdict, quick=report.quick),
-            f"{shares[against]} > {shares[name]}" if both else "",
+            f"{shares[against]} → {shares[name]}" if both else "",
         )
         rows.append(_Row(cells, comparison.verdict, report.variant(name).claim or ""))
     return rows

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache
 
@@ -129,7 +130,7 @@ def check(data, folder):
         old.unlink()
     path.write_bytes(data if isinstance(data, bytes) else whole())
     if isinstance(data, dict):
-        with sqlite3.connect(path) as db:
+        with closing(sqlite3.connect(path)) as db, db:
             db.execute("UPDATE runs SET run = ?", (data.pop("runs"),))
             for kind, value in data.items():
                 db.execute("UPDATE kept SET value = ? WHERE kind = ?", (value, kind))

@@ -155,7 +155,7 @@ class _Named:
 
 
 def difference_words(difference: KernelDifference) -> str:
-    """What changes, the most telling first: `128-bit loads 0 > 4; registers 32 > 64`."""
+    """What changes, the most telling first: `128-bit loads 0 → 4; registers 32 → 64`."""
     said = difference.changes
     if not said:
         return "the same code and launch"
@@ -171,17 +171,17 @@ def change_words(change: Change) -> str:
     what, before, after = change.what, change.before, change.after
     if what in ("load_use", "store_use"):
         kind = "loaded" if what == "load_use" else "stored"
-        return f"used of each sector {kind} {_percent(before)} > {_percent(after)} %"
+        return f"used of each sector {kind} {_percent(before)} → {_percent(after)} %"
     if what == "occupancy":
-        return f"occupancy {_percent(before)} > {_percent(after)} %"
+        return f"occupancy {_percent(before)} → {_percent(after)} %"
     if what == "bank_conflicts":
-        return f"bank conflicts {_ways(before)} > {_ways(after)}"
+        return f"bank conflicts {_ways(before)} → {_ways(after)}"
     if what in ("spill_bytes", "shared_bytes"):
         word = "spilled registers" if what == "spill_bytes" else "shared memory"
-        return f"{word} {_size(before or 0)} > {_size(after or 0)}"
+        return f"{word} {_size(before or 0)} → {_size(after or 0)}"
     if what == ALL and before == after:
         return f"{after or 0:g} instructions in both, with other operands"
-    return f"{instruction_words(what)} {before or 0:g} > {after or 0:g}"
+    return f"{instruction_words(what)} {before or 0:g} → {after or 0:g}"
 
 
 def _mix(variant: str, codes: Sequence[KernelCode]) -> str:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import struct
 import sys
+from contextlib import closing
 
 import pytest
 from recorded import report_of
@@ -47,7 +48,7 @@ def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monk
     assert "device memory triad" in process.stdout
     assert "FLOP/byte" in process.stdout  # and drawn
     assert "run file: run.jsonl" in process.stdout
-    with sqlite3.connect(lab.folder / "state" / "gpulab" / NAME) as store:
+    with closing(sqlite3.connect(lab.folder / "state" / "gpulab" / NAME)) as store, store:
         ((device, measured),) = store.execute("SELECT owner, value FROM kept")
     store.close()
     key = json.loads(device)

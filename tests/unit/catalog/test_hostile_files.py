@@ -206,7 +206,7 @@ def test_a_folder_that_was_deleted_is_no_traceback(tmp_path, arguments):
     deleting = (
         "import os, sys; from gpulab.cli import main; os.rmdir(os.getcwd()); sys.exit(main())"
     )
-    command = [sys.executable, "-c", deleting, *arguments]
+    command = [sys.executable, "-P", "-c", deleting, *arguments]
     done = subprocess.run(
         command, cwd=gone, capture_output=True, text=True, timeout=60, check=False
     )

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,20 +82,20 @@ def path(monkeypatch, tmp_path):
 
 def foreign(path, version=stores.VERSION):
     path.unlink()
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE theirs (x)")
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
 
 
 def other_version(path):
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA user_version = 7")
     db.close()
 
 
 def other_tables(path):
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE runs")
     db.close()
 
@@ -162,7 +163,8 @@ def test_a_list_of_runs_survives_it_too(path, damage):
 def test_an_empty_file_is_a_new_store(path):
     path.touch()
     assert listed() == NEWEST_FIRST
-    assert sqlite3.connect(path).execute("SELECT count(*) FROM runs").fetchone() == (COUNT,)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM runs").fetchone() == (COUNT,)
 
 
 def test_of_two_that_find_the_damage_one_sets_it_aside(path):
@@ -358,10 +360,11 @@ def test_a_run_that_is_out_of_range_is_not_entered():
 
 
 def test_threads_of_one_process_have_a_store_each():
-    threads = [
-        threading.Thread(target=lambda number=number: Store().add_run(past(number)))
-        for number in range(COUNT, COUNT + 8)
-    ]
+    def add(number):
+        with Store() as store:
+            store.add_run(past(number))
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(COUNT, COUNT + 8)]
     for thread in threads:
         thread.start()
     for thread in threads:

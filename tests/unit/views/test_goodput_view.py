@@ -271,10 +271,10 @@ def test_an_unreliable_share_is_marked_in_the_summary():
         "reasons": [finding("profiler_overhead", "new", overhead=0.3)],
     }
     text = printed(summary([two_variants(sure, sure)]))
-    assert "50% > 50%" in text
+    assert "50% → 50%" in text
     assert "?" not in text
     text = printed(summary([two_variants(sure, unreliable)]))
-    assert "50% > 90%?" in text
+    assert "50% → 90%?" in text
     assert "? unreliable: see notes" in text
     assert "50% > 90%  " in printed(summary([two_variants(sure, slowed)]))
     assert ">" not in printed(summary([two_variants(sure, {})]))

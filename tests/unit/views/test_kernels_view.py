@@ -82,8 +82,8 @@ def test_each_variant_has_its_instructions_and_each_but_the_first_its_difference
         "b    0 instructions",
         "c    copy 0 instructions; d 0 instructions",
         "",
-        "b  against old: registers 32 > 40",
-        "c  against old: kernels 1 > 2",
+        "b  against old: registers 32 → 40",
+        "c  against old: kernels 1 → 2",
     ]
 
 
@@ -131,22 +131,22 @@ def test_words_for_one_of_a_class(kind, one):
 @pytest.mark.parametrize(
     ("what", "before", "after", "words"),
     [
-        ("load_128", 0, 4, "128-bit loads 0 > 4"),
-        ("shared_store_32", 2, None, "32-bit shared stores 2 > 0"),
-        ("load_use", 0.125, 1.0, "used of each sector loaded 12.5 > 100 %"),
-        ("store_use", 1 / 3, 0.5, "used of each sector stored 33.3 > 50 %"),
-        ("occupancy", 0.5, None, "occupancy 50 > n/a %"),
-        ("bank_conflicts", 1, 32, "bank conflicts none > 32-way"),
-        ("bank_conflicts", 2, None, "bank conflicts 2-way > none"),
-        ("spill_bytes", 0, 1023, "spilled registers 0 B > 1023 B"),
-        ("shared_bytes", 0, 49152, "shared memory 0 B > 48.0 KiB"),
-        ("threads", 256, 1024, "threads a block 256 > 1024"),
-        ("registers", 32, 255, "registers 32 > 255"),
-        ("wgmma", 0, 8, "wgmma instructions 0 > 8"),
+        ("load_128", 0, 4, "128-bit loads 0 → 4"),
+        ("shared_store_32", 2, None, "32-bit shared stores 2 → 0"),
+        ("load_use", 0.125, 1.0, "used of each sector loaded 12.5 → 100 %"),
+        ("store_use", 1 / 3, 0.5, "used of each sector stored 33.3 → 50 %"),
+        ("occupancy", 0.5, None, "occupancy 50 → n/a %"),
+        ("bank_conflicts", 1, 32, "bank conflicts none → 32-way"),
+        ("bank_conflicts", 2, None, "bank conflicts 2-way → none"),
+        ("spill_bytes", 0, 1023, "spilled registers 0 B → 1023 B"),
+        ("shared_bytes", 0, 49152, "shared memory 0 B → 48.0 KiB"),
+        ("threads", 256, 1024, "threads a block 256 → 1024"),
+        ("registers", 32, 255, "registers 32 → 255"),
+        ("wgmma", 0, 8, "wgmma instructions 0 → 8"),
         ("all", 40, 40, "40 instructions in both, with other operands"),
-        ("all", 40, 44, "instructions 40 > 44"),
-        ("kernels", 2, 1, "kernels 2 > 1"),
-        ("unheard_of", 1, 2, "unheard of 1 > 2"),
+        ("all", 40, 44, "instructions 40 → 44"),
+        ("kernels", 2, 1, "kernels 2 → 1"),
+        ("unheard_of", 1, 2, "unheard of 1 → 2"),
     ],
 )
 def test_a_change_is_said_with_its_unit(what, before, after, words):
@@ -165,12 +165,12 @@ def test_of_more_than_six_changes_the_most_telling_and_the_resources_stay():
     resources = [("registers", 32, 64), ("occupancy", 1.0, 0.5)]
     said = line(*telling, *resources)
     assert said == (
-        "128-bit loads 0 > 1; 64-bit loads 0 > 1; 32-bit loads 0 > 1; 16-bit "
-        "loads 0 > 1; registers 32 > 64; occupancy 100 > 50 %; 3 more"
+        "128-bit loads 0 → 1; 64-bit loads 0 → 1; 32-bit loads 0 → 1; 16-bit "
+        "loads 0 → 1; registers 32 → 64; occupancy 100 → 50 %; 3 more"
     )
     assert line(*telling[:6]).count(";") == 5
-    assert line(*telling).endswith("FMAs 1 > 2; 1 more")
-    assert line(*telling[:4], *resources).endswith("occupancy 100 > 50 %")
+    assert line(*telling).endswith("FMAs 1 → 2; 1 more")
+    assert line(*telling[:4], *resources).endswith("occupancy 100 → 50 %")
 
 
 def test_of_a_run_the_times_stand_beside_them():
@@ -206,7 +206,7 @@ def test_where_lines_are_whole_none_is_cut_and_names_stay_in_a_column():
     lines = console.file.getvalue().splitlines()
     assert f"{long}  {'b' * 90} 0 instructions" in lines
     assert f"{'old':20}  copy 0 instructions" in lines
-    assert f"{long}  against old: registers 32 > 40" in lines
+    assert f"{long}  against old: registers 32 → 40" in lines
 
 
 @pytest.mark.parametrize("width", [40, 80])
