@@ -129,7 +129,7 @@ def module_of(source: str) -> ast.Module:
         return parsed(source.removeprefix(BYTE_ORDER_MARK), "exec")  # type: ignore[return-value]
     except SyntaxError as error:
         raise UnreadableError(
-            error.lineno or 1, f"syntax error: {error.msg}", "fix the syntax"
+            error.lineno or 1, f"syntax error: {error.msg}", "correct this line"
         ) from None
     except (RecursionError, MemoryError):
         raise UnreadableError(

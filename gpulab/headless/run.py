@@ -153,7 +153,7 @@ def summary(reports: Sequence[RunReport]) -> RenderableType:
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     if any(row.cells[4].count(UNRELIABLE) for row in rows):
-        parts.append(Text(f"{UNRELIABLE} unreliable: see notes", "dim"))
+        parts.append(Text(f"{UNRELIABLE} unreliable: the run's own result says why", "dim"))
     return Group(*parts)
 
 
@@ -206,7 +206,7 @@ def _outcome(report: RunReport) -> Text:
     if report.reason:
         text += f": {sentence_with_place(report.reason)}"
     elif measured:
-        text += ": nothing is compared: see its roofline"
+        text += ": nothing is compared; --run it alone to see what it shows"
     return Text(text, "dim" if measured else "bold red")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpulab.core.findings import Rank, finding
-from gpulab.core.statuses import CheckKind
-from gpulab.core.units import span, times
+from gpulab.core.statuses import CheckKind, IntervalUnit
+from gpulab.core.units import plural, span, times
 
 
 @finding("the run has not started")
@@ -19,8 +19,12 @@ def stopped_while_measuring() -> None: ...
 def stopped_before_measuring(*, stage: str) -> None: ...
 @finding("not measured: the run ended before it")
 def ended_before() -> None: ...
-@finding("failed after {count} {unit}: their pairs are kept")
-def failed_after(*, count: int, unit: str) -> None: ...
+
+
+@finding()
+def failed_after(*, count: int, unit: str) -> str:
+    noun = "process" if unit == IntervalUnit.PROCESSES else "build"
+    return f"failed after {plural(count, noun)}: their pairs are kept"
 
 
 @finding()
@@ -57,8 +61,8 @@ def checked_in_its_own_run() -> None: ...
 @finding("unchecked: {reason}", rank=Rank.INVALIDATING)
 def declared_unchecked(*, reason: str) -> None: ...
 @finding(
-    "two builds of the first function differ: {speedup:times}; times of single builds vary by as "
-    "much"
+    "the first function, built twice, differs from itself: {speedup:times}; times of single builds "
+    "vary by as much"
 )
 def builds_differ(*, speedup: float | None) -> None: ...
 @finding(

@@ -35,7 +35,6 @@ _HEADS = {
     Clock.STEP: "wait each step",
     Clock.DEVICE: "device events",
 }
-_OVER = {IntervalUnit.PROCESSES: "processes", IntervalUnit.EPOCH_MEDIANS: "builds"}
 _STOPPED = {
     StopReason.WIDTH: "intervals are narrow",
     StopReason.DECIDED: "effects are known",
@@ -287,7 +286,7 @@ def _measured_here(report: RunReport) -> str:
             verdict = f"({comparison.verdict}{so_far})"
             measured.append(f"{comparison.variant} {_speedup_text(comparison)} {verdict}")
     if not measured:
-        measured.append("nothing yet" if report.under_way else "nothing")
+        return "; not measured yet" if report.under_way else "; not measured here"
     return f"; measured here: {', '.join(measured)}"
 
 
@@ -362,13 +361,13 @@ def against_earlier_runs(report: RunReport) -> list[Line]:
 
 def method(report: RunReport) -> str:
     made = report.method
-    many = plural(made.processes, "process")
-    if made.unit == IntervalUnit.EPOCH_MEDIANS:
-        many = plural(made.epochs, "build")
+    noun, many = "build", made.epochs
+    if made.unit == IntervalUnit.PROCESSES:
+        noun, many = "process", made.processes
     facts = [
-        f"{many}, {plural(made.rounds, 'round')} of paired blocks, "
+        f"{plural(many, noun)}, {plural(made.rounds, 'round')} of paired blocks, "
         f"{made.clock} clock, {made.cache} cache",
-        f"interval over {_OVER[made.unit]}",
+        f"interval over {plural_of(noun)}",
         f"floor {made.floor:.0%}",
     ]
     if report.item != Per.ITEM:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import one_line
+from gpulab.core.units import plural
 from gpulab.features.from_trace.calls import RecordedCall, RecordedCalls
 from gpulab.features.from_trace.isolated import (
     IsolatedCall,
@@ -130,7 +131,7 @@ def operation_file(title: str, recorded: RecordedCalls, top: int) -> tuple[str, 
 def _lesson(recorded: RecordedCalls, calls: Sequence[IsolatedCall]) -> str:
     share = sum(call.recorded.share for call in calls)
     device = "the device's" if recorded.on_device else "the recorded"
-    steps = f" of {recorded.steps} steps" if recorded.steps else ""
+    steps = f" of {plural(recorded.steps, 'step')}" if recorded.steps else ""
     paragraphs = (
         f"Together {share:.0%} of {device} time{steps}; shapes, strides and dtypes are as "
         "recorded, values are random. Each is timed for scale: they do different work, and are "

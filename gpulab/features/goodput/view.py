@@ -151,7 +151,12 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
         name: [_cell(column, summary, points[name]) for column, _ in _COLUMNS]
         for name, summary in profiled.items()
     }
-    shown = [place for place in range(len(_COLUMNS)) if any(row[place] for row in texts.values())]
+    has_memory = any(variant.memory for variant in report.variants)  # which has a table of peaks
+    shown = [
+        place
+        for place, (column, _) in enumerate(_COLUMNS)
+        if any(row[place] for row in texts.values()) and not (has_memory and column == "peak_bytes")
+    ]
     cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
     table = columns_table()
     table.add_column("step goodput", overflow="fold", min_width=8)

@@ -96,7 +96,7 @@ def _facts(first: RunReport, second: RunReport) -> list[tuple[str, str, str]]:
         ("file", first.source_sha256[:12], second.source_sha256[:12]),
         ("device", _device(first.device), _device(second.device)),
         ("parameters", *_params(first, second)),
-        ("kind of run", _kind(first), _kind(second)),
+        ("length", _kind(first), _kind(second)),
     ]
     for name in _VERSIONS:
         a, b = first.environment.get(name), second.environment.get(name)
@@ -133,7 +133,7 @@ def _kind(report: RunReport) -> str:
         return "smoke"
     if report.quick:
         return "quick"
-    return "whole"
+    return "full"
 
 
 def _contention(report: RunReport) -> float:

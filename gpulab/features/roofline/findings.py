@@ -306,8 +306,7 @@ def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value)
 def thread_waits(*, share: float) -> None: ...
 @limited_by(
     BoundKind.PREEMPTED,
-    "contention: its thread is descheduled {share:.0%} of the time{far}: measure on a quiet "
-    "machine",
+    "its thread is descheduled {share:.0%} of the time{far}: measure on a quiet machine",
 )
 def thread_is_preempted(*, share: float, **evidence: Value) -> None: ...
 @limited_by(

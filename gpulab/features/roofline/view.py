@@ -28,7 +28,7 @@ _WORDS = {
     BoundKind.CACHE: "cache-resident",
     BoundKind.PAGE_FAULTS: "page-fault-bound",
     BoundKind.WAITING: "waiting",
-    BoundKind.PREEMPTED: "preempted",
+    BoundKind.PREEMPTED: "contention",
     BoundKind.UNEXPLAINED: "unexplained",
     BoundKind.UNKNOWN: "unknown",
 }
@@ -36,7 +36,8 @@ _WORDS = {
 
 def marked(cause: Cause | Point) -> str:
     """The bound, with a mark where it is unsure."""
-    return f"{cause.bound}{'?' * bool(cause.or_else)}"
+    word = _WORDS[cause.bound] if cause.bound == BoundKind.PREEMPTED else cause.bound
+    return f"{word}{'?' * bool(cause.or_else)}"
 
 
 def reasons(points: Sequence[Point], *, letters: bool = True) -> Text:

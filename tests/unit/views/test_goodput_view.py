@@ -15,7 +15,7 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
 from gpulab.core.units import percent_of_roof
 from gpulab.draw import bars
-from gpulab.features.goodput.view import goodput, phases, traces
+from gpulab.features.goodput.view import WORDS, goodput, phases, traces
 from gpulab.headless.run import summary
 from gpulab.report.report import StepSource
 
@@ -195,7 +195,9 @@ def test_a_phase_of_the_authors_own_has_one_letter_in_every_variant():
 def test_the_guide_has_the_letters_of_the_bars():
     page = (Path(bars.__file__).parents[1] / "guide" / "05-goodput.md").read_text()
     rows = re.findall(r"^\| (\S) {6}\| ([a-z -]+?) *\|", page, re.MULTILINE)
-    assert rows == [(letter, name) for name, (letter, _) in bars.CATEGORIES.items()]
+    assert rows == [
+        (letter, WORDS.get(name, name)) for name, (letter, _) in bars.CATEGORIES.items()
+    ]
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -275,6 +277,6 @@ def test_an_unreliable_share_is_marked_in_the_summary():
     assert "?" not in text
     text = printed(summary([two_variants(sure, unreliable)]))
     assert "50% → 90%?" in text
-    assert "? unreliable: see notes" in text
-    assert "50% > 90%  " in printed(summary([two_variants(sure, slowed)]))
+    assert "? unreliable: the run's own result says why" in text
+    assert "50% → 90%  " in printed(summary([two_variants(sure, slowed)]))
     assert ">" not in printed(summary([two_variants(sure, {})]))

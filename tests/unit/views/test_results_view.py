@@ -108,7 +108,7 @@ def test_plain_functions_have_no_control_and_no_speedup(recorded):
         )
     )
     assert (
-        "two builds of the first function differ: 1.20x; times of single builds vary by as much"
+        "the first function, built twice, differs from itself: 1.20x; times of single builds vary by as much"
         in text
     )
     assert not [line for line in text if line.startswith("control")]
@@ -193,7 +193,7 @@ def test_claims_under_way_say_so():
     before = run(
         variant("old"), variant("new", claim="3x"), claim="2x", outcome=Conclusion.UNDER_WAY
     )
-    assert claims(before) == [("claim: 2x; measured here: nothing yet", "")]
+    assert claims(before) == [("claim: 2x; not measured yet", "")]
     final = run(variant("old"), variant("new", claim="3x"), claim="2x", comparisons=[compared()])
     assert [text for text, _ in claims(final)] == [
         "claim: 2x; measured here: new 1.50x (faster)",

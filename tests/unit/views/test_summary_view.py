@@ -58,7 +58,10 @@ def test_a_run_that_came_to_nothing_has_its_reason():
     failed = run(scenario="broken", reason=finding("no_gpu", need="cuda"), **FAILED)
     assert lines_of(failed)[-1] == "  failed: needs cuda: no NVIDIA device in this machine"
     alone = run(variant("only"), scenario="alone")
-    assert lines_of(alone)[-1] == "  measured: nothing is compared: see its roofline"
+    assert (
+        lines_of(alone)[-1]
+        == "  measured: nothing is compared; --run it alone to see what it shows"
+    )
 
 
 def test_the_line_of_a_run_has_its_number_and_verdicts_or_its_reason():
