@@ -20,9 +20,9 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "gauntlet"))
 from judged import HARMLESS, NOISY, judged
-from preloaded_worker import preloaded_workers
 from switches import SWITCHED_OFF, SWITCHES
 from tables import files_of
+from workers import WORKERS
 
 from gpulab.session import launch
 from gpulab.session.session import Session
@@ -118,9 +118,11 @@ def _runs(folder):
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return judged(folder, path, "--timeout", TIMEOUT_S, profile=name in PROFILED)[name]
 
-    with preloaded_workers(folder, dict(os.environ)) as command:
-        launch.Session = partial(Session, command=command)
+    launch.Session = partial(Session, command=WORKERS.command)
+    try:
         yield run
+    finally:
+        WORKERS.close()
 
 
 def catchers(run, cheat, text):

@@ -84,11 +84,11 @@ def test_enter_opens_and_keeps_the_result(hostile_scenario, tmp_path):
         assert "[bold]lesson ." in flat(pilot)
         await pilot.press("escape")
         await pilot.press("r")
-        await until(pilot, lambda: "epochs" in flat(pilot))
+        await until(pilot, lambda: "rounds of paired" in flat(pilot))
         await pilot.press("escape", "enter")
-        assert "epochs" in flat(pilot)
+        assert "rounds of paired" in flat(pilot)
         await pilot.press("enter", "3")
-        assert "epochs" in flat(pilot)
+        assert "rounds of paired" in flat(pilot)
         assert starts == ["recorded"]
 
     visit(journey, hostile_scenario, starter=starter)
@@ -102,7 +102,7 @@ def test_going_back_stops_nothing_and_a_second_run_has_to_wait(hostile_scenario,
         await until(pilot, lambda: "so far" in shown(pilot))
         await pilot.press("escape", "escape")
         assert listed(pilot)[1].startswith(">recorded")
-        await until(pilot, lambda: "epoch" in shown(pilot))
+        await until(pilot, lambda: ", round " in shown(pilot))
         await pilot.press("r")
         assert "recorded is running: s s stops it" in shown(pilot)
         await pilot.press("s")

@@ -156,7 +156,11 @@ def test_an_honest_variant_gains_alone_too_and_what_it_showed_is_counted(bench):
     bench.time_blocks("honest", BLOCKS)
     assert bench.take_alone("honest") is None
     bench.timed_checks.finish()
-    (examined,) = [event for event in bench.events if event.check == CheckKind.TIMED_STEPS]
+    (examined,) = [
+        event
+        for event in bench.events
+        if isinstance(event, Examined) and event.check == CheckKind.TIMED_STEPS
+    ]
     assert isinstance(examined, Examined)
     assert examined.variant == "honest"
     assert examined.count > 1

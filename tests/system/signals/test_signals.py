@@ -127,7 +127,7 @@ def test_what_was_ignored_stays_ignored(lab):
 def test_on_a_terminal_the_cursor_is_shown_again(lab):
     terminal, file = on_terminal(lab, "MEASURE")
     at_stage(terminal, lambda: file, "MEASURE")
-    terminal.read(10, until=b"measure")
+    terminal.read(10, until=b"MEASURE")
     os.kill(terminal.pid, signal.SIGHUP)
     assert terminal.end() == 130
     assert HIDE in terminal.output

@@ -101,13 +101,13 @@ def pid_of(lab):
 
 def test_ctrl_z_gives_the_shell_its_cursor_and_the_run_goes_on(lab, tmux):
     tmux.press(shell_command(lab, *RUN, "run.jsonl"), "Enter")
-    tmux.until("measure one")
+    tmux.until("MEASURE preparing")
     assert tmux.flags() == ["0", "0"]
     tmux.press("C-z")
     tmux.until("Stopped")
     assert tmux.flags() == ["1", "0"]
     tmux.press("clear; fg; echo code $?", "Enter")
-    tmux.until("measure one")
+    tmux.until("MEASURE preparing")
     assert tmux.flags() == ["0", "0"]
     tmux.press("C-c")
     tmux.until("code 130")
@@ -127,12 +127,12 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     tmux.press("Down", "Enter")
     tmux.until("utilization")
     tmux.press("Escape", "Up", "r")
-    tmux.until("MEASURE one")
+    tmux.until("MEASURE preparing")
     os.kill(pid_of(lab), signal.SIGTSTP)
     tmux.until("Stopped")
     assert tmux.flags() == ["1", "0"]
     tmux.press("clear; fg; echo code $?", "Enter")
-    tmux.until("MEASURE one")
+    tmux.until("MEASURE preparing")
     assert tmux.flags()[1] == "1"
     tmux.press("s", "s")
     tmux.until("interrupted")
