@@ -28,8 +28,10 @@ async def picture(lesson, target):
             await pilot.pause(0.25)
         await pilot.pause(0.5)
         svg = app.export_screenshot(title=TITLE)
-    # The viewer's own monospace will do: a picture asks nothing of the network.
-    target.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))
+    # The viewer's own monospace will do: a picture asks nothing of the network, and some viewers
+    # take the first family of a list or none.
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    target.write_text(svg.replace("Fira Code, monospace", "monospace"))
     print(f"wrote {target}")
 
 
