@@ -137,41 +137,41 @@ class Pair:
 
 
 PAIRS = (
-    Pair("spill", "bounded<48,1>", "bounded<48,8>", ("spilled registers 0 B > ", "occupancy")),
+    Pair("spill", "bounded<48,1>", "bounded<48,8>", ("spilled registers 0 B → ", "occupancy")),
     Pair(
         "unvectorized load",
         "copy<float4>",
         "copy<float>",
-        ("128-bit loads 1 > 0", "32-bit loads 0 > 1"),
+        ("128-bit loads 1 → 0", "32-bit loads 0 → 1"),
     ),
     Pair(
         "no FMA",
         "multiply_add<true>",
         "multiply_add<false>",
-        ("FMAs 16 > 0", "adds and multiplies 0 > 32"),
+        ("FMAs 16 → 0", "adds and multiplies 0 → 32"),
     ),
     Pair(
         "bank conflict",
         "transpose<33>",
         "transpose<32>",
-        ("bank conflicts none > 32-way",),
+        ("bank conflicts none → 32-way",),
         (32, 32, 1),
     ),
     Pair(
-        "launch bounds", "plain_bounds<64>", "bounded<64,4>", ("registers", "occupancy 37.5 > 50 %")
+        "launch bounds", "plain_bounds<64>", "bounded<64,4>", ("registers", "occupancy 37.5 → 50 %")
     ),
-    Pair("unrolled", "rolled", "unrolled", ("loops 1 > 0", "FMAs")),
-    Pair("restrict", "aliased", "unaliased", ("32-bit loads 8 > 5",)),
-    Pair("divergence", "selected", "branching", ("divergent branches 0 > ",)),
+    Pair("unrolled", "rolled", "unrolled", ("loops 1 → 0", "FMAs")),
+    Pair("restrict", "aliased", "unaliased", ("32-bit loads 8 → 5",)),
+    Pair("divergence", "selected", "branching", ("divergent branches 0 → ",)),
     Pair(
-        "tile size", "tiled<16>", "tiled<32>", ("shared memory 2.00 KiB > 8.00 KiB",), (32, 32, 1)
+        "tile size", "tiled<16>", "tiled<32>", ("shared memory 2.00 KiB → 8.00 KiB",), (32, 32, 1)
     ),
     Pair(
         "tensor core",
         "by_fma",
         "by_tensor_cores",
-        ("mma instructions 0 > 1", "FMAs"),
+        ("mma instructions 0 → 1", "FMAs"),
         (32, 1, 1),
     ),
-    Pair("coalescing", "strided<1>", "strided<32>", ("used of each sector loaded 100 > 12.5 %",)),
+    Pair("coalescing", "strided<1>", "strided<32>", ("used of each sector loaded 100 → 12.5 %",)),
 )

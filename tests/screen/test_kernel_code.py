@@ -51,7 +51,7 @@ KERNELS = {
     "narrow": [compiled("copy<float>", 12, load_32=1)],
     "wide": [compiled("copy<float4>", 16, load_128=1)],
 }
-DIFFERENCE = "wide against narrow: 128-bit loads 0 > 1; 32-bit loads 1 > 0; registers 12 > 16"
+DIFFERENCE = "wide against narrow: 128-bit loads 0 → 1; 32-bit loads 1 → 0; registers 12 → 16"
 
 
 @pytest.fixture
@@ -124,9 +124,9 @@ def test_after_a_run_it_is_what_the_run_compiled_with_its_times(lesson, kept, tm
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot))
         await pilot.press("2")
-        await until(pilot, lambda: "wide against narrow: registers 20 > 24" in flat(pilot))
+        await until(pilot, lambda: "wide against narrow: registers 20 → 24" in flat(pilot))
         assert "counted in the SASS for sm_100" in flat(pilot)
-        assert "12 > 16" not in flat(pilot)
+        assert "12 → 16" not in flat(pilot)
         assert "time/step" not in flat(pilot), "nothing was timed"
 
     visit(

@@ -80,8 +80,8 @@ def test_a_lesson_that_ships_has_its_code_its_kernels_and_their_differences(modu
     assert parts(lines) == ["branch", "predicated", "sorted_branch", "sorted_predicated"]
     assert "       branch<512>, 256 threads a block" in lines
     said = {line.split()[0]: line for line in lines if " against " in line and "line" not in line}
-    assert "against branch: divergent branches 1 > 0" in said["predicated"]
-    assert "against predicated: divergent branches 0 > 1" in said["sorted_branch"]
+    assert "against branch: divergent branches 1 → 0" in said["predicated"]
+    assert "against predicated: divergent branches 0 → 1" in said["sorted_branch"]
 
 
 def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):
@@ -97,7 +97,7 @@ def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):
     (difference,) = [line for line in lines if "against narrow" in line]
     assert difference.startswith("wide")
     assert (
-        "128-bit loads 0 > 2; 32-bit loads 2 > 0; 128-bit stores 0 > 2; 32-bit stores 2 > 0"
+        "128-bit loads 0 → 2; 32-bit loads 2 → 0; 128-bit stores 0 → 2; 32-bit stores 2 → 0"
         in difference
     )
     assert any("counted in the SASS for sm_90" in line for line in lines)
@@ -152,7 +152,7 @@ def test_another_architecture_and_other_parameters_are_compiled(gpulab):
     )
     assert (finished.code, finished.stderr) == (0, "")
     assert "copy<float, 3>, 64 threads a block" in finished.stdout
-    assert "128-bit loads 0 > 3" in finished.stdout
+    assert "128-bit loads 0 → 3" in finished.stdout
     assert "counted in the SASS for sm_80" in finished.stdout
     finished = gpulab("--show", "mine.py:wide", "--ptx", "--arch", "sm_80", "--set", "rows=3")
     assert "wide · copy<float4, 3> · " in finished.stdout
@@ -186,7 +186,7 @@ def test_without_a_compiler_a_lesson_that_ships_has_what_was_kept(gpulab, monkey
     monkeypatch.setattr("gpulab.catalog.kernels._SHIPPED", tmp_path / "kernels.json")
     finished = gpulab("--show", "mine.py")
     assert finished.code == 0
-    assert "against narrow: registers 7 > 9" in finished.stdout
+    assert "against narrow: registers 7 → 9" in finished.stdout
     assert "pip install 'gpulab[nvrtc]'" in finished.stderr
     finished = gpulab("--show", "mine.py", "--set", "rows=3")
     assert finished.code == 0
