@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,8 +69,9 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """OSError where `write_whole` could not write there now. What is there stays as it is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """OSError where `write_whole` could not write there now. What is there stays as it is, and no
+    folder is made: a name that was mistyped would leave one.
+    """
     if not path.exists():
         partial = _partial_path(Path(os.path.realpath(path)))
         with partial.open("xb"):
@@ -89,8 +91,11 @@ def _replace(path: Path, data: bytes) -> None:
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.write(data)
         partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # nobody asked for the other
         raise
 
 

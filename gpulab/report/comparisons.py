@@ -171,7 +171,7 @@ def outcome_of(
         if state.last(Stopped):
             return ExitCode.INTERRUPTED, findings.stopped_after_measuring()
         if state.last(Planned) is None:
-            return ExitCode.INTERRUPTED, findings.stopped_before_measuring(stage=state.stage)
+            return ExitCode.INTERRUPTED, findings.stopped_before_measuring(reached=state.stage)
         return ExitCode.INTERRUPTED, findings.stopped_while_measuring()
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
         return ExitCode.FAILED, _placed(state.failures[0]) if state.failures else None

@@ -251,14 +251,27 @@ def failure_causes(report: RunReport) -> list[Line]:
 
 
 def required(report: RunReport) -> list[Line]:
-    """Whether the answer to an exercise reaches the speedup that it requires."""
-    if not report.exercise or report.fail_below is None or report.under_way:
+    """Whether what was required is reached: of a failed run that is no exercise its reason says
+    why not.
+    """
+    if report.fail_below is None or report.under_way:
         return []
-    what = f"exercise {report.exercise}"
     speedup = times(report.fail_below)
+    if not report.exercise:
+        return _reached(report, speedup)
+    what = f"exercise {report.exercise}"
     if report.exit_code == ExitCode.MEASURED:
         return [(f"{what}: passed (required: {speedup})", "bold green")]
     return [(f"{what}: not passed (required: {speedup}, and every check passed)", "bold")]
+
+
+def _reached(report: RunReport, required_speedup: str) -> list[Line]:
+    lows = [(entry.low, entry.variant) for entry in report.comparisons if entry.low is not None]
+    if report.exit_code != ExitCode.MEASURED or not lows:
+        return []
+    low, name = min(lows)
+    text = f"passed: the interval of {name} begins at {times(low)} (required: {required_speedup})"
+    return [(text, "bold green")]
 
 
 def claims(report: RunReport) -> list[Line]:

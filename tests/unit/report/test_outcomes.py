@@ -65,7 +65,7 @@ def test_a_cancelled_run_tells_whether_its_measurement_was_complete():
     after = report_of([*opening(), *samples({"b": 0.5}), END[0], *ended(Outcome.CANCELLED)])
     checking = e.StageStarted(stage=Stage.CHECK, t=0.2)
     before = report_of([*opening()[:2], checking, *ended(Outcome.CANCELLED)])
-    assert before.reason == finding("stopped_before_measuring", stage="check")
+    assert before.reason == finding("stopped_before_measuring", reached="check")
     assert (during.outcome, during.reason) == ("interrupted", finding("stopped_while_measuring"))
     assert (after.outcome, after.reason) == ("interrupted", finding("stopped_after_measuring"))
 
