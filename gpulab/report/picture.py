@@ -32,6 +32,7 @@ from gpulab.features.roofline.ceilings_view import amount
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import first_family
 from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.view import short_run
 from gpulab.scenario import Param
 
 _INCHES, _DPI = 6.5, 150
@@ -134,6 +135,7 @@ def _name(figure: Figure, report: RunReport, params: Mapping[str, Param]) -> Non
     heading = f"{report.scenario}{f': {title}' if title else ''}"
     facts = [report.device.name] if report.device else []
     facts += [f"{name}={value}" for name, value in params.items()]
+    facts += short_run(report)
     figure.suptitle(f"{_text(heading)}\n{_text(' · '.join(facts))}", fontsize=10)
 
 

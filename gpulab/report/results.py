@@ -45,6 +45,7 @@ from gpulab.report.view import (
     method,
     note_lines,
     required,
+    short_run,
 )
 from gpulab.stats.comparison import Comparison
 
@@ -274,10 +275,7 @@ def header(report: RunReport) -> Text:
         facts.append(f"{report.device.name}, {plural(report.device.threads, 'thread')}")
     if report.params:
         facts.append(" ".join(f"{name}={value}" for name, value in report.params.items()))
-    if report.smoke:
-        facts.append("a smoke run: not for conclusions")
-    if report.quick:
-        facts.append("a quick run: wide intervals")
+    facts += short_run(report)
     if facts:
         text.append("\n" + " · ".join(facts), style="not bold dim")
     return text

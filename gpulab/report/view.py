@@ -250,6 +250,16 @@ def failure_causes(report: RunReport) -> list[Line]:
     ]
 
 
+def short_run(report: RunReport) -> list[str]:
+    """What a run that was kept short is not for; of a whole run nothing."""
+    facts = []
+    if report.smoke:
+        facts.append("a smoke run: not for conclusions")
+    if report.quick:
+        facts.append("a quick run: wide intervals")
+    return facts
+
+
 def required(report: RunReport) -> list[Line]:
     """Whether what was required is reached: of a failed run that is no exercise its reason says
     why not.

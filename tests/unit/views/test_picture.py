@@ -134,8 +134,10 @@ def test_times_far_apart_are_drawn_on_a_logarithmic_axis():
     ],
 )
 def test_above_it_stand_the_scenario_its_title_and_the_device(title, heading):
-    figure = picture(RunReport(scenario="attention", title=title, device=devices.H200))
-    assert figure.get_suptitle() == f"{heading}\nNVIDIA H200"
+    run = RunReport(scenario="attention", title=title, device=devices.H200)
+    assert picture(run).get_suptitle() == f"{heading}\nNVIDIA H200"
+    below = "NVIDIA H200 · a quick run: wide intervals"
+    assert picture(replace(run, quick=True)).get_suptitle() == f"{heading}\n{below}"
 
 
 def test_only_what_there_is_is_drawn():
