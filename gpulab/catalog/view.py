@@ -203,16 +203,21 @@ CANNOT_RUN = OutcomeMark("cannot", "yellow")
 
 def mark(run: RunReport | PastRun) -> OutcomeMark:
     """The best speedup, or why there is none: a question mark is for an inconclusive one, a star
-    for a quick run. Whether it reaches a required speedup is not said: the verdict is another.
+    for a quick run; of a smoke run only that it was one. Whether it reaches a required speedup is
+    not said: the verdict is another.
     """
     if run.exit_code not in _MEASURED:
         faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
         return OutcomeMark(
             _SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red"
         )
+    if run.smoke:
+        return OutcomeMark("smoke", "dim")
+    if not run.comparisons:
+        return OutcomeMark(with_star("timed", quick=run.quick), "dim")
     best = best_comparison(run)
     if best is None:
-        return OutcomeMark(with_star("done", quick=run.quick), "dim")
+        return OutcomeMark(with_star("?", quick=run.quick), STYLES[Verdict.INCONCLUSIVE])
     inconclusive = best.verdict == Verdict.INCONCLUSIVE
     speedup = f"{three_digits(best.speedup or 0.0)}x?" if inconclusive else times(best.speedup)
     word = "" if inconclusive else best.verdict

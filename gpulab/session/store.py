@@ -152,8 +152,12 @@ class Store:
         query = "SELECT run, run_file, max(started) FROM runs GROUP BY path, scenario"
         return _runs(self._rows(query))
 
-    def last_measured(self, of: PastRun) -> PastRun | None:
-        """The newest run of the same scenario that came to a result, of the newest ones."""
+    def last_result(self, of: PastRun) -> PastRun:
+        """What stands for the scenario of its newest run: the newest that is no smoke run, or where
+        that was stopped the last one before it with a result. Where there is none: the newest.
+        """
+        if not (of.stopped or of.smoke):
+            return of
         rows = self._rows(
             "SELECT run, run_file FROM runs WHERE path = ? AND scenario = ?"
             " ORDER BY started DESC LIMIT ?",
@@ -161,7 +165,11 @@ class Store:
             of.scenario,
             _MOST_OF_SCENARIO,
         )
-        return next((run for run in _runs(rows) if run.measured), None)
+        runs = _runs(rows)
+        runs = [run for run in runs if not run.smoke] or runs
+        if runs and not runs[0].stopped:
+            return runs[0]
+        return next((run for run in runs if run.measured), runs[0] if runs else of)
 
     def add_run(self, run: PastRun) -> bool:
         """Enter a run that has ended; returns whether it could be."""

@@ -155,7 +155,7 @@ class LabApp(App[int]):
         """All runs of this machine."""
         from gpulab.tui.screens.history import HistoryScreen
 
-        self.push_screen(HistoryScreen())
+        self.push_screen(HistoryScreen(self._lab.entries))
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""

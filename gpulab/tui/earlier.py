@@ -1,5 +1,5 @@
-"""What earlier runs left of a scenario: the last result, a newer run that was stopped, and what the
-user had predicted.
+"""What earlier runs left of a scenario: the last result, a newer run that was stopped or a smoke
+run, and what the user had predicted.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from gpulab.session.store import Store
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """`shown` is the newest, or where that was stopped the last one before it with a result."""
+    """`shown` is the newest, or where that was stopped or a smoke run an earlier one that counts
+    for more.
+    """
 
     shown: PastRun
     newest: PastRun
     predicted: Answered | None = None
 
     @property
-    def stopped(self) -> bool:
-        """Whether a newer one was stopped."""
-        return self.newest is not self.shown
+    def has_newer(self) -> bool:
+        """Whether a newer one was stopped or a smoke run."""
+        return self.newest.run_file != self.shown.run_file
 
     @property
     def age(self) -> str:
@@ -43,8 +45,9 @@ class EarlierRuns:
     def after(self, entry: Entry) -> str:
         """The line above what an earlier run came to: how old it is, and what has been since."""
         parts = [f"{_since(self.shown)}: r runs it anew"]
-        if self.stopped:
-            parts.append(f"the newest run was stopped ({_since(self.newest)}; h lists it)")
+        if self.has_newer:
+            what = "a smoke run" if self.newest.smoke else "stopped"
+            parts.append(f"the newest run was {what} ({_since(self.newest)}; h lists it)")
         if self.shown.source_sha256 != entry.sha256:
             parts.append("the source has changed since")
         return " · ".join(parts)
@@ -52,8 +55,9 @@ class EarlierRuns:
     def facts(self, entry: Entry) -> Mapping[str, str]:
         """The lines of the lesson's page about them."""
         facts = {"last run": f"{last_run(self.shown)}, {_since(self.shown)}"}
-        if self.stopped:
-            facts["stopped"] = f"the newest run, {_since(self.newest)}"
+        if self.has_newer:
+            what = "smoke run" if self.newest.smoke else "stopped"
+            facts[what] = f"the newest run, {_since(self.newest)}"
         if self.predicted is not None:
             facts["you predicted"] = judged(self.predicted)
         changed = self.shown.source_sha256 != entry.sha256
@@ -70,8 +74,8 @@ def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
         for entry in entries:
             run = newest.get((str(entry.path), entry.name))
             if run is not None:
-                before = store.last_measured(run) if run.stopped else None
-                found[entry.name] = EarlierRuns(before or run, run, answers.get(entry.name))
+                shown = store.last_result(run)
+                found[entry.name] = EarlierRuns(shown, run, answers.get(entry.name))
     return found
 
 
@@ -86,9 +90,16 @@ def with_run(
     if newest is None:
         return before
     predicted = predicted or (before.predicted if before else None)
-    if newest.stopped and before is not None and before.shown.measured:
+    if before is not None and _stays(before.shown, newest):
         return EarlierRuns(before.shown, newest, predicted)
     return EarlierRuns(newest, newest, predicted)
+
+
+def _stays(shown: PastRun, newest: PastRun) -> bool:
+    """Whether what is shown stands for the scenario beside a newer run: as in the store."""
+    if newest.smoke != shown.smoke:
+        return newest.smoke
+    return newest.stopped and shown.measured
 
 
 def read_run(past: PastRun) -> Run | str:

@@ -46,7 +46,7 @@ CASES = (
         "hangs: profiling failed: the worker process exited with code 7: os._exit, or an exit in a "
         "native library",
         "it printed nothing",
-        "done",
+        "timed",
     ),
 )
 

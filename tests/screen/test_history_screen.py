@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from recorded import run_file, write_run
 from textual.events import Key
 
+from gpulab.catalog.catalog import catalog
 from gpulab.core.run_file import read_run_file
 from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
@@ -76,9 +77,17 @@ def test_runs_stand_newest_first_with_what_they_came_to(past):
     visit(journey)
 
 
-def test_one_is_opened_again_and_two_are_compared(past):
+def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
+    entry = next(entry for entry in catalog() if entry.name == "precision")
+    (tmp_path / "smoke.jsonl").touch()
+    smoke = {"path": str(entry.path), "run_file": str(tmp_path / "smoke.jsonl"), "smoke": True}
+    at = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
+    entered(replace(past[0], **smoke, at=at, params={**entry.scenario.params, "n": 64}))
+
     async def journey(pilot):
         await open_history(pilot)
+        assert rows(pilot)[2].split()[:4] == ["3", "h", "precision", "smoke"]
+        assert rows(pilot)[2].endswith("H100 80GB HBM3  n=64")
         await pilot.press("enter")
         await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "── trust ──" in flat(pilot))
         await pilot.press("escape", "c")

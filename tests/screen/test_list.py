@@ -19,8 +19,9 @@ from gpulab.features.history.report import past_run
 from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.report.build import build_report, fold_all
 from gpulab.session.launch import start_entry
-from gpulab.session.run import File
+from gpulab.session.run import File, Run
 from gpulab.session.store import Store
+from gpulab.tui.earlier import with_run
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.screens.lab import LabScreen
 
@@ -307,8 +308,13 @@ def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_p
     answered = Answered(
         at="", scenario="precision", prediction=Prediction((4.0,)), measured=past.comparisons[-1]
     )
+    smoke = tmp_path / "smoke-run.jsonl"
+    smoke.write_bytes(recorded.read_bytes())
     with Store() as store:
         assert store.add_run(past)
+        assert store.add_run(
+            replace(past, smoke=True, run_file=str(smoke), at=datetime.now(UTC).isoformat())
+        )
         assert store.keep("predictions", "", "0", answered)
     stopped = Tape(recorded, lambda event: isinstance(event, Samples))
     stopped.path = tmp_path / "stopped.jsonl"
@@ -317,12 +323,14 @@ def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_p
         await until(pilot, lambda: "2 h" in listed(pilot)[1])
         await pilot.press("1")
         assert "last run " in flat(pilot)
+        assert "smoke run the newest run, just now" in flat(pilot)
         assert ", faster, 2 h ago" in flat(pilot)
         assert "you predicted 4.00x; measured" in flat(pilot)
         assert "source changed since the last run" in flat(pilot)
         await pilot.press("escape", "enter")
         await until(pilot, lambda: "2 h ago: r runs it anew" in shown(pilot))
-        assert "the source has changed since" in shown(pilot)
+        assert "the newest run was a smoke run (just now; h lists it)" in flat(pilot)
+        assert "the source has changed since" in flat(pilot)
         assert "29.5x" in flat(pilot)
         await pilot.press("r")
         await until(pilot, lambda: "MEASURE" in shown(pilot))
@@ -334,6 +342,17 @@ def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_p
         assert any("29.5x faster    2 h" in line for line in listed(pilot))
 
     visit(journey, scenario, size=(80, 60), starter=lambda entry, settings: stopped)
+
+
+def test_a_smoke_run_of_now_leaves_the_result_of_before(tmp_path):
+    first, smoke = (Run(File(run_file(name, tmp_path))) for name in ("precision-h200", "smoke"))
+    for run in (first, smoke):
+        run.poll()
+    result = with_run(None, first, None)
+    assert with_run(result, smoke, None).shown is result.shown
+    only_smoke = with_run(None, smoke, None)
+    assert only_smoke.shown is only_smoke.newest
+    assert with_run(only_smoke, first, None).shown == result.shown
 
 
 def names(pilot):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,9 @@ from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.stats.comparison import Comparison
 
 if TYPE_CHECKING:
+    from gpulab.core.values import ParamValue
     from gpulab.features.history.report import PastRun
+    from gpulab.scenario import Scenario
 
 
 def earlier_runs(comparisons: Sequence[Comparison]) -> str | None:
@@ -42,6 +44,8 @@ def earlier_runs(comparisons: Sequence[Comparison]) -> str | None:
 
 _LEAST_NAME, _MOST_NAME, _OTHER_CELLS = 8, 32, 59
 """Of the column of names; and what the other columns take, of the device its beginning."""
+_WITH_PARAMETERS, _LEAST_DEVICE = 98, 10
+"""Cells of a line from which on it has parameters; and what they leave to the device."""
 _VENDOR = "NVIDIA "
 _THRESHOLD = "<"
 """Of a run that was not shown to reach its required speedup."""
@@ -65,18 +69,24 @@ def columns(width: int, name: int) -> Text:
         f"{'when':>6}  {'lesson':<{name}} {'best':>8} {'verdict':<12}  {'interval or time':<16} "
         "device"
     )
+    if width >= _WITH_PARAMETERS:
+        text += ", parameters"
     return Text(fit(text, width), "bold", no_wrap=True, overflow="ellipsis")
 
 
-def line(run: PastRun, now: datetime, width: int, name: int = 24) -> Text:
+def line(run: PastRun, now: datetime, width: int, name: int = 24, differ: str = "") -> Text:
     """Age, scenario, verdict and interval of the best speedup; or the shortest time where nothing
-    is compared.
+    is compared. `differ`: the parameters that differ from the defaults.
     """
     outcome = mark(run)
     best = best_comparison(run)
+    figure = outcome.text
     word = outcome.verdict
-    if not word and outcome.text.rstrip("*").endswith("?"):
+    if not word and figure.rstrip("*").endswith("?"):
         word = "inconclusive"
+    elif not word:
+        word = figure
+        figure = ""
     value = ""
     if best:
         value = span(best.low, best.high)
@@ -84,15 +94,27 @@ def line(run: PastRun, now: datetime, width: int, name: int = 24) -> Text:
         value = seconds(run.fastest_s)
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name)} ")
-    text.append(f"{outcome.text:>8} {word:<12}", outcome.style)
+    text.append(f"{figure:>8} {word:<12}", outcome.style)
     text.append(f"{_THRESHOLD if missed_threshold(run) else ' '} ", "bold")
     text.append(f"{_cell(value, 16)} ")
     room = width - text.cell_len
+    if differ and width >= _WITH_PARAMETERS:
+        differ = f"  {fit(differ, room - _LEAST_DEVICE - 2)}"
+        room -= wide(differ)
+    else:
+        differ = ""
     device = run.device.name
     if wide(device) > room:
         device = device.removeprefix(_VENDOR)
     text.append(fit(device, max(0, room)))
-    return text
+    return text.append(differ)
+
+
+def differing(run: PastRun, scenario: Scenario) -> str:
+    """The parameters of a run that differ from the defaults of its scenario, such as n=4096."""
+    defaults = scenario.resolve(on_cpu=run.device.kind == "cpu", smoke=False, chosen={})
+    names = [name for name, value in run.params.items() if value != defaults.get(name)]
+    return _assignments({name: run.params[name] for name in names})
 
 
 def ago(run: PastRun, now: datetime) -> str:
@@ -109,7 +131,7 @@ def ago(run: PastRun, now: datetime) -> str:
 def last_run(run: PastRun) -> str:
     """What it came to, such as bmm 6.06x over loop (5.90 to 6.21), faster."""
     best = best_comparison(run)
-    if best is None or not run.measured:
+    if best is None or not run.measured or run.smoke:
         return mark(run).verdict or mark(run).text
     interval = f" ({span(best.low, best.high)})" if best.low else ""
     return f"{best.variant} {times(best.speedup)} over {best.against}{interval}, {best.verdict}"
@@ -131,17 +153,16 @@ def nothing_listed(*, any_runs: bool) -> str:
 
 def search_text(run: PastRun) -> str:
     """The text that the search looks in, in lower case."""
-    parameters = " ".join(f"{name}={value}" for name, value in run.params.items())
     words = (
         run.scenario,
         run.title,
         run.outcome,
         missed_threshold(run),
-        mark(run).verdict,
+        mark(run).verdict or mark(run).text,
         run.device.name,
         run.at,
         run.host,
-        parameters,
+        _assignments(run.params),
     )
     return " ".join(words).casefold()
 
@@ -212,10 +233,14 @@ def facts(run: PastRun) -> str:
     if best := best_comparison(run):
         parts.append(f"{best.variant} {times(best.speedup)} over {best.against}")
     if run.params:
-        parts.append(" ".join(f"{name}={value}" for name, value in run.params.items()))
+        parts.append(_assignments(run.params))
     parts.append(f"torch {run.environment.get('torch') or '?'}")
     parts += [duration(run.elapsed_s), plural(run.rounds, "round"), run.run_file]
     return " · ".join(parts)
+
+
+def _assignments(params: Mapping[str, ParamValue]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())
 
 
 def _cell(text: str, width: int) -> str:

@@ -370,8 +370,8 @@ class CatalogColumn(Vertical):
         self.scenarios.mark(name, CANNOT_RUN)
 
     def take(self, name: str, run: Run, predicted: Answered | None) -> None:
-        """Put beside a scenario what its run of now came to; one that was stopped leaves the last
-        result there.
+        """Put beside a scenario what its run of now came to; one that was stopped, and a smoke run,
+        leave the last result there.
         """
         from gpulab.tui.earlier import with_run
 
@@ -379,7 +379,7 @@ class CatalogColumn(Vertical):
         earlier = with_run(self.earlier.get(name), run, predicted)
         if earlier is not None:
             self.earlier[name] = earlier
-        if earlier is not None and earlier.stopped:
+        if earlier is not None and earlier.has_newer:
             self.scenarios.mark(name, mark(earlier.shown), earlier.age)
         else:
             self.scenarios.mark(name, mark(run.report))

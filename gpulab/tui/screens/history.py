@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
+from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import subject_of
 from gpulab.core.text import plain
 from gpulab.draw.canvas import wide
@@ -36,6 +37,7 @@ from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import (
     columns,
     count_of_runs,
+    differing,
     facts,
     line,
     name_width,
@@ -76,8 +78,10 @@ class HistoryList(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another run, or others are listed around it."""
 
-    def __init__(self) -> None:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        """`entries`: the catalog, for the defaults of parameters."""
         super().__init__(id="runs")
+        self._scenarios = {(str(entry.path), entry.name): entry.scenario for entry in entries}
         self._all: list[tuple[PastRun, str]] = []
         """With what one may look for, the newest first."""
         self._runs: list[PastRun] = []
@@ -167,7 +171,9 @@ class HistoryList(ScrollView, can_focus=True):
             (sign for sign, marked in zip(_SIGNS, self.marked, strict=False) if marked is run), " "
         )
         text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
-        text.append_text(line(run, self._now, width - 2, name))
+        scenario = self._scenarios.get((run.path, run.scenario))
+        differ = differing(run, scenario) if scenario else ""
+        text.append_text(line(run, self._now, width - 2, name, differ))
         return self._strip(text, width, _CURSOR if place == self._cursor else None)
 
     def _strip(self, text: Text, width: int, style: Style | None = None) -> Strip:
@@ -248,9 +254,10 @@ class HistoryScreen(Screen[None]):
             super().__init__()
             self.runs, self.part = runs, part
 
-    def __init__(self) -> None:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        """`entries`: the catalog, for the defaults of parameters."""
         super().__init__()
-        self._list = HistoryList()
+        self._list = HistoryList(entries)
         self._reading = "reading"
         self._damage = ""
         self._message = ""

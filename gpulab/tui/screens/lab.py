@@ -239,6 +239,11 @@ class LabScreen(Screen[int]):
         """Of all scenarios."""
         return list(self._catalog.entries)
 
+    @property
+    def entries(self) -> list[Entry]:
+        """The catalog, each as its file was when it was last looked at."""
+        return list(self._catalog.entries.values())
+
     def go_to(self, name: str) -> None:
         """Put the cursor on a scenario, and show it."""
         self._list.go_to(name)
@@ -411,7 +416,9 @@ class LabScreen(Screen[int]):
         detail.draw(entry, earlier)
 
     def _reopen(self, name: str, past: PastRun) -> None:
-        """Read an earlier run of a scenario that has none here, or only one that was stopped."""
+        """Read an earlier run of a scenario that has none here, or only one that was stopped or a
+        smoke run.
+        """
         run = self.runs.of(name)
         here = run is not None and (not run.ended or run.source.path == Path(past.run_file))
         if not here and past.run_file not in self._reading:

@@ -20,6 +20,7 @@ from recorded import write_run
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion
 from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
 from gpulab.session import store as stores
@@ -330,6 +331,37 @@ def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
     with Store() as store:
         (newest,) = store.newest_of_each()
     assert newest == first.runs[0]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        ("measured smoke smoke", 0),
+        ("measured smoke stopped", 0),
+        ("measured stopped smoke", 0),
+        ("measured failed smoke", 1),
+        ("measured smoke measured", 2),
+        ("smoke smoke", 1),
+        ("smoke stopped", 1),
+        ("stopped smoke", 0),
+    ],
+)
+def test_neither_a_smoke_run_nor_one_that_was_stopped_stands_for_a_result(kinds, shown):
+    changes = {
+        "measured": {},
+        "smoke": {"smoke": True},
+        "stopped": {"outcome": Conclusion.INTERRUPTED},
+        "failed": {"outcome": Conclusion.FAILED},
+    }
+    of_other = {"scenario": "y", "path": "y.py"}
+    runs = []
+    with Store() as store:
+        for number, kind in enumerate(kinds.split()):
+            runs.append(replace(past(number), **changes[kind], **of_other))
+            assert store.add_run(runs[-1])
+        newest = next(run for run in store.newest_of_each() if run.scenario == "y")
+        assert newest == runs[-1]
+        assert store.last_result(newest) == runs[shown]
 
 
 def test_before_a_run_only_a_moment_is_spent_on_run_files(monkeypatch):

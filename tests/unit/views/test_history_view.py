@@ -10,6 +10,7 @@ from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.features.history import view as history
 from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.scenario import Scenario
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -73,6 +74,31 @@ def test_a_missed_threshold_is_a_sign_beside_the_verdict_and_words_below():
     assert not any("red" in str(span.style) for span in drawn.spans)
     assert history.facts(run).startswith("< below the required 1.50x · bmm 1.20x over loop")
     assert "<" not in history.facts(past())
+
+
+def test_runs_without_a_speedup_say_why_in_the_column_of_verdicts():
+    """A run that was inconclusive in its result was *done* here."""
+    verdict = history.columns(98, 24).plain.index("verdict")
+    for run, word in (
+        (past(smoke=True), "smoke"),
+        (past(comparisons=()), "timed"),
+        (past(comparisons=(), quick=True), "timed*"),
+        (past(0, None, "inconclusive", exit_code=ExitCode.MEASURED), "inconclusive"),
+        (past(0, None), "stopped"),
+    ):
+        assert history.line(run, NOW, 98).plain[verdict:].split()[0] == word
+    assert history.last_run(past(smoke=True)) == "smoke"
+
+
+def test_a_line_has_the_parameters_that_differ_from_the_defaults_where_there_is_room():
+    scenario = Scenario("x", params={"n": 8, "m": 2}, cpu={"m": 1}, smoke={"n": 1})
+    run = past(params={"n": 4096, "m": 2})
+    assert history.differing(run, scenario) == "n=4096"
+    on_cpu = past(params={"n": 8, "m": 2}, device=Device(kind="cpu", name="x" * 90))
+    assert history.differing(on_cpu, scenario) == "m=2"
+    assert history.line(run, NOW, 98, 14, "n=4096").plain.endswith("NVIDIA H100 80GB HBM3  n=4096")
+    assert history.line(on_cpu, NOW, 98, 32, "m=2").plain.endswith("x…  m=2")
+    assert history.line(run, NOW, 97, 14, "n=4096").plain.endswith("HBM3")
 
 
 def test_what_one_may_look_for():

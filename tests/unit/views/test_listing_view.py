@@ -80,7 +80,9 @@ def test_a_title_beside_a_name_leaves_out_what_the_name_says():
     ("report", "text"),
     [
         (two_variants(best="new"), "1.50x"),
-        (run(variant("old")), "done"),
+        (run(variant("old")), "timed"),
+        (two_variants(comparisons=[compared(speedup=None, verdict=Verdict.INCONCLUSIVE)]), "?"),
+        (two_variants(best="new", smoke=True), "smoke"),
         (
             two_variants(
                 comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new"

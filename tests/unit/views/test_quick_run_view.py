@@ -34,4 +34,4 @@ def test_every_row_of_a_quick_run_has_its_star(quick):
         quick=quick, comparisons=[compared(speedup=1.003, verdict=Verdict.INCONCLUSIVE)], best="new"
     )
     assert mark(unsure).text == f"1.00x?{star}"
-    assert mark(profiled(("v", {}), quick=quick)).text == f"done{star}"
+    assert mark(profiled(("v", {}), quick=quick)).text == f"timed{star}"
