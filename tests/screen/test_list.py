@@ -190,6 +190,8 @@ def test_what_cannot_run_here_says_what_it_needs_and_the_cursor_starts_behind_it
 def test_both_sizes_show_what_they_have_room_for():
     async def journey(pilot):
         scenarios = pilot.app.screen.query_one(ScenarioList)
+        await pilot.press("left_square_bracket")
+        await pilot.pause()
         assert scenarios.size.width == 80
         await pilot.press("1")
         assert not scenarios.display

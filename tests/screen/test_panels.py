@@ -8,6 +8,7 @@ from gpulab.core.events import Samples, SoloRun, Telemetry
 from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.session.run import File
 from gpulab.session.store import Store
+from gpulab.tui.panels.pane import Pane
 
 
 def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path):
@@ -143,6 +144,16 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
     )
 
 
+def is_yellow(pilot, words):
+    styles = [
+        segment.style
+        for row in pilot.app.screen.query_one("#page", Pane)._rows
+        for segment in row
+        if words in segment.text
+    ]
+    return any(style and style.color and style.color.name == "yellow" for style in styles)
+
+
 def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
@@ -150,7 +161,9 @@ def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp
     async def journey(pilot):
         await pilot.press("g")
         await until(pilot, lambda: "How many times as fast is bad?" in flat(pilot))
-        await pilot.press(*"fast", "enter")
+        await pilot.press(*"fast")
+        await until(pilot, lambda: is_yellow(pilot, "a number such as 4"))
+        await pilot.press("enter")
         await until(pilot, lambda: "type a number above zero" in flat(pilot))
         await pilot.press(*["backspace"] * 4, *"4 8 20", "down", *"memry", "enter")
         await until(pilot, lambda: "one of memory, arithmetic, launches, waiting" in flat(pilot))

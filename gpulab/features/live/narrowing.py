@@ -19,6 +19,8 @@ from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST
 
 _LABEL, _INTERVAL, _FIGURES = 10, 14, 22
+_GAP = 2
+"""Cells between the last label of the axis and what stands right of it."""
 _WITH_MEDIANS = 60
 """Columns from which on the figures of an interval have its median before them."""
 _WITH_CONTROL = 8
@@ -71,9 +73,12 @@ def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
     start = _LABEL + 1
     axis = axis_of(ratios, cells)
     area.put(0, 0, "processes", most=_LABEL)
+    caption = "99 % interval" if len(ratios) >= FEWEST else f"from {FEWEST} on: 99 %"
+    room = area.width - len(caption) - _GAP
     for cell, label in axis.ticks(_label):
-        area.put(0, start + cell, label)
-    area.put_right(0, "99 % interval" if len(ratios) >= FEWEST else f"from {FEWEST} on: 99 %")
+        if start + cell + len(label) <= room:
+            area.put(0, start + cell, label)
+    area.put_right(0, caption)
     first_row = 1
     if run.predicted:
         area.put(1, 0, "predicted", most=_LABEL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
@@ -11,6 +12,7 @@ from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
 from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import layout_of, marked, roofline_view
+from gpulab.report.report import RunReport
 
 _PLOT_ROWS, _PLOT_COLUMNS = 14, 50
 _PERCENT, _BOUND = 6, 14
@@ -39,7 +41,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
 def _draw(run: LiveRun, area: Area) -> None:
     points = {variant.name: variant.roofline for variant in run.report.variants if variant.roofline}
     roofline = roofline_of(run.report)
-    if not points or roofline is None:
+    if not points or roofline is None or _roofs_are_to_come(run.report):
         area.put_lines(0, _why_none(run))
         return
     if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
@@ -74,6 +76,19 @@ def _plot(roofline: Roofline, area: Area) -> Text:
     return roofline_view(roofline, width=width, height=height)
 
 
+def _roofs_are_to_come(report: RunReport) -> bool:
+    """Whether this run has yet to measure the roofs: until then they are those of a datasheet, of
+    an earlier run, or a part of its own.
+    """
+    device, known = report.device, report.ceilings
+    if not report.under_way or device is None or known is None:
+        return False
+    if device.on_gpu and (known.cached or report.quick):
+        return False  # none are measured
+    has_all = any(ceiling.roof == LAUNCH for ceiling in known.ceilings)
+    return known.cached or not has_all or report.progress.stage == Stage.CEILINGS
+
+
 def _why_none(run: LiveRun) -> str:
     variants = run.variants
     unknown = not variants or any(entry.name not in run.detail.built for entry in variants)
@@ -84,7 +99,7 @@ def _why_none(run: LiveRun) -> str:
             "no variant declares its work (Work(flops=, bytes=)), so there is no roof to compare "
             "with"
         )
-    if run.report.ceilings is None:
+    if run.report.ceilings is None or _roofs_are_to_come(run.report):
         return "the roofs of this device are measured after the rounds"
     return "no time so far"
 

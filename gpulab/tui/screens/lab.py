@@ -312,6 +312,8 @@ class LabScreen(Screen[int]):
         """Give a wide screen to the scenario under the cursor alone, or show the list beside it
         again.
         """
+        if self.has_class("-narrow"):
+            return  # which has one of the two
         self.toggle_class("-alone")
         self.call_after_refresh(self._resized)
 

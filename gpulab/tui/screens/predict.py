@@ -49,7 +49,7 @@ class PredictScreen(Screen["Prediction | None"]):
         super().__init__()
         self._row, self._skipped = row, skipped
         self._record = record_line(*record())
-        self._message = _HINT
+        self._message = Text(_HINT)
 
     def compose(self) -> ComposeResult:
         yield Pane(id="status")
@@ -76,25 +76,25 @@ class PredictScreen(Screen["Prediction | None"]):
 
     @on(Input.Changed)
     def _changed(self) -> None:
-        self._message = _HINT
-        self._draw()
+        is_wrong = bool(self._typed("speedup").strip()) and not self._predictions()
+        self._say(_HINT, "yellow" if is_wrong else "")
 
     def action_commit(self) -> None:
         """Run it, where there is a prediction."""
         try:
             limit = limit_of(self._typed("limit"))
         except ValueError:
-            return self._say(f"one of {', '.join(LIMITS)}, or nothing")
+            return self._say(f"one of {', '.join(LIMITS)}, or nothing", "yellow")
         if predictions := self._predictions():
             self.dismiss(Prediction(tuple(predictions), limit))
         else:
-            self._say("type a number above zero, such as 4, or Esc")
+            self._say("type a number above zero, such as 4, or Esc", "yellow")
 
     def action_skip(self) -> None:
         self.dismiss(None)
 
-    def _say(self, message: str) -> None:
-        self._message = message
+    def _say(self, message: str, style: str = "") -> None:
+        self._message = Text(message, style)
         self._draw()
 
     def _typed(self, name: str) -> str:
@@ -116,7 +116,5 @@ class PredictScreen(Screen["Prediction | None"]):
         limits = Text(f"And what limits {self._row.variants[0]}?", "bold")
         self.query_one("#limit-question", Pane).show(Group("", limits))
         drawn = axis_view(self._predictions(), width=width)
-        page.show(
-            Group("", drawn, Text(self._message), Text(_HIDDEN, "dim"), Text(self._record, "dim"))
-        )
+        page.show(Group("", drawn, self._message, Text(_HIDDEN, "dim"), Text(self._record, "dim")))
         self.query_one("#status", Pane).show_line(f"gpulab · {self._row.name} · predict, then run")

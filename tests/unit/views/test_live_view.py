@@ -1,5 +1,6 @@
 """The panels of a run that one watches: recorded runs, cut at many moments, at many sizes."""
 
+import re
 from functools import cache
 from itertools import pairwise
 from tempfile import mkdtemp
@@ -157,6 +158,26 @@ def test_a_prediction_has_a_row_of_its_own():
     lines = _lines(at("precision-h200", 0.9, predicted=3.0), (96, 27))
     (row,) = (line for line in lines if line.startswith("predicted"))
     assert row.split() == ["predicted", "?", "3.00x"] or "◀" in row or "▶" in row
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "to_come"),
+    [("healthy", 0.9, True), ("healthy", 1.0, False), ("precision-h200", 0.9, False)],
+)
+def test_roofs_that_are_to_be_measured_give_no_fraction(name, share, to_come):
+    """The second run has them from an earlier one, on a GPU."""
+    drawn = live_view(at(name, share), width=60, height=18, chosen="roofline", zoomed=True).plain
+    assert ("measured after the rounds" in " ".join(drawn.split())) == to_come
+    assert ("FLOP/B" in drawn or "FLOP/s" in drawn) != to_come, drawn
+
+
+def test_labels_of_the_axis_lie_apart_from_what_is_right_of_it():
+    run = at("phases", 0.5)
+    for width in range(50, 60):
+        text = live_view(run, width=width, height=12, chosen="confidence", zoomed=True).plain
+        head = next(line for line in text.split("\n") if line.startswith("processes"))
+        labels, caption = re.fullmatch(r"processes(.*?)((?:99|from) .*)", head).groups()
+        assert labels.endswith("  "), caption
 
 
 def test_a_wide_result_has_its_processes_beside_it():
