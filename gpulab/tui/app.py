@@ -27,7 +27,7 @@ from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui import status
-from gpulab.tui.bindings import KEYS, read_keymap
+from gpulab.tui.bindings import KEYS, key_names, keys_of, read_keymap
 from gpulab.tui.driver import AsciiFilter, FewColours, LabDriver, PlainFilter, release_stop_signals
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.panels.pane import Pane
@@ -159,10 +159,19 @@ class LabApp(App[int]):
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
+        from gpulab.tui.screens.history import HistoryList
         from gpulab.tui.screens.page import help_page
 
-        shown = "\n".join(pane.text for pane in self.screen.query(Pane) if pane.is_on_screen)
-        self.push_screen(help_page(self._lab.about, shown, self._keymap_of_user))
+        screen = self.screen
+        panes = [*screen.query(Pane), *screen.query(HistoryList)]
+        shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
+        if screen is self._lab:
+            about = self._lab.about
+            keys = key_names(self._keymap_of_user)
+        else:
+            about = ""
+            keys = keys_of(screen, self._keymap_of_user)
+        self.push_screen(help_page(about, shown, keys))
 
     def action_edit(self) -> None:
         """Open the file of the scenario under the cursor in an editor, where it failed if it

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 
 from gpulab.session.run_files import config_folder
 from gpulab.tui.panels.tabs import TABS
@@ -100,6 +101,8 @@ KEYS = (
     KeyBinding("quit", "q", "quit", "quit; what runs is stopped", "quit"),
 )
 LAB: list[BindingType] = [key.binding for key in KEYS]
+HELP = next(key.binding for key in KEYS if key.id == "help")
+"""For the other screens too."""
 _SHOWN = {
     "slash": "/",
     "question_mark": "?",
@@ -114,7 +117,18 @@ def key_names(keymap: Mapping[str, str]) -> list[tuple[str, str]]:
     """(keys as a person writes them, what they do), with those that the user put in place of
     others.
     """
-    return [(_shown(keymap.get(key.id, key.keys)), key.what) for key in KEYS]
+    names = [(_shown(keymap.get(key.id, key.keys)), key.what) for key in KEYS]
+    return [("up, down", "choose a scenario, or scroll"), *names]
+
+
+def keys_of(screen: Screen[object], keymap: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The same of a screen beside the lab: of its bindings that have a tooltip."""
+    entries = [("up, down", "choose, or scroll")]
+    for namespace, binding, _, _ in screen.active_bindings.values():
+        if binding.tooltip and not binding.system and namespace is not screen.app:
+            entries.append((_shown(binding.key), binding.tooltip))
+    keys = keymap.get(HELP.id or "", HELP.key)
+    return [*entries, (_shown(keys), "this page"), ("q", "quit")]
 
 
 def _shown(keys: str) -> str:

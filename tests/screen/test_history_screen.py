@@ -65,6 +65,7 @@ async def open_history(pilot):
 def test_runs_stand_newest_first_with_what_they_came_to(past):
     async def journey(pilot):
         await open_history(pilot)
+        assert "? help" in shown(pilot).splitlines()[-1]
         assert rows(pilot)[0].split()[:6] == [">", "1", "h", "precision", "29.5x", "faster"]
         assert rows(pilot)[1].split()[:3] == ["2", "h", "precision"]
         assert "its 2 runs here, the newest last" in flat(pilot)
@@ -88,9 +89,16 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
         await open_history(pilot)
         assert rows(pilot)[2].split()[:4] == ["3", "h", "precision", "smoke"]
         assert rows(pilot)[2].endswith("H100 80GB HBM3  n=64")
-        await pilot.press("enter")
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "runs of its scenario only" in flat(pilot))
+        assert "words on this screen" in flat(pilot)
+        assert "mark a run as A" in flat(pilot)
+        await pilot.press("escape", "enter")
         await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "── trust ──" in flat(pilot))
-        await pilot.press("escape", "c")
+        assert "? help" in shown(pilot).splitlines()[-1]
+        await pilot.press("f1")
+        await until(pilot, lambda: "words on this screen" in flat(pilot))
+        await pilot.press("escape", "escape", "c")
         await until(pilot, lambda: "space marks two runs" in flat(pilot))
         await pilot.press("space", "down", "space")
         assert rows(pilot)[0][1] == "A"

@@ -50,6 +50,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.results import OnScreen, result
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
+from gpulab.tui.bindings import HELP
 from gpulab.tui.earlier import read_run
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane
@@ -72,7 +73,7 @@ class HistoryList(ScrollView, can_focus=True):
         Binding("pagedown", "move(10)", show=False),
         Binding("home", "move(-1000000)", show=False),
         Binding("end", "move(1000000)", show=False),
-        Binding("space", "mark", "mark"),
+        Binding("space", "mark", "mark", tooltip="mark a run as A, the next as B"),
     ]
 
     class Moved(Message):
@@ -123,6 +124,11 @@ class HistoryList(ScrollView, can_focus=True):
     def chosen(self) -> PastRun | None:
         """The run under the cursor."""
         return self._runs[self._cursor] if self._runs else None
+
+    @property
+    def text(self) -> str:
+        """What of it is in sight."""
+        return "\n".join(self.render_line(y).text for y in range(self.size.height))
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -237,13 +243,20 @@ class HistoryScreen(Screen[None]):
     """The list, and below it the runs of the same scenario on one axis."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "open"),
-        Binding("c", "compare", "compare"),
+        Binding("enter", "open", "open", tooltip="open the run: its result"),
+        Binding("c", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
-        Binding("slash", "search", "search", priority=True),
-        Binding("f", "only_lesson", "lesson"),
-        Binding("o", "show_path", "file"),
-        Binding("escape", "back", "back"),
+        Binding(
+            "slash",
+            "search",
+            "search",
+            priority=True,
+            tooltip="search the runs",
+        ),
+        Binding("f", "only_lesson", "lesson", tooltip="runs of its scenario only, or all"),
+        Binding("o", "show_path", "file", tooltip="the path of the run file"),
+        Binding("escape", "back", "back", tooltip="leave the search, then the history"),
+        HELP,
         Binding("q", "app.quit", show=False),
     ]
 
@@ -414,9 +427,15 @@ class HistoryScreen(Screen[None]):
         if len(both) == 1:
             opened_run = both[0][1].run
             title = f"history ▸ {runs[0].scenario}"
-            self.app.push_screen(Page(title, lambda width: _opened(opened_run, width)))
+            self.app.push_screen(ResultPage(title, lambda width: _opened(opened_run, width)))
         else:
             self.app.push_screen(ComparePage(both, self._list.of_scenario))
+
+
+class ResultPage(Page):
+    """The result of a run of the past."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [HELP]
 
 
 class ComparePage(Page):
@@ -425,11 +444,23 @@ class ComparePage(Page):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "exchange(-1)", "older B", priority=True),
-        Binding("right", "exchange(1)", "newer B", priority=True),
-        Binding("x", "swap", "swap"),
-        Binding("d", "all_lines", "all lines"),
-        Binding("y", "copy", "copy"),
+        Binding(
+            "left",
+            "exchange(-1)",
+            "older B",
+            priority=True,
+            tooltip="the run before B",
+        ),
+        Binding("right", "exchange(1)", "newer B", priority=True, tooltip="the run after B"),
+        Binding("x", "swap", "swap", tooltip="A becomes B"),
+        Binding(
+            "d",
+            "all_lines",
+            "all lines",
+            tooltip="all lines that differ, or the first",
+        ),
+        Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
+        HELP,
     ]
 
     def __init__(

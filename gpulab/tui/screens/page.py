@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.console import RenderableType
@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from gpulab.features.guide.view import help_view
 from gpulab.session.run_files import at_home
-from gpulab.tui.bindings import key_names, keymap_path
+from gpulab.tui.bindings import keymap_path
 from gpulab.tui.panels.pane import KeysLine, Pane
 
 
@@ -21,7 +21,7 @@ class Page(Screen[None]):
     """`content` draws it for a width in cells."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "app.pop_screen", "back"),
+        Binding("escape", "app.pop_screen", "back", tooltip="back"),
         Binding("q", "app.quit", "quit", show=False),
     ]
 
@@ -47,9 +47,8 @@ class Page(Screen[None]):
         page.show(self._content(page.scrollable_content_region.width))
 
 
-def help_page(about: str, shown: str, keymap: Mapping[str, str]) -> Page:
-    """For a screen that shows this text, and a user who put these keys in place of others."""
-    keys = [("up, down", "choose a scenario, or scroll"), *key_names(keymap)]
+def help_page(about: str, shown: str, keys: Sequence[tuple[str, str]]) -> Page:
+    """For a screen that shows this text, with its keys and what they do."""
     changed_by = (
         f'{at_home(keymap_path())} changes them, with lines such as: run = "ctrl+r"; ids as in '
         "ctrl+p"
