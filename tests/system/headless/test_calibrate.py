@@ -84,10 +84,10 @@ def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, cap
 def test_a_run_is_drawn_for_slides(lab, monkeypatch, capsys):
     lab.write("mine.py", SCENARIO)
     gpulab = CommandLine(lab, monkeypatch, capsys)
-    process = gpulab("--run", "mine.py", "--telemetry", "off", "--plot", "pictures/out.png")
+    process = gpulab("--run", "mine.py", "--telemetry", "off", "--plot", "out.png")
     assert process.code == 0, process.stderr
-    assert "picture: pictures/out.png" in process.stderr
-    width, height = struct.unpack(">II", (lab.folder / "pictures" / "out.png").read_bytes()[16:24])
+    assert "picture: out.png" in process.stderr
+    width, height = struct.unpack(">II", (lab.folder / "out.png").read_bytes()[16:24])
     assert width > height > 500
 
 

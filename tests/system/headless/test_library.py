@@ -141,7 +141,7 @@ def test_a_folder_goes_on_past_failures_and_each_run_is_a_line(lab, gpulab):
         "--json",
         "all.json",
         "--plot",
-        "pictures/all.png",
+        "all.png",
     )
     process = gpulab("--run", lab.folder / "lessons", *options)
     assert process.code == 3
@@ -158,7 +158,7 @@ def test_a_folder_goes_on_past_failures_and_each_run_is_a_line(lab, gpulab):
     assert "epochs," not in process.stdout  # the full results are in the run files
     assert re.search(r"good \(3 of 3\), about \d+ s left", process.stderr)
     assert process.result["runs"][-1]["quick"]
-    pictures = {path.name for path in (lab.folder / "pictures").iterdir()}
+    pictures = {path.name for path in lab.folder.glob("*.png")}
     assert pictures == {"all-bad.png", "all-good.png"}  # of all that were run
 
 
@@ -179,7 +179,7 @@ def test_the_table_of_several_runs_shows_goodput_before_and_after(tmp_path):
         for variant in report.variants
     ]
     (row,) = (line for line in printed(summary([report])).splitlines() if line.startswith("  bmm"))
-    assert " > ".join(shares) in row
+    assert " → ".join(shares) in row
     assert "faster*" in row
 
 

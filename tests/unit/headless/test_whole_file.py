@@ -24,9 +24,9 @@ def test_a_check_leaves_everything_as_it_was(tmp_path):
     (tmp_path / "old.json").write_text("old")
     check_writable(tmp_path / "old.json")
     check_writable(tmp_path / "new.json")
-    check_writable(tmp_path / "folder" / "new.json")
-    assert names(tmp_path) == ["folder", "old.json"]
-    assert names(tmp_path / "folder") == []
+    with pytest.raises(FileNotFoundError):
+        check_writable(tmp_path / "folder" / "new.json")
+    assert names(tmp_path) == ["old.json"]
     assert (tmp_path / "old.json").read_text() == "old"
 
 
