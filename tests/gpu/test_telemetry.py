@@ -47,7 +47,7 @@ def measured(tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("busy"))
     lab.env["XDG_CACHE_HOME"] = str(tmp_path_factory.getbasetemp() / "cache")
     lab.timeout_s = 300
-    return run(lab, BUSY + CROWD, "--time", "4", "--profile", "all")
+    return run(lab, BUSY + CROWD, "--time", "4", "--profile", "all", "--verbose")
 
 
 def test_what_each_variant_does_shows_while_it_is_alone(measured):
