@@ -64,11 +64,11 @@ CASES = {
     # others go on
     "raises while building": ("build", "raise ValueError('a')", "error", "build", "ValueError: a"),
     "raises in step 1": ("step", "raise ValueError('b')", "error", "check", "ValueError: b"),
-    "raises in step 3000": (
+    "raises in step 500": (
         "step",
-        "if steps > 3_000: raise ValueError('c')",
+        "if steps > 500: raise ValueError('c')",
         "error",
-        "warm-up",
+        "calibrate",
         "ValueError: c",
     ),
     "raises late": (

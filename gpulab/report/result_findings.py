@@ -56,17 +56,17 @@ def weakening_findings(draft: Draft) -> list[Finding]:
     """What weakens the result: findings of the run first, then of each variant."""
     state = draft.state
     samples = draft.samples
-    found = [event.finding for event in state.all(FindingMade) if not event.explains]
-    found += _disturbances(state, samples)
+    weakening = [event.finding for event in state.all(FindingMade) if not event.explains]
+    weakening += _disturbances(state, samples)
     functions = isinstance(state.job, TimeFunctions)
     if functions:
-        found.append(plain_functions())
+        weakening.append(plain_functions())
     checked = (variant.last(Checked) for variant in state.variants.values())
     tolerance = next((event.tolerance for event in checked if event), None)
     for variant, report in zip(state.variants.values(), draft.variants, strict=True):
-        found += _of_variant(state, variant, tolerance, functions=functions)
-        found += _solo_differs(state, samples, variant, report)
-    return found
+        weakening += _of_variant(state, variant, tolerance, functions=functions)
+        weakening += _solo_differs(state, samples, variant, report)
+    return weakening
 
 
 def explaining_findings(
@@ -154,23 +154,23 @@ def _of_variant(
     state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
 ) -> list[Finding]:
     """`tolerance` is the relative error that the baseline's dtype allows."""
-    found = []
+    weakening = []
     name = variant.name
     warmed = variant.last(WarmedUp)
     if warmed and warmed.drifting:
-        found.append(warm_up_drifts(name, drift=warmed.drift))
+        weakening.append(warm_up_drifts(name, drift=warmed.drift))
     # on a GPU the host waits for the device, and may sleep
     job = state.timed_job
     on_cpu = job is not None and job.device == "cpu"
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
-        found.append(off_the_cpu(name, share=variant.contention))
+        weakening.append(off_the_cpu(name, share=variant.contention))
     unchecked = variant.unchecked
     if unchecked and not functions and unchecked.code != checked_in_its_own_run.code:
-        found.append(replace(unchecked, variant=name))
+        weakening.append(replace(unchecked, variant=name))
     checked = variant.last(Checked)
     if checked and checked.tolerance and tolerance and checked.tolerance > tolerance:
-        found.append(lower_precision(name, allowed=checked.tolerance, baseline=tolerance))
-    return found
+        weakening.append(lower_precision(name, allowed=checked.tolerance, baseline=tolerance))
+    return weakening
 
 
 def _solo_differs(

@@ -67,7 +67,7 @@ class EarlierRuns:
 
 def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
     """By the name of the scenario, of those that have run on this machine."""
-    found = {}
+    earlier = {}
     answers = newest_answers()
     with Store() as store:
         newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
@@ -75,8 +75,8 @@ def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
             run = newest.get((str(entry.path), entry.name))
             if run is not None:
                 shown = store.last_result(run)
-                found[entry.name] = EarlierRuns(shown, run, answers.get(entry.name))
-    return found
+                earlier[entry.name] = EarlierRuns(shown, run, answers.get(entry.name))
+    return earlier
 
 
 def with_run(

@@ -62,34 +62,34 @@ def differences(
     Where that is none, or has no kernels, it is the one above, as on a ladder.
     """
     names = [name for name, of_variant in kernels.items() if of_variant]
-    found = {}
+    differences = {}
     for above, name in itertools.pairwise(names):
         declared = against.get(name)
         other = declared if declared is not None and declared in names else above
-        found[name] = KernelDifference(
+        differences[name] = KernelDifference(
             against=other, changes=changes(kernels[other], kernels[name])
         )
-    return found
+    return differences
 
 
 def changes(before: Sequence[KernelCode], after: Sequence[KernelCode]) -> list[Change]:
     """Empty where the kernels have the same code and launch."""
     if not before or not after:
         return []
-    found = [
+    changed = [
         Change(what=what, before=old, after=new)
         for what, old, new in _figures(before, after)
         if old != new
         and not (old is not None and new is not None and 0 < abs(old - new) < _FEWEST_SHARE)
     ]
-    if not found and [kernel.digest for kernel in before] != [kernel.digest for kernel in after]:
+    if not changed and [kernel.digest for kernel in before] != [kernel.digest for kernel in after]:
         # Other operands or other instructions of no class: as many of them, perhaps.
         return [
             Change(
                 what="all", before=_instructions(before)["all"], after=_instructions(after)["all"]
             )
         ]
-    return found
+    return changed
 
 
 def _figures(
@@ -135,5 +135,5 @@ def _instructions(kernels: Sequence[KernelCode]) -> Counter[str]:
 
 
 def _least(kernels: Sequence[KernelCode], figure: str) -> float | None:
-    known = [value for kernel in kernels if (value := getattr(kernel, figure)) is not None]
-    return min(known, default=None)
+    values = [value for kernel in kernels if (value := getattr(kernel, figure)) is not None]
+    return min(values, default=None)

@@ -58,8 +58,8 @@ def disassembler() -> str | None:
         for place in (spec and spec.submodule_search_locations) or ()
     ]
     toolkit = [Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin"]
-    found = (shutil.which("nvdisasm", path=str(folder)) for folder in (*bundled, *toolkit))
-    return next((path for path in found if path), None) or shutil.which("nvdisasm")
+    paths = (shutil.which("nvdisasm", path=str(folder)) for folder in (*bundled, *toolkit))
+    return next((path for path in paths if path), None) or shutil.which("nvdisasm")
 
 
 @lru_cache(_CACHED)
@@ -119,19 +119,19 @@ def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelC
     )
     if text.threads is None:
         return code
-    found = accesses(entry_body(compiled.ptx, compiled.entry), text.threads)
-    return replace(code, **found._asdict())
+    memory = accesses(entry_body(compiled.ptx, compiled.entry), text.threads)
+    return replace(code, **memory._asdict())
 
 
-def _code(known: KernelCode, cubin: bytes, ptx: str, entry: str) -> KernelCode:
+def _code(launched: KernelCode, cubin: bytes, ptx: str, entry: str) -> KernelCode:
     """The same with its occupancy, and what is in its machine code, or else in its PTX."""
     fits = None
-    if known.threads is not None:
-        fits = occupancy(known.arch, known.threads, known.registers, known.shared_bytes)
+    if launched.threads is not None:
+        fits = occupancy(launched.arch, launched.threads, launched.registers, launched.shared_bytes)
     lines = sass_lines(cubin, entry)
     body = entry_body(ptx, entry)
     return replace(
-        known,
+        launched,
         occupancy=fits.share if fits else None,
         limiter=fits.limiter if fits else None,
         instructions=count_ptx(body) if lines is None else count_sass(lines),
@@ -185,14 +185,14 @@ def read_triton_kernel(
     metadata = kernel.metadata
     ptx = str(kernel.asm["ptx"])
     name = str(metadata.name)
-    found = _THREADS.search(ptx)
-    known = KernelCode(
+    threads = _THREADS.search(ptx)
+    launched = KernelCode(
         name=name,
         arch=f"sm_{metadata.target.arch}",
-        threads=int(found[1]) if found else int(metadata.num_warps) * _LANES,
+        threads=int(threads[1]) if threads else int(metadata.num_warps) * _LANES,
         stages=int(metadata.num_stages),
         registers=int(kernel.n_regs) if registers is None else registers,
         spill_bytes=int(kernel.n_spills) * _WORD if spill_bytes is None else spill_bytes,
         shared_bytes=int(metadata.shared),
     )
-    return _code(known, kernel.asm["cubin"], ptx, name)
+    return _code(launched, kernel.asm["cubin"], ptx, name)

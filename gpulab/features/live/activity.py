@@ -120,12 +120,16 @@ def draw_stages_so_far(run: LiveRun, area: Area) -> None:
     spans: list[tuple[Stage, str | None, float]] = []
     if stages:
         spans.append((Stage.START, None, stages[0].t - run.detail.started))
-    spans += [(one.stage, one.variant, other.t - one.t) for one, other in pairwise(stages)]
-    taken: dict[str, float] = {}
+    spans += [
+        (stage.stage, stage.variant, following.t - stage.t) for stage, following in pairwise(stages)
+    ]
+    seconds_of: dict[str, float] = {}
     for stage, variant, took_s in spans:
         words = f"{stage} {variant}" if variant else str(stage)
-        taken[words] = taken.get(words, 0.0) + took_s
-    parts = [f"{words} {took_s:.1f} s" for words, took_s in taken.items() if took_s >= _SHOWN_S]
+        seconds_of[words] = seconds_of.get(words, 0.0) + took_s
+    parts = [
+        f"{words} {took_s:.1f} s" for words, took_s in seconds_of.items() if took_s >= _SHOWN_S
+    ]
     if not parts:
         area.put(0, 0, "the first process is measured once every variant is checked")
         return

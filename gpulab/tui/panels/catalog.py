@@ -99,8 +99,8 @@ class ScenarioList(OptionList):
     def letters(self) -> str:
         """What the letters mean that it has where words have no room."""
         needs = [short_need(row.missing) for row in self._rows.values() if row.missing]
-        found = {need[0] for need in needs if need}
-        meant = [f"{letter} needs {what}" for letter, what in NEEDS.items() if letter in found]
+        letters = {need[0] for need in needs if need}
+        meant = [f"{letter} needs {what}" for letter, what in NEEDS.items() if letter in letters]
         return " · ".join(meant)
 
     @property
@@ -399,11 +399,11 @@ class CatalogColumn(Vertical):
         """In a thread: what earlier runs came to, so that the list knows it after a restart."""
         from gpulab.tui.earlier import earlier_of
 
-        found = earlier_of(list(self.entries.values()))
-        self.app.call_from_thread(self._show_history, found)
+        earlier_runs = earlier_of(list(self.entries.values()))
+        self.app.call_from_thread(self._show_history, earlier_runs)
 
-    def _show_history(self, found: Mapping[str, EarlierRuns]) -> None:
-        for name, earlier in found.items():
+    def _show_history(self, earlier_runs: Mapping[str, EarlierRuns]) -> None:
+        for name, earlier in earlier_runs.items():
             if name not in self._marked:
                 self.earlier[name] = earlier
                 self.scenarios.mark(name, mark(earlier.shown), earlier.age)
