@@ -194,7 +194,7 @@ def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]
         for indices in (plot.together() if plot else ())
     ]
     notes += [
-        f"dim: {','.join(map(letter_of, indices))} ({dtype})"
+        f"dim, in {dtype}: {','.join(map(letter_of, indices))}"
         for dtype, indices in other_families.items()
     ]
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
