@@ -1,17 +1,14 @@
-"""Does a long run stay small? One run of a small step in the app, with telemetry and two followers
-of its run file.
+"""Does a long run stay small? One run of a small step in the app, with telemetry.
 
     # 30 without an argument; FOLDER keeps the run file
     python benchmarks/soak.py [MINUTES] [FOLDER]
 
 Prints every minute the memory, the open descriptors and the threads of every process: the app, its
-supervisor, the worker, the sampler, and the followers, which read the growing file and make a
-report of it four times a second. At the end: how memory changed between the second and the last
-quarter, and what was measured of what was asked.
+supervisor, the worker, and the sampler. At the end: how memory changed between the second and the
+last quarter, and what was measured of what was asked.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +19,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pseudo_terminal import Pty
+from screen import has_ended
 
 from gpulab.core.run_file import read_run_file
 from gpulab.features.telemetry.report import TelemetryHistory
@@ -29,7 +27,6 @@ from gpulab.headless.scripting import load
 from gpulab.report.build import fold_all
 
 EVERY_S, LINE_S = 5.0, 60.0
-FOLLOWERS = 2
 STEP = '''
 """Soak: a small step, and a variant of which every other build is slow, so that its interval never narrows."""
 import torch
@@ -55,17 +52,6 @@ def by_turns(lab):
         return out
     return Work(step, inputs=data)
 '''
-FOLLOW = """
-import sys, time
-from pathlib import Path
-from gpulab.session.run import Run
-from gpulab.session.run import Follow
-run = Run(Follow(Path(sys.argv[1])))
-while not run.ended:
-    run.poll()
-    run.report
-    time.sleep(0.25)
-"""
 
 
 def main(minutes="30", folder=None):
@@ -91,17 +77,10 @@ def soak(time_s, folder):
     screen.press(b"r")
     screen.read(60, until=b"control")
     (file,) = folder.rglob("*.jsonl")
-    followers = [
-        subprocess.Popen([sys.executable, "-c", FOLLOW, str(file)]) for _ in range(FOLLOWERS)
-    ]
-    named = {
-        "app": screen.pid,
-        **{f"follower {number}": one.pid for number, one in enumerate(followers, 1)},
-    }
     samples, started, printed = [], time.monotonic(), 0.0
-    while all(follower.poll() is None for follower in followers):
+    while not has_ended(file):
         screen.read(EVERY_S)
-        sample = measured({**named, **of_the_run(screen.pid)})
+        sample = measured({"app": screen.pid, **of_the_run(screen.pid)})
         samples.append(sample)
         elapsed = time.monotonic() - started
         if elapsed >= printed:

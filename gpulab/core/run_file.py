@@ -8,9 +8,10 @@ dropped; an unknown type is skipped and counted; another version is refused by n
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -24,7 +25,7 @@ from gpulab.core.wire import UNREADABLE, decode, encode
 
 FORMAT = "gpulab.run"
 VERSION = 2
-_CHUNK = 1 << 20
+_LONGEST = RUN_FILE_LINE_BYTES + 2
 
 
 class RunFileError(ValueError):
@@ -71,45 +72,18 @@ class RunFile:
             view = view[os.write(self._fd, view) :]
 
 
-class RunFileReader:
-    """Reads a run file as far as it has been written, and on from there at the next call.
+@dataclass(frozen=True)
+class Recording:
+    """What a run file holds: its events, and what could not be read of it."""
 
-    `garbled` holds the numbers, from 1, of lines that are no events; `unknown` counts events of
-    unknown types.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.header: Header | None = None
-        self.garbled: list[int] = []
-        self.unknown = 0
-        self._rest = b""
-        self._lines = 0
-        self._file = open_regular(path)
-
-    def take(self) -> list[Event]:
-        """The events since the last call. RunFileError where it is no run file, or where it has
-        another version.
-        """
-        events: list[Event] = []
-        while data := self._file.read(_CHUNK):
-            *lines, rest = (self._rest + data).split(b"\n")
-            # of a line that is too long the beginning, which is no event
-            self._rest = rest[: RUN_FILE_LINE_BYTES + 1]
-            if self.header is None and (lines or len(rest) > RUN_FILE_LINE_BYTES):
-                self.header = _header(self.path, lines.pop(0) if lines else rest)
-                self._lines = 1
-            if self.header is not None:
-                events += self._decoded(lines)
-        return events
-
-    def close(self) -> None:
-        self._file.close()
-
-    @property
-    def cut(self) -> bool:
-        """Whether the file ends in a line without its newline."""
-        return self._rest != b""
+    header: Header
+    events: list[Event]
+    garbled: list[int]
+    """The numbers, from 1, of lines that are no events."""
+    unknown: int
+    """Events of unknown types."""
+    cut: bool
+    """Whether an unterminated last line was dropped."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -121,49 +95,44 @@ class RunFileReader:
             problems.append(unknown_events(count=self.unknown))
         return problems
 
-    def _decoded(self, lines: list[bytes]) -> list[Event]:
-        events: list[Event] = []
-        for line in lines:
-            self._lines += 1
-            try:
-                event = decode(line[: RUN_FILE_LINE_BYTES + 1])
-            except ValueError:
-                self.garbled.append(self._lines)
-                continue
-            if event is None:
-                self.unknown += 1
-            else:
-                events.append(event)
-        return events
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What a run file holds: its events, and what could not be read of it."""
-
-    header: Header
-    events: list[Event]
-    findings: list[Finding]
-    garbled: list[int]
-    unknown: int
-    cut: bool
-    """Whether an unterminated last line was dropped."""
-
 
 def read_run_file(path: Path) -> Recording:
     """Read a run file, whole or cut. RunFileError where it is none, or where it has another
     version.
     """
-    reader = RunFileReader(path)
-    try:
-        events = reader.take()
-    finally:
-        reader.close()
-    if reader.header is None:
+    header: Header | None = None
+    events: list[Event] = []
+    garbled: list[int] = []
+    unknown = 0
+    cut = False
+    with open_regular(path) as file:
+        for number, line in enumerate(_lines(file), 1):
+            cut = not line.endswith(b"\n") and len(line) < _LONGEST
+            if cut:
+                break
+            if header is None:
+                header = _header(path, line)
+                continue
+            try:
+                event = decode(line)
+            except ValueError:
+                garbled.append(number)
+                continue
+            if event is None:
+                unknown += 1
+            else:
+                events.append(event)
+    if header is None:
         raise RunFileError(f"{path} has no complete line: the run ended before it began")
-    return Recording(
-        reader.header, events, reader.findings, reader.garbled, reader.unknown, reader.cut
-    )
+    return Recording(header, events, garbled, unknown, cut)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """With their newlines; of a line that is too long the beginning, which is no event."""
+    while line := file.readline(_LONGEST):
+        yield line
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST)
 
 
 def _header(path: Path, line: bytes) -> Header:

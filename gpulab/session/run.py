@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
@@ -16,7 +15,7 @@ from gpulab.catalog.exercises import handed_out
 from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
 from gpulab.core.failures import events_make_no_sense
 from gpulab.core.findings import Finding
-from gpulab.core.run_file import RunFileError, RunFileReader, read_run_file
+from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.core.statuses import Conclusion, FailureKind
 from gpulab.features.history.report import PastRun
 from gpulab.report.build import build_report, new_state
@@ -109,46 +108,6 @@ class File:
 
     def now(self) -> float:
         return self._end
-
-
-class Follow:
-    """A run file while another process writes it: what has been written so far, and on from there.
-
-    It ends with the run's last event, which a writer that was killed never writes.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._reader = RunFileReader(path)
-        self._last: Event | None = None
-        self._delay_s = inf
-        """The shortest time by which an event was behind this machine's clock."""
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        return self._reader.findings
-
-    @property
-    def ended(self) -> bool:
-        return isinstance(self._last, RunEnded)
-
-    def take(self) -> list[Event]:
-        events = self._reader.take()
-        if events:
-            self._last = events[-1]
-            self._delay_s = min(self._delay_s, monotonic() - self._last.t)
-        return events
-
-    def now(self) -> float:
-        """The clock of another machine, or of an earlier time, is this one's less the shortest
-        delay.
-        """
-        if self._last is None:
-            return 0.0
-        return self._last.t if self.ended else monotonic() - self._delay_s
-
-    def close(self) -> None:
-        self._reader.close()
 
 
 class Run:

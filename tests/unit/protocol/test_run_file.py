@@ -6,8 +6,10 @@ import pytest
 from found import finding
 from recorded import SMALL_RUN, write_run
 
+from gpulab.core import run_file
 from gpulab.core.run_file import VERSION, RunFile, RunFileError, is_run_file, read_run_file
 from gpulab.core.statuses import Conclusion
+from gpulab.core.wire import encode
 from gpulab.report.build import build_report, fold_all
 from gpulab.session.run_files import at_home
 
@@ -61,6 +63,16 @@ def test_an_unknown_type_is_skipped_and_counted_and_a_garbled_line_is_numbered(p
         finding("garbled_lines", lines=["5"]),
         finding("unknown_events", count=2),
     ]
+
+
+def test_a_line_that_is_too_long_is_one_garbled_line(path, monkeypatch):
+    monkeypatch.setattr(run_file, "_LONGEST", path.stat().st_size)
+    path.write_bytes(
+        path.read_bytes() + b"x" * 3 * path.stat().st_size + b"\n" + encode(SMALL_RUN[0])
+    )
+    recording = read_run_file(path)
+    assert recording.garbled == [len(SMALL_RUN) + 2]
+    assert recording.events == [*SMALL_RUN, SMALL_RUN[0]]
 
 
 @pytest.mark.parametrize(
