@@ -28,7 +28,14 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui import status
 from gpulab.tui.bindings import KEYS, key_names, keys_of, read_keymap
-from gpulab.tui.driver import AsciiFilter, FewColours, LabDriver, PlainFilter, release_stop_signals
+from gpulab.tui.driver import (
+    AsciiFilter,
+    FewColours,
+    LabDriver,
+    PlainFilter,
+    Successive,
+    release_stop_signals,
+)
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Starter
@@ -93,10 +100,8 @@ class LabApp(App[int]):
             self.console._color_system = ColorSystem.EIGHT_BIT  # half the bytes
         # Rich's own is on black, on white screens too
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
-        self._own_filters: list[LineFilter] = [
-            PlainFilter(),
-            *([AsciiFilter()] if ascii_only else []),
-        ]
+        self._ascii_only = ascii_only
+        self._own_filters: dict[str, LineFilter] = {}
         self._choose_theme(kept_theme())
         self.animation_level = "none"
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
@@ -106,12 +111,23 @@ class LabApp(App[int]):
         self._lab = LabScreen(catalog(paths), self._settings, tick_s, starter)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [
-            *super().get_line_filters(),
-            *([FewColours(LIGHT.get(self.theme))] if self._few_colours else []),
-            *self._own_filters,
-            *([NoColor()] if self.theme == MONO else []),
-        ]
+        # The same one for each theme: by it Textual keeps what became of a line.
+        theme = self.theme
+        if theme not in self._own_filters:
+            self._own_filters[theme] = self._own_filter(theme)
+        return [*super().get_line_filters(), self._own_filters[theme]]
+
+    def _own_filter(self, theme: str) -> LineFilter:
+        """The last look at every line, in a theme."""
+        filters: list[LineFilter] = []
+        if self._few_colours:
+            filters.append(FewColours(LIGHT.get(theme)))
+        filters.append(PlainFilter())
+        if self._ascii_only:
+            filters.append(AsciiFilter())
+        if theme == MONO:
+            filters.append(NoColor())
+        return Successive(*filters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette finds: all keys of the lab, its scenarios, the themes."""

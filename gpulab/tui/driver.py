@@ -7,6 +7,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from queue import Full
 from typing import Any
 
@@ -174,21 +175,23 @@ class FewColours(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
-            Segment(text, self._style(style or Style.null()), control)
+            Segment(text, _of_eight(style or Style.null(), self._light), control)
             for text, style, control in segments
         ]
 
-    def _style(self, style: Style) -> Style:
-        ground = None if self._light is None else _WHITE if self._light else _BLACK
-        text = None if ground is None else _WHITE - ground
-        fore, back = _number(style.color), _number(style.bgcolor)
-        if fore is None or (self._light and fore not in _READ_ON_GREY):
-            fore = text
-        return style + Style(
-            color=_colour(fore),
-            bgcolor=_colour(back if back not in (None, _BLACK) else ground),
-            dim=False if self._light else None,
-        )
+
+@lru_cache(maxsize=1024)
+def _of_eight(style: Style, light: bool | None) -> Style:
+    ground = None if light is None else _WHITE if light else _BLACK
+    text = None if ground is None else _WHITE - ground
+    fore, back = _number(style.color), _number(style.bgcolor)
+    if fore is None or (light and fore not in _READ_ON_GREY):
+        fore = text
+    return style + Style(
+        color=_colour(fore),
+        bgcolor=_colour(back if back not in (None, _BLACK) else ground),
+        dim=False if light else None,
+    )
 
 
 def _number(color: TerminalColor | None) -> int | None:
@@ -198,3 +201,16 @@ def _number(color: TerminalColor | None) -> int | None:
 
 def _colour(number: int | None) -> TerminalColor:
     return TerminalColor.default() if number is None else TerminalColor.from_ansi(number)
+
+
+class Successive(LineFilter):
+    """Several filters as one: Textual makes a strip, with seven caches, for each."""
+
+    def __init__(self, *filters: LineFilter) -> None:
+        super().__init__()
+        self._filters = filters
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        for line_filter in self._filters:
+            segments = line_filter.apply(segments, background)
+        return segments
