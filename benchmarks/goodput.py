@@ -7,32 +7,14 @@ argument; a quiet machine
 Each measures for 40 s, so that a shared machine can tell 2 %.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
+
+from commands import result_of
 
 
 def run(name):
     """The result of one lesson by its command."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "result.json"
-        command = [
-            sys.executable,
-            "-m",
-            "gpulab",
-            "--run",
-            name,
-            "--device",
-            "cpu",
-            "--time",
-            "40",
-            "--json",
-            str(out),
-        ]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return json.loads(out.read_text())["runs"][0]
+    return result_of(name, "--device", "cpu", "--time", "40")
 
 
 def text(comparison):

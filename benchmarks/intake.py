@@ -20,8 +20,7 @@ from gpulab.core.events import Log, Phases, Reported, Samples
 from gpulab.core.run_file import RunFile
 from gpulab.core.wire import encode
 from gpulab.report.build import new_state
-
-CHUNK = 1 << 18
+from gpulab.session.transcript import WorkerTranscript
 
 
 def main(count=200_000):
@@ -54,18 +53,10 @@ def main(count=200_000):
 
 def take_in(started, lines):
     """The events of a worker's lines, as a session takes them, and its seconds."""
-    try:
-        from gpulab.session.transcript import WorkerTranscript
-
-        transcript = WorkerTranscript(started.request.job)
-        framed = [b"%d %s" % (number, line) for number, line in enumerate(lines)]
-        take = transcript.take
-    except (TypeError, AttributeError):  # before events were numbered
-        from gpulab.core.wire import decode as take
-
-        framed = lines
+    transcript = WorkerTranscript(started.request.job)
+    framed = [b"%d %s" % (number, line) for number, line in enumerate(lines)]
     taken = []
-    taken_s = seconds(lambda: taken.extend(map(take, framed)))
+    taken_s = seconds(lambda: taken.extend(map(transcript.take, framed)))
     assert None not in taken
     assert not any(isinstance(event, Log) for event in taken)
     return taken, taken_s

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from time import monotonic
 
+from commands import GPULAB
 from msgspec.structs import replace
 
 from gpulab.core.events import Built, ProcessStarted, Samples
@@ -33,15 +34,7 @@ def run_pair(kind, device, run_file, *flags):
 
     CalledProcessError where there was no run, since no other would come of the same command.
     """
-    command = [
-        sys.executable,
-        "-m",
-        "gpulab",
-        "--run",
-        str(FOLDER / f"{kind}.py"),
-        "--device",
-        device,
-    ]
+    command = [*GPULAB, "--run", str(FOLDER / f"{kind}.py"), "--device", device]
     command += ["--output", str(run_file), *flags]
     began = monotonic()
     done = subprocess.run(
@@ -118,22 +111,12 @@ def _half(event, places, process_of):
     if not isinstance(event, Samples):
         return event
     rows = [place for place, epoch in enumerate(event.epoch) if process_of(epoch) in places]
-    columns = (
-        "epoch",
-        "round",
-        "variant",
-        "times_s",
-        "cpu_s",
-        "faults",
-        "switches",
-        "ended",
-        "steps",
-        "sm_mhz",
-    )
-    values = {name: getattr(event, name) for name in columns}
-    return replace(
-        event, **{name: [column[row] for row in rows] for name, column in values.items() if column}
-    )
+    values = {}
+    for name in event.__struct_fields__:
+        column = getattr(event, name)
+        if isinstance(column, list) and column:
+            values[name] = [column[row] for row in rows]
+    return replace(event, **values)
 
 
 def comparisons_of(events):

@@ -23,6 +23,7 @@ from statistics import mean, median
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from commands import GPULAB
 from lab_in_a_terminal import DOWN, ENTER, UP, Endless, Terminal, lab_over
 from recorded import run_file
 
@@ -67,7 +68,7 @@ def again(lab):
 
 
 def lab(*arguments):
-    return [sys.executable, "-m", "gpulab", *arguments]
+    return [*GPULAB, *arguments]
 
 
 def startup(options, env):

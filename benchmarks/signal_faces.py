@@ -2,10 +2,10 @@
 
 import os
 import subprocess
-import sys
 import termios
 import time
 
+from commands import GPULAB
 from pseudo_terminal import Pty
 
 from gpulab.core.events import RunEnded
@@ -26,9 +26,8 @@ def two(lab):
     """Another."""
     return one(lab)
 '''
-COMMAND = [sys.executable, "-m", "gpulab"]
 OPTIONS = ["tiny.py", "--smoke", "--device", "cpu"]
-RUN = [*COMMAND, "--run", *OPTIONS, "--output", "run.jsonl", "--json", "out.json"]
+RUN = [*GPULAB, "--run", *OPTIONS, "--output", "run.jsonl", "--json", "out.json"]
 GUARD_S = 40.0
 """Within which a program ends: one that is told to stop has thirty seconds."""
 
@@ -120,7 +119,7 @@ class OnTerminal(Pty):
 class App(OnTerminal):
     """The screen, in which a run is started at once, and which is left when the run has ended."""
 
-    command = (*COMMAND, *OPTIONS)
+    command = (*GPULAB, *OPTIONS)
 
     def __init__(self, lab):
         super().__init__(lab)

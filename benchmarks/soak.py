@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+from commands import GPULAB
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pseudo_terminal import Pty
@@ -62,16 +63,7 @@ def main(minutes="30", folder=None):
 def soak(time_s, folder):
     scenario = folder / "soak.py"
     scenario.write_text(STEP)
-    command = [
-        sys.executable,
-        "-m",
-        "gpulab",
-        str(scenario),
-        "--device",
-        "cpu",
-        "--time",
-        f"{time_s:.0f}",
-    ]
+    command = [*GPULAB, str(scenario), "--device", "cpu", "--time", f"{time_s:.0f}"]
     screen = Pty(command, env={**os.environ, "XDG_STATE_HOME": str(folder)})
     screen.read(30, until=b"soak")
     screen.press(b"r")

@@ -22,6 +22,8 @@ from pathlib import Path
 from statistics import median
 from time import monotonic
 
+from commands import GPULAB
+
 from gpulab.core.events import (
     ProcessStarted,
     RunStarted,
@@ -117,18 +119,7 @@ def default_run(scenario, device, *flags):
     """A run in a fresh process with nothing but its device and its run file chosen; its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"
-        command = [
-            sys.executable,
-            "-m",
-            "gpulab",
-            "--run",
-            scenario,
-            "--device",
-            device,
-            "--output",
-            str(path),
-            *flags,
-        ]
+        command = [*GPULAB, "--run", scenario, "--device", device, "--output", str(path), *flags]
         began = monotonic()
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return run_seconds(read_run_file(path).events, began)

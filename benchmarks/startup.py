@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from statistics import median
 
+from commands import GPULAB
+
 RUNS = 15
 PASS = [sys.executable, "-c", "pass"]
 
@@ -26,7 +28,7 @@ def seconds(command, **options):
 
 def against_pass(name, *arguments, **options):
     """The two commands in turn, so that a machine that drifts does so under both."""
-    command = [sys.executable, "-m", "gpulab", *arguments]
+    command = [*GPULAB, *arguments]
     seconds(command, **options)
     pairs = [(seconds(command, **options), seconds(PASS)) for _ in range(RUNS)]
     own_s = median(own for own, _ in pairs)
@@ -37,10 +39,7 @@ def against_pass(name, *arguments, **options):
 def main():
     against_pass("--help", "--help")
     if nvitop := shutil.which("nvitop"):
-        pairs = [
-            (seconds([sys.executable, "-m", "gpulab", "--help"]), seconds([nvitop, "--help"]))
-            for _ in range(RUNS)
-        ]
+        pairs = [(seconds([*GPULAB, "--help"]), seconds([nvitop, "--help"])) for _ in range(RUNS)]
         ratio = median(own / other for own, other in pairs)
         print(
             f"nvitop --help: {median(other for _, other in pairs) * 1e3:.0f} ms; ours is "

@@ -25,16 +25,8 @@ STANDIN = Path(__file__).parents[1] / "tests" / "system" / "telemetry" / "standi
 def compiled(folder):
     library = Path(folder) / "libnvidia-ml.so.1"
     if not library.exists():
-        command = [
-            "gcc",
-            "-shared",
-            "-fPIC",
-            "-O1",
-            "-Wl,-soname,libnvidia-ml.so.1",
-            "-o",
-            library,
-            STANDIN,
-        ]
+        soname = "-Wl,-soname,libnvidia-ml.so.1"
+        command = ["gcc", "-shared", "-fPIC", "-O1", soname, "-o", library, STANDIN]
         subprocess.run(command, check=True)
     return folder
 

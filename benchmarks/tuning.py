@@ -11,13 +11,12 @@ least.
 """
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from random import Random
+
+from commands import result_of
 
 SCENARIO = '''
 """Near-equal candidates on a machine that drifts."""
@@ -117,25 +116,9 @@ def main():
 
 def run(file, folder, trial, time_s):
     """The regret of each way, and the blocks that `tune` took."""
-    command = [
-        sys.executable,
-        "-m",
-        "gpulab",
-        "--run",
-        file,
-        "--set",
-        f"trial={trial}",
-        "--time",
-        time_s,
-        "--json",
-    ]
-    command += ["--telemetry", "off", "--profile", "off", "--output", Path(folder) / "run.jsonl"]
+    flags = ("--set", f"trial={trial}", "--time", str(time_s), "--telemetry", "off")
     environment = {**os.environ, "XDG_CACHE_HOME": folder, "XDG_STATE_HOME": folder}
-    (Path(folder) / "run.jsonl").unlink(missing_ok=True)
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, env=environment
-    )
-    (report,) = json.loads(done.stdout)["runs"]
+    report = result_of(file, *flags, "--profile", "off", env=environment)
     tuned = next(variant for variant in report["variants"] if variant["name"] == "tuned")
     figures = {
         figure["variant"]: figure["value"]

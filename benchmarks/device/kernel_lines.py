@@ -16,35 +16,31 @@ from one_step_each import MARK
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-KERNELS = (
-    *(
-        "coalescing",
-        "vectorized_loads",
-        "arithmetic_intensity",
-        "roofline_walk",
-        "loop_unrolling",
-        "launch_bounds",
-    ),
-    *(
-        "restrict_pointers",
-        "shared_memory_tiling",
-        "shared_memory_prefetch",
-        "divergence",
-        "occupancy",
-        "reduction",
-    ),
+KERNELS = [
+    "coalescing",
+    "vectorized_loads",
+    "arithmetic_intensity",
+    "roofline_walk",
+    "loop_unrolling",
+    "launch_bounds",
+    "restrict_pointers",
+    "shared_memory_tiling",
+    "shared_memory_prefetch",
+    "divergence",
+    "occupancy",
+    "reduction",
     "batched_gemm_cublas",
-)
-MEMORY_BOUND = (
-    *(
-        "coalescing",
-        "vectorized_loads",
-        "arithmetic_intensity",
-        "shared_memory_prefetch",
-        "reduction",
-    ),
-    *("vector_add", "fused_softmax", "layernorm_gelu"),
-)
+]
+MEMORY_BOUND = [
+    "coalescing",
+    "vectorized_loads",
+    "arithmetic_intensity",
+    "shared_memory_prefetch",
+    "reduction",
+    "vector_add",
+    "fused_softmax",
+    "layernorm_gelu",
+]
 LEAST = {"vectorized_loads": 0.9, "reduction": 0.85}
 """Of the ceiling of copies, the best variant."""
 LEAST_OF_CUBLAS = 0.5
@@ -89,26 +85,10 @@ def dram_bytes(place):
         yield row("DRAM bytes by ncu", "ncu", "not installed", False)
         return
     log = place.folder / "dram.csv"
-    watched = [
-        ncu,
-        "--profile-from-start",
-        "off",
-        "--clock-control",
-        "none",
-        "--cache-control",
-        "none",
-    ]
-    watched += [
-        "--metrics",
-        ",".join(DRAM),
-        "--csv",
-        "--page",
-        "raw",
-        "--print-units",
-        "base",
-        "--log-file",
-        str(log),
-    ]
+    watched = [ncu, "--profile-from-start", "off"]
+    watched += ["--clock-control", "none", "--cache-control", "none"]
+    watched += ["--metrics", ",".join(DRAM), "--csv", "--page", "raw", "--print-units", "base"]
+    watched += ["--log-file", str(log)]
     done = steps_under(watched, MEMORY_BOUND, [])
     steps = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if len(steps) == 0 or not log.exists():

@@ -4,15 +4,15 @@ claims.
 
 import json
 import subprocess
-import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from claims import rows_of, sentences
+from commands import GPULAB
 from judging import Bounds, row, split_ceilings, within
 
-GPULAB = (sys.executable, "-m", "gpulab")
 STEPS = Path(__file__).parent / "steps"
 HOST_APART = 0.3
 """What the host takes to queue something follows its other work, not the device."""
@@ -32,18 +32,8 @@ def run(place, name, *arguments):
     out, run_file = (place.folder / f"{stem}{suffix}" for suffix in (".json", ".jsonl"))
     for path in (out, run_file):
         path.unlink(missing_ok=True)
-    command = [
-        *GPULAB,
-        "--run",
-        str(name),
-        "--device",
-        place.device,
-        "--json",
-        str(out),
-        "--output",
-        str(run_file),
-    ]
-    command += arguments
+    command = [*GPULAB, "--run", str(name), "--device", place.device, "--json", str(out)]
+    command += ["--output", str(run_file), *arguments]
     done = subprocess.run(
         command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -57,22 +47,21 @@ def lessons(place, names, shares):
     """
     for name in names:
         code, report = run(place, name, "--time", "5", "--telemetry", "off", "--profile", "off")
-        if not report:
-            yield row(name, "a result", f"exit code {code}", False)
-            continue
-        verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
-        line = (
-            ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts))
-            or f"exit code {code}"
-        )
-        yield row(
-            name,
-            "exit 0, none wrong or invalid",
-            line[:52],
-            code == 0 and not {"wrong", "invalid"} & {*verdicts},
-        )
-        yield from rows_of(report)
-        yield from shares(name, report)
+        yield from lesson_rows(name, code, report)
+        if report:
+            yield from shares(name, report)
+
+
+def lesson_rows(name, code, report):
+    """Of one lesson: that it ended with a verdict, none wrong; then the claims of its source."""
+    if not report:
+        yield row(name, "a result", f"exit code {code}", False)
+        return
+    counts = Counter(comparison["verdict"] for comparison in report["comparisons"])
+    line = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    fine = code == 0 and not {"wrong", "invalid"} & counts.keys()
+    yield row(name, "exit 0, none wrong or invalid", (line or f"exit code {code}")[:52], fine)
+    yield from rows_of(report)
 
 
 def copies_per_s(report):
@@ -93,15 +82,8 @@ def ceilings(place):
     for turn in ("first", "second"):
         out = place.folder / f"ceilings-{turn}.json"
         picture = place.folder / "ceilings.png"
-        arguments = [
-            "--calibrate",
-            "--device",
-            place.device,
-            "--json",
-            str(out),
-            "--plot",
-            str(picture),
-        ]
+        arguments = ["--calibrate", "--device", place.device]
+        arguments += ["--json", str(out), "--plot", str(picture)]
         started = time.monotonic()
         done = subprocess.run(
             [*GPULAB, *arguments], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -238,18 +220,9 @@ def library(place, part):
     runs = []
     for name in [entry["name"] for entry in listed][part::PARTS]:
         code, report = run(place, name, "--telemetry", "off", "--profile", "off")
-        if not report:
-            yield row(name, "a result", f"exit code {code}", False)
-            continue
-        runs.append(report)
-        verdicts = [comparison["verdict"] for comparison in report["comparisons"]]
-        line = (
-            ", ".join(f"{count} {verdict}" for verdict, count in counted(verdicts))
-            or f"exit code {code}"
-        )
-        fine = report["exit_code"] == 0 and not {"wrong", "invalid"} & set(verdicts)
-        yield row(name, "exit 0, none wrong or invalid", line[:52], fine)
-        yield from rows_of(report)
+        yield from lesson_rows(name, code, report)
+        if report:
+            runs.append(report)
     verdicts = [comparison["verdict"] for report in runs for comparison in report["comparisons"]]
     inconclusive = verdicts.count("inconclusive")
     line = f"{inconclusive} of {len(verdicts)}"
@@ -261,11 +234,6 @@ def library(place, part):
         *map("\n".join, map(sentences, runs)),
         sep="\n",
     )
-
-
-def counted(values):
-    """(value, how often), in the order of their first."""
-    return [(value, values.count(value)) for value in dict.fromkeys(values)]
 
 
 def memory(place):

@@ -179,15 +179,9 @@ def goodput(place):
     """
     reports = {}
     for name, variant in GOODPUT:
-        command = [
-            sys.executable,
-            str(HERE / "kernels_per_step.py"),
-            str(SCENARIOS / f"{name}.py"),
-            variant,
-        ]
-        done = subprocess.run(
-            [*command, "--device", place.device], check=True, capture_output=True, text=True
-        )
+        command = [sys.executable, str(HERE / "kernels_per_step.py")]
+        command += [str(SCENARIOS / f"{name}.py"), variant, "--device", place.device]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
         kernels_s = json.loads(done.stdout)["kernels_s"]
         if name not in reports:
             reports[name] = run(
@@ -216,13 +210,7 @@ def variance(place):
     """
     folder = place.folder / "variance"
     kinds = ("small_ops", "memory_bound", "compute_bound")
-    command = [
-        sys.executable,
-        str(HERE.parent / "variance.py"),
-        str(folder),
-        "--minutes",
-        "3.5",
-    ]
+    command = [sys.executable, str(HERE.parent / "variance.py"), str(folder), "--minutes", "3.5"]
     command += ["--device", place.device, "--kinds", ",".join(kinds), "--time", "4"]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout, flush=True)

@@ -117,16 +117,8 @@ def run_lines(lines, options):
         if options.device == CPU and not line.on_cpu:
             keep(file, Row(line.name, "a GPU", "none here", Judgement.NOT_RUN, line.name))
         elif left_s < _LEAST_S:
-            keep(
-                file,
-                Row(
-                    line.name,
-                    "a row",
-                    f"the budget of {options.budget_s:.0f} s is spent",
-                    Judgement.NOT_RUN,
-                    line.name,
-                ),
-            )
+            spent = f"the budget of {options.budget_s:.0f} s is spent"
+            keep(file, Row(line.name, "a row", spent, Judgement.NOT_RUN, line.name))
         else:
             within_limit(line, options, min(line.limit_s, left_s))
         rows += rows_of(file)[before:]
@@ -135,15 +127,10 @@ def run_lines(lines, options):
 
 def within_limit(line, options, limit_s):
     """Run a line, and end it with everything that it started when its time is over."""
-    command = [
-        sys.executable,
-        str(Path(__file__).resolve()),
-        str(options.folder),
-        "--device",
-        options.device,
-    ]
+    command = [sys.executable, str(Path(__file__).resolve()), str(options.folder)]
+    command += ["--device", options.device, "--within", line.name]
     started = time.monotonic()
-    process = subprocess.Popen([*command, "--within", line.name], start_new_session=True)
+    process = subprocess.Popen(command, start_new_session=True)
     try:
         code = process.wait(limit_s)
         failure = f"exit code {code}" if code else None
