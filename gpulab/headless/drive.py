@@ -35,7 +35,8 @@ from gpulab.report.results import failures, header, result
 from gpulab.report.short_result import ShortResult
 from gpulab.report.view import comparison_table, failure_causes
 from gpulab.session.drive import Interrupts, drive_to_end
-from gpulab.session.run import Live, Run
+from gpulab.session.run import Run
+from gpulab.session.session import Session
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -126,7 +127,7 @@ class PlainProgress:
 
 
 def drive(
-    live: Live,
+    live: Session,
     interrupts: Interrupts,
     terminal: Terminal,
     required_speedup: float | None = None,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpulab.core.events import Event
-    from gpulab.session.run import Live, Run
+    from gpulab.session.run import Run
+    from gpulab.session.session import Session
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PATIENCE_S = 30
@@ -87,7 +88,7 @@ TICK_S = 0.25
 
 
 def drive_to_end(
-    live: Live,
+    live: Session,
     required_speedup: float | None = None,
     watchers: Sequence[Callable[[Run], None]] = (),
     listeners: Sequence[Callable[[Sequence[Event]], None]] = (),

@@ -21,7 +21,6 @@ from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
-from gpulab.session.run import Live
 from gpulab.session.run_files import default_path
 from gpulab.session.session import Session
 from gpulab.session.settings import Settings, UsageError
@@ -140,7 +139,7 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
     return first_missing((*entry.scenario.needs, *baseline.needs), device)
 
 
-def start(request: RunRequest, path: Path) -> Live:
+def start(request: RunRequest, path: Path) -> Session:
     """Start a run that writes its events to a new file. UsageError where there can be no such
     file.
     """
@@ -154,10 +153,12 @@ def start(request: RunRequest, path: Path) -> Live:
     except OSError as error:
         message = f"no run file can be made at {path}: {error.strerror}; choose another path"
         raise UsageError(message) from None
-    return Live(Session(request, file))
+    session = Session(request, file)
+    session.start()
+    return session
 
 
-def start_entry(entry: Entry, settings: Settings) -> Live | Finding:
+def start_entry(entry: Entry, settings: Settings) -> Session | Finding:
     """Start an entry as lists show it, with those of the chosen parameters that it has, or say why
     it cannot run.
     """

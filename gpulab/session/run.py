@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -47,47 +46,6 @@ class Source(Protocol):
         """The present on the clock of the events, in seconds."""
 
 
-class Live:
-    """A run of this process. Only what lives can be cancelled, waited for, or told to pause its
-    telemetry.
-    """
-
-    findings: Sequence[Finding] = ()
-
-    def __init__(self, session: Session) -> None:
-        """`session` is not started yet."""
-        self._session = session
-        self._taken = False
-        session.start()
-
-    @property
-    def path(self) -> Path:
-        return self._session.path
-
-    @property
-    def ended(self) -> bool:
-        return self._taken
-
-    def take(self) -> list[Event]:
-        ended = self._session.ended  # asked before: what comes between is for the next call
-        events = self._session.take()
-        self._taken = ended
-        return events
-
-    def now(self) -> float:
-        return monotonic()
-
-    def cancel(self) -> None:
-        """Stop it; what was measured stays, and the end arrives as an event."""
-        self._session.cancel()
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end, at most so long; returns whether it has come. The last events are still
-        to be taken.
-        """
-        return self._session.wait(timeout_s)
-
-
 class File:
     """A run file, whole or cut. RunFileError where it is none; OSError where it cannot be read."""
 
@@ -119,7 +77,7 @@ class Run:
         self._required_speedup = required_speedup
         self._report: RunReport | None = None
         self._understood = True
-        self._lives = isinstance(source, Live)
+        self._lives = isinstance(source, Session)
 
     def poll(self) -> list[Event]:
         """Take in what came since the last call; returns it."""

@@ -54,7 +54,11 @@ _LAST_WORD_S = 10.0
 
 
 class Session:
-    """Runs one request: `start`, then `take` until it has `ended`; `cancel` at any time."""
+    """Runs one request, as a source of its events: `start`, then `take` until it has `ended`;
+    `cancel` at any time.
+    """
+
+    findings: Sequence[Finding] = ()
 
     def __init__(
         self, request: RunRequest, run_file: RunFile, command: Sequence[str] = WORKER
@@ -77,7 +81,9 @@ class Session:
         # They live as long as anybody may cancel: a number that was given back may be another file
         # by then.
         weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
-        self._ended = threading.Event()
+        self._over = threading.Event()
+        """Whether the last event is there to be taken."""
+        self._taken = False
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     @property
@@ -86,19 +92,28 @@ class Session:
 
     @property
     def ended(self) -> bool:
-        """Whether the last event is there to be taken."""
-        return self._ended.is_set()
+        """Whether everything there will ever be has been taken."""
+        return self._taken
 
     def start(self) -> None:
         self._thread.start()
 
     def take(self) -> list[Event]:
         """All events since the last call, in order."""
-        return self._log.take()
+        over = self._over.is_set()  # asked before: what comes between is for the next call
+        events = self._log.take()
+        self._taken = over
+        return events
+
+    def now(self) -> float:
+        """The present on the clock of the events, in seconds."""
+        return monotonic()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end, at most so long; returns whether it has come."""
-        return self._ended.wait(timeout_s)
+        """Wait for the end, at most so long; returns whether it has come. The last events are still
+        to be taken.
+        """
+        return self._over.wait(timeout_s)
 
     def cancel(self) -> None:
         """Stop the worker and all it started. What was measured stays; the end arrives as an event.
@@ -127,7 +142,7 @@ class Session:
                 RunEnded(outcome=Outcome.FAILED),
             )
         finally:
-            self._ended.set()
+            self._over.set()
             self._log.close()
 
     def _measure(self) -> None:
