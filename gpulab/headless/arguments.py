@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from os.path import lexists
 from pathlib import Path
 from types import FunctionType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gpulab.core.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S
 from gpulab.flags import PROFILES, TELEMETRY
@@ -37,22 +37,12 @@ def settings_of(launch: Launch, arguments: Mapping[str, object]) -> Settings:
             required,
             "plain functions are not compared: put them into a scenario",
         )
-    return Settings(
-        device=_device(arguments["device"]),
-        chosen=_parameters(arguments["params"], defaults),
-        threads=_threads(arguments["threads"]),
-        time_s=_seconds("time_s", arguments["time_s"]),
-        width=_width(arguments["width"]),
-        required_speedup=_speedup(required),
-        seed=_seed(arguments["seed"]),
-        smoke=_boolean("smoke", arguments["smoke"]),
-        timeout_s=_seconds("timeout_s", arguments["timeout_s"]),
-        telemetry=_telemetry(arguments["telemetry"]),
-        quick=_boolean("quick", arguments["quick"]),
-        profile=_profile(arguments["profile"]),
-        trace=_trace(arguments["trace"]),
-        memory=_boolean("memory", arguments["memory"]),
-    )
+    checked = {
+        name: check(name, arguments[name])
+        for name, check in _CHECKS.items()
+        if arguments[name] is not None or name in _REQUIRED
+    }
+    return Settings(chosen=_parameters(arguments["params"], defaults), **checked)
 
 
 def check_progress(value: object) -> None:
@@ -152,82 +142,85 @@ def _whole(value: object, allowed: range) -> int | None:
     return int(value)
 
 
-def _seconds(name: str, value: object) -> float | None:
-    if value is None:
-        return None
+def _seconds(name: str, value: object) -> float:
     number = _number(value)
     if not 0 < number <= TIME_S:
         _refuse(name, value, f"write a number of seconds above 0 and at most {TIME_S:.0f}")
     return number
 
 
-def _width(value: object) -> float | None:
-    if value is None:
-        return None
+def _width(name: str, value: object) -> float:
     number = _number(value)
     if not 0 < number < 1:
-        _refuse("width", value, "write a share of a speedup, such as 0.002")
+        _refuse(name, value, "write a share of a speedup, such as 0.002")
     return number
 
 
-def _speedup(value: object) -> float | None:
-    if value is None:
-        return None
+def _speedup(name: str, value: object) -> float:
     number = _number(value)
     if not SPEEDUPS[0] <= number <= SPEEDUPS[1]:
-        _refuse("required_speedup", value, "write a speedup as a number, such as 1.2")
+        _refuse(name, value, "write a speedup as a number, such as 1.2")
     return number
 
 
-def _threads(value: object) -> int:
+def _threads(name: str, value: object) -> int:
     number = _whole(value, range(1, _MOST_THREADS + 1))
     if number is None:
-        _refuse("threads", value, "write a number of threads, 1 or more")
+        _refuse(name, value, "write a number of threads, 1 or more")
     return number
 
 
-def _seed(value: object) -> int | None:
-    if value is None:
-        return None
+def _seed(name: str, value: object) -> int:
     number = _whole(value, range(-LARGEST_INTEGER, LARGEST_INTEGER + 1))
     if number is None:
         hint = f"write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
-        _refuse("seed", value, hint)
+        _refuse(name, value, hint)
     return number
 
 
-def _device(value: object) -> str | None:
-    if value is None:
-        return None
+def _device(name: str, value: object) -> str:
     if not isinstance(value, str) or not DEVICE.fullmatch(value):
-        _refuse("device", value, f"write {_listed(('cpu', 'cuda', 'cuda:N'))}")
+        _refuse(name, value, f"write {_listed(('cpu', 'cuda', 'cuda:N'))}")
     return value
 
 
-def _telemetry(value: object) -> str | None:
-    if value is None:
-        return None
+def _telemetry(name: str, value: object) -> str:
     if not isinstance(value, str) or not TELEMETRY.fullmatch(value):
         hint = "write 'on', 'off', or a GPU's index or UUID as a text (nvidia-smi -L lists them)"
-        _refuse("telemetry", value, hint)
+        _refuse(name, value, hint)
     return value
 
 
-def _profile(value: object) -> str | None:
-    if value is None:
-        return None
+def _profile(name: str, value: object) -> str:
     if not isinstance(value, str) or value not in PROFILES:
-        _refuse("profile", value, f"write {_listed(PROFILES)}")
+        _refuse(name, value, f"write {_listed(PROFILES)}")
     return value
 
 
-def _trace(value: object) -> Path | None:
-    if value is None:
-        return None
-    path = path_of("trace", value)
+def _trace(name: str, value: object) -> Path:
+    path = path_of(name, value)
     if path.suffix != ".json" or not path.absolute().parent.is_dir():
-        _refuse("trace", value, "write FILE.json, in a folder that exists")
+        _refuse(name, value, "write FILE.json, in a folder that exists")
     return path
+
+
+_CHECKS: Mapping[str, Callable[[str, object], Any]] = {
+    "device": _device,
+    "threads": _threads,
+    "time_s": _seconds,
+    "width": _width,
+    "required_speedup": _speedup,
+    "seed": _seed,
+    "smoke": _boolean,
+    "timeout_s": _seconds,
+    "telemetry": _telemetry,
+    "quick": _boolean,
+    "profile": _profile,
+    "trace": _trace,
+    "memory": _boolean,
+}
+_REQUIRED = ("threads", "smoke", "quick", "memory")
+"""None is no value of these."""
 
 
 def _listed(choices: Iterable[str]) -> str:
