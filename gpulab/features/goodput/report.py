@@ -28,7 +28,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
-from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation
+from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation, Partition
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
@@ -78,6 +78,7 @@ class StepGoodput:
 
     step_s: float
     step_source: StepSource
+    recording: Partition
     seconds: dict[str, float]
     busy_s: float
     """What the device was busy, as recorded; 0 of a CPU."""
@@ -105,8 +106,10 @@ def step_goodput(
     rounds_s = _rounds_s(state, variant, time)
     device_busy_s = taken_s = 0.0
     if partition.on_device:
+        step_s = _device_step_s(state, variant, time, busy_s(partition) / steps, plain_s)
+        profiled = _fitting_first(profiled, step_s)
+        partition = profiled.partition
         device_busy_s = busy_s(partition) / steps
-        step_s = _device_step_s(state, variant, time, device_busy_s, plain_s)
         seconds = parts_on_device(partition, steps, step_s)
         unprofiled_s = min(step_s, plain_s)
     else:
@@ -123,6 +126,7 @@ def step_goodput(
     return StepGoodput(
         step_s=step_s,
         step_source=source,
+        recording=partition,
         seconds=seconds,
         busy_s=device_busy_s,
         overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
@@ -143,6 +147,21 @@ def _device_step_s(
     is_another_state = recorded_s > longest_s + TOLERANCE * rounds_s
     fits = recorded_s <= plain_s * (1 + TOLERANCE)
     return plain_s if is_another_state and fits else rounds_s
+
+
+def _fitting_first(profiled: Profiled, step_s: float) -> Profiled:
+    """With its recordings exchanged where only the second is no longer than the step.
+
+    Copies share the host's memory with other work: on an H100 those of one recording took 12 %
+    longer than those of the next.
+    """
+    first = profiled.partition
+    second = profiled.repeated
+    longest_s = profiled.steps * step_s * (1 + TOLERANCE)
+    if second is None or busy_s(first) <= longest_s or busy_s(second) > longest_s:
+        return profiled
+    window_s = second.window_s / profiled.steps
+    return replace(profiled, partition=second, repeated=first, profiled_s=window_s)
 
 
 def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
@@ -251,7 +270,7 @@ def goodput_of(
     if profiled is None:
         return GoodputReport(phases=phases, running=running, waiting=waiting) if phases else None
     step = step_goodput(state, variant, profiled, time)
-    partition = profiled.partition
+    partition = step.recording
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
     cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
     ideal_s = point.fraction * time.median if point and time and not cold else None

@@ -1,5 +1,6 @@
 """What a variant's windows, its time and its roof say together of where its time goes."""
 
+import msgspec
 import pytest
 from found import finding
 
@@ -232,6 +233,23 @@ def test_what_was_recorded_and_does_not_fit_into_the_step_is_unreliable():
     assert (reason.code, report.reliable, report.accurate) == ("busy_exceeds_step", False, False)
     assert report.uncertainty == pytest.approx(0.1)
     assert report.seconds == pytest.approx({"useful": 0.9e-3, "copies": 0.1e-3, "other": 0.0})
+
+
+@pytest.mark.parametrize(("second_s", "reliable"), [(1.02e-3, True), (1.12e-3, False)])
+def test_a_recording_whose_copies_took_longer_gives_way_to_one_that_fits(second_s, reliable):
+    """Kernels and copies take 1.09 ms of a step of 1 ms in the first recording."""
+    event = profiled(
+        on_device=True, useful=0.35, copies=0.6, copied=0.6, profiled_s=1.15e-3, plain_s=0.99e-3
+    )
+    second = recording(0.4, 0.58, second_s, on_device=True, copied=0.58)
+    event = msgspec.structs.replace(event, repeated=second)
+    report = goodput(variant(profiled=event), state("cuda"))
+    assert report.reliable == reliable
+    assert [reason.code for reason in report.reasons] == ([] if reliable else ["busy_exceeds_step"])
+    if reliable:
+        assert report.seconds["useful"] == pytest.approx(0.408e-3)
+        assert report.overhead == pytest.approx(1.02 / 0.99 - 1)
+        assert report.hidden == pytest.approx(0.0)
 
 
 def test_a_device_in_another_state_gets_the_step_of_that_state():
