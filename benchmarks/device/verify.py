@@ -79,7 +79,7 @@ LINES = {
         Line(kernel_lines.dram_bytes, 200),
         Line(kernel_lines.sanitizer, 200),
         Line(kernel_lines.occupancy, 60),
-        Line(lesson_lines.partition, 300),
+        Line(lesson_lines.partition, 400),
         *(Line(lesson_lines.library, 400, part=part) for part in range(lesson_lines.PARTS)),
     )
 }
@@ -120,30 +120,40 @@ def run_lines(lines, options):
             spent = f"the budget of {options.budget_s:.0f} s is spent"
             keep(file, Row(line.name, "a row", spent, Judgement.NOT_RUN, line.name))
         else:
-            within_limit(line, options, min(line.limit_s, left_s))
+            within_limit(line, options, left_s)
         rows += rows_of(file)[before:]
     return rows
 
 
-def within_limit(line, options, limit_s):
+def within_limit(line, options, left_s):
     """Run a line, and end it with everything that it started when its time is over."""
     command = [sys.executable, str(Path(__file__).resolve()), str(options.folder)]
     command += ["--device", options.device, "--within", line.name]
+    limit_s = min(line.limit_s, left_s)
     started = time.monotonic()
     process = subprocess.Popen(command, start_new_session=True)
     try:
         code = process.wait(limit_s)
-        failure = f"exit code {code}" if code else None
     except subprocess.TimeoutExpired:
-        failure = f"cut off after {limit_s:.0f} s"
+        code = None
     finally:
         end(process)
-    if failure:
-        keep(
-            options.folder / "rows.jsonl",
-            Row(line.name, "an end", failure, Judgement.NO, line.name),
-        )
+    if code != 0:
+        keep(options.folder / "rows.jsonl", no_end(line, code, left_s))
     print(f"[{line.name}: {time.monotonic() - started:.0f} s]", flush=True)
+
+
+def no_end(line, code, left_s):
+    """The row of a line that failed with this exit code, or, at None, was cut off: by its own
+    limit, which is its failure, or by what the budget had left for it.
+    """
+    if code is not None:
+        return Row(line.name, "an end", f"exit code {code}", Judgement.NO, line.name)
+    if left_s < line.limit_s:
+        text = f"cut off by the budget after {left_s:.0f} s of {line.limit_s:.0f} s"
+        return Row(line.name, "an end", text, Judgement.NOT_RUN, line.name)
+    text = f"cut off after {line.limit_s:.0f} s"
+    return Row(line.name, "an end", text, Judgement.NO, line.name)
 
 
 def end(process):
