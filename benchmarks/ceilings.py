@@ -1,9 +1,8 @@
 """The ceilings of a CPU against others' figures for the same work, in turn, as medians of the
 ratios of pairs.
 
-python benchmarks/ceilings.py [triad] [gemm]      # both without an argument; a C compiler for
-the first python benchmarks/ceilings.py beside              # one product in many runs: its
-share of the roof, two ways
+    # both without an argument; a C compiler for the first
+    python benchmarks/ceilings.py [triad] [gemm]
 """
 
 import ctypes
@@ -11,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
@@ -22,14 +20,10 @@ from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.processes.device import open_device
 from gpulab.features.roofline.ceilings import ceiling_from
-from gpulab.features.roofline.probes import plan, product_of
-from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
+from gpulab.features.roofline.probes import plan
 from gpulab.report.sentences import sentence
-from gpulab.scenario import Work
-from gpulab.stats.statistics import median_interval
 
 PAIRS, BLOCKS = 15, 10
-RUNS, PROCESSES, ROUNDS = 21, 8, 30
 TRIAD = """
 #include <time.h>
 double triad(float *restrict a, const float *restrict b, const float *restrict c, float s, long n) {
@@ -109,44 +103,6 @@ def gemm():
         )
 
 
-def beside():
-    """The share of the roof of one product in so many runs: by the best of blocks before it, and by
-    blocks in turn.
-    """
-    device, info = open_device("cpu", 1)
-    clock, declared, before, turns, holds = (
-        WallClock(None),
-        [Work(int, flops=1, dtype="fp32")],
-        [],
-        [],
-        [],
-    )
-    for _ in range(RUNS):
-        product = product_of(device, "fp32", 256)
-        build, roof = Build(product.work, 0.0, None), ours(MATRIX, product_of(device, "fp32", 512))
-        steps, times, shares = 4 * clock.steps_per_block(build)[0], [], []
-        for process in range(PROCESSES):
-            probes = RoofProbes(clock, device, roof_probes(device, info, declared), process)
-            for _ in range(ROUNDS):
-                started = time.perf_counter()
-                times.append(clock.block(build, steps).time_s)
-                probes.after_round({"product": times[-1]}, BLOCKS * (time.perf_counter() - started))
-            shares += [
-                event.ratios["product"] * product.amount / event.amount
-                for event in probes.events(process)
-            ]
-        before.append(product.amount / median(times) / roof.best)
-        turns.append(median_interval(shares))
-    middle = median(interval.median for interval in turns)
-    holds = sum(interval.low <= middle <= interval.high for interval in turns)
-    print(f"of roof in {RUNS} runs, by the best before: {min(before):.0%} to {max(before):.0%}")
-    lowest, highest = (pick(interval.median for interval in turns) for pick in (min, max))
-    print(
-        f"in turn: {lowest:.0%} to {highest:.0%}; {holds} of {RUNS} intervals hold the median of "
-        f"all, {middle:.0%}"
-    )
-
-
 def report(title, pairs):
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     ours, theirs = (median(side) for side in zip(*pairs, strict=True))
@@ -159,4 +115,4 @@ def report(title, pairs):
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ("triad", "gemm"):
-        {"triad": triad, "gemm": gemm, "beside": beside}[name]()
+        {"triad": triad, "gemm": gemm}[name]()

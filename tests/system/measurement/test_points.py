@@ -103,10 +103,7 @@ def test_launches_bound_whatever_the_intensity(points, roofline):
 
 def test_the_same_operation_is_bound_by_memory_or_by_the_cache(points, roofline):
     if points.findings("off_the_cpu") or points.findings("ceilings_not_used"):
-        pytest.skip(
-            "other processes disturbed the run, which says so (benchmarks/roofline.py "
-            "needs it quiet)"
-        )
+        pytest.skip("other processes disturbed the run, which says so")
     assert (roofline["streams"]["bound"], roofline["cached"]["bound"]) == ("memory", "cache")
 
 
