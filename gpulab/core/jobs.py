@@ -113,6 +113,15 @@ class TimedJob(Job, frozen=True, kw_only=True):
     time_s: Seconds = 10.0
     clock: Clock = Clock.WALL
     cache: Cache = Cache.HOT
+    roof: Name | None = None
+    per: Per = Per.STEP
+    ladder: bool = False
+    exclusive: bool = False
+    increasing_memory: bool = False
+    """Each variant needs more memory than the one above: the first that does not fit is reported,
+    and no failure.
+    """
+    shows: Shows = Shows.SPEEDUP
     smoke: bool = False
     quick: bool = False
     """A short run: fewer epochs and wider intervals, marked in every result."""
@@ -155,30 +164,17 @@ class TimedJob(Job, frozen=True, kw_only=True):
         """Whether what a process takes to start is part of the result: then no other starts beside
         it.
         """
-        return self.from_start
+        return self.from_start or self.shows == Shows.CURVE
 
 
 class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):
     """Compare the variants of a scenario."""
 
     subject: ScenarioFile
-    roof: Name | None = None
-    per: Per = Per.STEP
-    ladder: bool = False
-    exclusive: bool = False
-    increasing_memory: bool = False
-    """Each variant needs more memory than the one above: the first that does not fit is reported,
-    and no failure.
-    """
-    shows: Shows = Shows.SPEEDUP
     fail_below: PositiveAmount | None = None
     """What the scenario itself says that every comparison must reach."""
     cases: tuple[Name | dict[Name, ParamValue], ...] = ()
     """What inputs may also be: names of cases, or parameters of other builds."""
-
-    @property
-    def starts_matter(self) -> bool:
-        return self.from_start or self.shows == Shows.CURVE
 
 
 class TimeFunctions(TimedJob, frozen=True, kw_only=True, tag="time functions"):

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from gpulab.core.jobs import AnyJob, Measure, ScenarioFile, TimedJob
+from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob
 from gpulab.core.statuses import Shows
 
 _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
@@ -19,7 +19,7 @@ def keep_code_of_the_run(job: AnyJob) -> None:
     if not isinstance(job, TimedJob) or job.folder is None:
         return
     # each process is to start from nothing
-    if isinstance(job, Measure) and job.shows == Shows.CURVE:
+    if job.shows == Shows.CURVE:
         return
     folders = {
         "GPULAB_KERNELS": f"{job.folder}/kernels",

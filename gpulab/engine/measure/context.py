@@ -13,7 +13,7 @@ import torch
 from gpulab.core.events import WorkerReady
 from gpulab.core.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.core.machine import Device
-from gpulab.core.statuses import Shows, Stage
+from gpulab.core.statuses import Stage
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.build.load import load
@@ -55,7 +55,7 @@ class LoadedJob:
 def load_job(job: Measure | TimeFunctions, reporter: Reporter, *, first: bool) -> LoadedJob:
     """Open the device and run the scenario's file. Only the first process sends an event of it."""
     device, info = open_device(job.device, job.threads)
-    if isinstance(job, Measure) and job.increasing_memory and device.type == "cpu":
+    if job.increasing_memory and device.type == "cpu":
         limit_to_free_memory()
     if first:  # the worker's first process is the parent of everything that belongs to the run
         ready = WorkerReady(pid=os.getpgid(0), device=info, environment=environment())
@@ -100,30 +100,14 @@ class WorkerContext:
     """Variants whose output is compared with the baseline's."""
 
     @property
-    def exclusive(self) -> bool:
-        """Whether each variant needs the device to itself."""
-        return isinstance(self.job, Measure) and self.job.exclusive
-
-    @property
-    def increasing_memory(self) -> bool:
-        return isinstance(self.job, Measure) and self.job.increasing_memory
-
-    @property
     def is_final(self) -> bool:
         """Whether it is the final of a sweep, whose points may not fit into memory together."""
-        return isinstance(self.job, Measure) and any(
-            info.function for info in self.job.subject.variants
-        )
+        return any(info.function for info in self.job.subject.variants)
 
     @property
     def one_at_a_time(self) -> bool:
         """Whether builds may not stay while another variant runs."""
-        return self.exclusive or self.increasing_memory
-
-    @property
-    def shows(self) -> Shows:
-        """What the scenario is to show."""
-        return self.job.shows if isinstance(self.job, Measure) else Shows.SPEEDUP
+        return self.job.exclusive or self.job.increasing_memory
 
     @property
     def wall_clock(self) -> WallClock:
@@ -156,11 +140,9 @@ def open_context(
     builder = Builder(lab, params, seed, loaded.wait)
     clock, other_clock = clocks_for(job, loaded.device, loaded.info, loaded.wait)
     cases: Sequence[Case] = ()
-    roomy = True
     checked: set[str] = set()
     if isinstance(job, Measure):
         cases = job.cases
-        roomy = not job.increasing_memory
         checked = _compared(loaded.variants)
     with_phases: set[str] = set()
     choices = () if job.retune else job.choices
@@ -180,7 +162,7 @@ def open_context(
         buffer=buffer,
         builder=builder,
         tuner=tuner,
-        checker=Checker(builder, reporter.channel.emit, cases, roomy=roomy),
+        checker=Checker(builder, reporter.channel.emit, cases, roomy=not job.increasing_memory),
         clock=clock,
         other_clock=other_clock,
         streams=Streams(loaded.device),

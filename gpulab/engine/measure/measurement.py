@@ -114,7 +114,7 @@ def observe(context: WorkerContext, candidate: Candidate) -> None:
     if candidate.step_s >= _SLOW_STEP_S and not wanted:
         return
     _time_by_other_clock(context, candidate, build)
-    if context.shows == Shows.CLOCKS and candidate.name != CONTROL:
+    if context.job.shows == Shows.CLOCKS and candidate.name != CONTROL:
         _time_naively(context, candidate, build)
     _record_phases(context, candidate, build)
 
@@ -420,7 +420,7 @@ class Measurement:
         except BaseException as error:
             # later ones have the same builds, and would mix two ways of pairing
             first = not self.recorder.epochs
-            may_run_alone = self._context.increasing_memory or self._context.is_final
+            may_run_alone = self._context.job.increasing_memory or self._context.is_final
             if may_run_alone and first and not self.exclusive and is_out_of_memory(error):
                 forget(error)
                 raise _TooMuchTogetherError from None

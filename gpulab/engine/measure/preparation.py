@@ -322,7 +322,7 @@ class Preparation:
 
     def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
         items = build.work.items
-        per_step = isinstance(self._context.job, Measure) and self._context.job.per == Per.STEP
+        per_step = self._context.job.per == Per.STEP
         if baseline_items is not None and per_step and items != baseline_items:
             raise RefusedError(items_differ(items=items, baseline=baseline_items))
 

@@ -114,7 +114,7 @@ class _Preloads:
         self._imports = LongImports(job.device)
         self._turn = turn
         # where the first steps of a process are shown, its imports are a part of them
-        self._share_modules = not (isinstance(job, Measure) and job.shows == Shows.CURVE)
+        self._share_modules = job.shows != Shows.CURVE
         self._sent = Preload(opened=True)
 
     def device_opened(self) -> None:
@@ -162,7 +162,7 @@ class _Run:
         self._preparation = Preparation(context, before, prepared)
 
     def run(self) -> None:
-        curve = self._context.shows == Shows.CURVE
+        curve = self._context.job.shows == Shows.CURVE
         if self._before is not None and curve:
             self._take_first_steps(self._before)
             return
@@ -230,7 +230,7 @@ class _Run:
             candidates,
             epochs=before.epochs if before else 0,
             planned=before.plan if before else None,
-            exclusive=before.exclusive if before else context.exclusive,
+            exclusive=before.exclusive if before else context.job.exclusive,
             start_s=prepared_s if before else _START_S,
             probes=self._roof_probes(),
         )
@@ -361,10 +361,9 @@ class _Run:
         if not declared or (on_gpu and enough_known):
             return
         self._reporter.stage(Stage.CEILINGS)
-        roof = job.roof if isinstance(job, Measure) else None
         try:
             release(self._context)
-            self._loaded.calibration.measure_for_run(declared, roof)
+            self._loaded.calibration.measure_for_run(declared, job.roof)
         except Exception as error:  # the run does not depend on them, as long as the device lives
             self._reporter.found(ceilings_failed(message=first_line(error)))
             self._reporter.require_device(Stage.CEILINGS)

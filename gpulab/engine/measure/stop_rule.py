@@ -61,7 +61,7 @@ class StopRule:
         if not result.candidates or result.baseline_lost:
             return StopReason.FAILED
         job = self._job
-        if isinstance(job, Measure) and job.shows == Shows.CURVE:
+        if job.shows == Shows.CURVE:
             return self._reason_of_curves(len(result.candidates) - 1)
         if job.smoke:
             return StopReason.EPOCHS
@@ -135,7 +135,7 @@ class StopRule:
         speedups = {
             pair[0]: -theta for pair in pairs if (theta := self._series[pair].rough()) is not None
         }
-        if not speedups or (isinstance(self._job, Measure) and self._job.shows != Shows.SPEEDUP):
+        if not speedups or self._job.shows != Shows.SPEEDUP:
             return {info.name for info in infos}
         return {baseline, max(speedups, key=lambda name: speedups[name])}
 
@@ -148,9 +148,7 @@ class StopRule:
         """
         if not self._job.alone or result.exclusive or result.baseline_lost:
             return []
-        if not result.candidates:
-            return []
-        if isinstance(self._job, Measure) and self._job.increasing_memory:
+        if not result.candidates or self._job.increasing_memory:
             return []
         baseline = self._job.subject.variants[0].name
         extremes = self.extremes()
