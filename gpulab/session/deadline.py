@@ -3,7 +3,9 @@ its own pace.
 
 Before anything is calibrated nobody knows how long a build or a step takes, so only silence ends a
 run. Once the engine has planned, its own estimate does too, with room for a machine that is busier
-than it was.
+than it was. The estimate leaves out what is checked and observed beside the rounds: on an H100 the
+processes of five variants with steps of 0.2 to 0.8 s took 24 s each where 3 s were planned. So the
+pace of the processes counts where it is slower.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from gpulab.core.events import (
     FindingMade,
     Log,
     Planned,
+    ProcessStarted,
     Reported,
     StageStarted,
     Stopped,
@@ -56,6 +59,9 @@ class Deadline:
         self._step_s = 0.0
         self._planned: Planned | None = None
         self._planned_at = 0.0
+        self._processes_ended = 0
+        self._process_at = 0.0
+        """When the process under way began, or was planned."""
         self._stage = Stage.START
         self._variant: str | None = None
 
@@ -80,7 +86,13 @@ class Deadline:
             case Calibrated():
                 self._step_s = max(self._step_s, event.step_s)
             case Planned():
-                self._planned, self._planned_at = event, self._heard
+                self._planned = event
+                self._planned_at = self._heard
+                self._process_at = self._heard
+                self._processes_ended = 0
+            case ProcessStarted():
+                self._process_at = self._heard
+                self._processes_ended += 1
             case Stopped():
                 self._planned = None  # solo runs and checks are not in it
 
@@ -96,9 +108,9 @@ class Deadline:
         self._ended = True
         if self._timeout_s is not None:
             return timeout(timeout_s=self._timeout_s)
-        if self._planned and self._planned.expected_s is not None and at == self._overdue_at:
-            expected_s, taken_s = self._planned.expected_s, self._now() - self._planned_at
-            return overdue(expected_s=expected_s, taken_s=taken_s)
+        expected_s = self._expected_s
+        if expected_s is not None and at == self._overdue_at:
+            return overdue(expected_s=expected_s, taken_s=self._now() - self._planned_at)
         place = " ".join(part for part in (self._stage.value, self._variant) if part)
         return no_progress(silence_s=self._silence_s, during=place)
 
@@ -108,6 +120,18 @@ class Deadline:
 
     @property
     def _overdue_at(self) -> float | None:
-        if self._planned is None or self._planned.expected_s is None:
+        expected_s = self._expected_s
+        if expected_s is None:
             return None
-        return self._planned_at + _MARGIN * self._planned.expected_s + _MARGIN_S
+        return self._planned_at + _MARGIN * expected_s + _MARGIN_S
+
+    @property
+    def _expected_s(self) -> float | None:
+        """As planned, or by the pace of the processes since then, if that is longer."""
+        planned = self._planned
+        if planned is None or planned.expected_s is None:
+            return None
+        if not planned.processes or not self._processes_ended:
+            return planned.expected_s
+        pace_s = (self._process_at - self._planned_at) / self._processes_ended
+        return max(planned.expected_s, planned.processes * pace_s)

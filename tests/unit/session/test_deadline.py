@@ -75,6 +75,35 @@ def test_a_plan_ends_a_run_that_takes_several_times_as_long(clock):
     assert deadline.passed() == finding("overdue", expected_s=1000.0, taken_s=4300.0)
 
 
+def process(number):
+    return e.ProcessStarted(process=number, seed=number)
+
+
+def test_processes_that_take_longer_than_planned_have_their_pace(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(e.Planned(rounds=1, epochs=1, processes=8, expected_s=40.0))
+    for number in range(1, 8):
+        clock.now += 100.0
+        assert deadline.passed() is None
+        deadline.see(process(number))
+    assert deadline.at == clock.now + 600.0
+    for _ in range(30):
+        clock.now += 100.0
+        deadline.see(at(Stage.MEASURE))
+    assert deadline.passed() == finding("overdue", expected_s=800.0, taken_s=3700.0)
+
+
+def test_a_process_that_hangs_is_overdue_by_the_plan_and_the_pace_before_it(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(e.Planned(rounds=1, epochs=1, processes=8, expected_s=40.0))
+    clock.now += 10.0
+    deadline.see(process(1))
+    for _ in range(7):
+        clock.now += 100.0
+        deadline.see(at(Stage.MEASURE))
+    assert deadline.passed() == finding("overdue", expected_s=80.0, taken_s=710.0)
+
+
 def test_what_follows_the_rounds_is_not_in_the_plan(clock):
     deadline = Deadline(None, clock)
     deadline.see(planned(1.0))
