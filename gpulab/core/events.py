@@ -308,13 +308,14 @@ class OutOfMemory(VariantEvent, frozen=True):
 
 class Calibrated(VariantEvent, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its
-    steps).
+    steps). `restore_s`: what restoring the state takes before each block.
     """
 
     sent_by = Sender.TIMING
     steps_per_block: PositiveCount
     step_s: StepTime
     empty_block_s: Seconds
+    restore_s: Seconds = 0.0
 
 
 class WarmedUp(VariantEvent, frozen=True):

@@ -18,6 +18,7 @@ from gpulab.engine import findings as engine
 from gpulab.features.alone import findings as alone
 from gpulab.features.checks import findings as checks
 from gpulab.features.doctor import findings as doctor
+from gpulab.features.elapsed import findings as elapsed
 from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
@@ -35,6 +36,7 @@ _MODULES = (
     report,
     checks,
     alone,
+    elapsed,
     roofline,
     goodput,
     telemetry,

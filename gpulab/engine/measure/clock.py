@@ -128,6 +128,7 @@ class WallClock:
     `flush`, where caches must be cold, empties them: a block then is one step.
     """
 
+    __slots__ = ("block_s", "empty_block_s", "flush", "returned", "wait", "waits")
     name = "wall"
 
     def __init__(
@@ -185,6 +186,10 @@ class WallClock:
     def step_s(self, build: Build, steps: int) -> float:
         """Seconds per step of blocks of so many, as of now."""
         return median(self.block(build, steps).time_s for _ in range(3))
+
+    def restore_s(self, build: Build) -> float:
+        """Seconds of restoring the state before a block."""
+        return median(self._run(repeat(build.restore, 1), 1).time_s for _ in range(3))
 
     def naive_step_s(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
         """Seconds per step, as they are often mistimed: until the calls have returned, and with a

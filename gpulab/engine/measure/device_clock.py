@@ -49,6 +49,7 @@ class _Queueing:
 class DeviceClock(WallClock):
     """Events around steps that wait behind a spinning kernel until all of them are queued."""
 
+    __slots__ = ("_hz", "_queueing")
     name = "device"
 
     def __init__(self, wait: Callable[[], None], flush: Callable[[], None] | None) -> None:

@@ -37,7 +37,21 @@ _EVERY_S = 0.1
 
 
 class Recorder:
-    """The epochs of one process, from number `first` on; `items` are per step."""
+    """The epochs of one process, from number `first` on; `items` are per step.
+
+    Like all that a block passes through, it has slots, so that no attribute hides a method.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_channel",
+        "_items",
+        "_keys",
+        "_rounds",
+        "_sent_at",
+        "epochs",
+        "values",
+    )
 
     def __init__(
         self,

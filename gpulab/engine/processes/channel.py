@@ -34,6 +34,8 @@ class Channel:
     is gone.
     """
 
+    __slots__ = ("_fd", "_identity", "_pid", "_secret", "_sent", "_waiting", "most_waiting")
+
     def __init__(self, fd: int) -> None:
         self._fd = to_high_number(fd)
         os.set_blocking(self._fd, False)
@@ -137,6 +139,8 @@ _PID = struct.Struct("<q")
 class WorkerPosition:
     """A worker's stage and variant, and whether the session knows the ceilings of the device."""
 
+    __slots__ = ("_cell", "names")
+
     def __init__(self, variants: tuple[str, ...] = ()) -> None:
         self.names = variants
         """Of a job's variants; the same in every process."""
@@ -201,6 +205,8 @@ class SampleBuffer:
     """Rows (epoch, round, variant, block) in the order they were measured; `names` are the variants
     by index.
     """
+
+    __slots__ = ("_memory", "names")
 
     def __init__(self, names: tuple[str, ...] = ()) -> None:
         self.names = names

@@ -9,6 +9,7 @@ found here.
 from __future__ import annotations
 
 import builtins
+import gc
 import operator
 import resource
 import sys
@@ -107,7 +108,7 @@ class LabFunctions:
         """The names of everything that has been replaced."""
         now = dict(self._identities())
         replaced = {name for name, before in self._before.items() if not _same(before, now[name])}
-        replaced |= {*self._added(), *_replaced_in_watched()}
+        replaced |= {*self._added(), *_replaced_in_watched(), *_hidden_by_instances()}
         return sorted(".".join(name) for name in replaced)
 
     def _identities(self) -> Iterator[tuple[QualifiedName, list[Any]]]:
@@ -134,6 +135,18 @@ class LabFunctions:
                     hides = hasattr(builtins, key)
                 if hides:
                     yield name, key
+
+
+def _hidden_by_instances() -> Iterator[QualifiedName]:
+    """Methods of the lab's classes that an attribute of one of their objects hides."""
+    gc.unfreeze()  # what is frozen is not among the objects
+    for candidate in gc.get_objects():
+        kind = type(candidate)
+        if not str(kind.__module__).startswith("gpulab.") or not kind.__dictoffset__:
+            continue
+        for key in vars(candidate).keys() - getattr(kind, "__dataclass_fields__", {}).keys():
+            if callable(getattr(kind, key, None)):
+                yield f"{kind.__module__}.{kind.__name__}", key
 
 
 def _replaced_in_watched() -> Iterator[QualifiedName]:

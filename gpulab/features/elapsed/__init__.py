@@ -1,0 +1,1 @@
+"""Whether what blocks claim to take is what passed."""
