@@ -308,13 +308,15 @@ class OutOfMemory(VariantEvent, frozen=True):
 
 class Calibrated(VariantEvent, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its
-    steps). `restore_s`: what restoring the state takes before each block.
+    steps). Before each block come `lead_in` untimed steps, and the state is restored, which takes
+    `restore_s`.
     """
 
     sent_by = Sender.TIMING
     steps_per_block: PositiveCount
     step_s: StepTime
     empty_block_s: Seconds
+    lead_in: Index | None = None
     restore_s: Seconds = 0.0
 
 

@@ -213,5 +213,6 @@ def _calibrated(clock: WallClock, candidate: Candidate) -> Calibrated:
         steps_per_block=candidate.steps,
         step_s=candidate.step_s,
         empty_block_s=clock.empty_block_s,
+        lead_in=candidate.lead_in,
         restore_s=candidate.restore_s,
     )

@@ -7,9 +7,9 @@ from gpulab.core.statuses import CheckKind
 
 
 @finding(
-    "its steps claim {claimed_s:seconds} each, {saved_s:seconds} less than those of {against}, but "
-    "{hidden_s:seconds} more than for those passed beside its blocks: what it saves was spent "
-    "outside of the clock"
+    "its step claims {claimed_s:seconds}, {saved_s:seconds} less than {against} for as much work, "
+    "but {hidden_s:seconds} more passed outside of its blocks: what it saves was spent beside the "
+    "clock"
 )
 def time_outside_of_blocks(
     *, claimed_s: float, saved_s: float, hidden_s: float, against: str

@@ -1,6 +1,6 @@
 """Whether what blocks claim to take is what passed.
 
-From the end of the block before to its own end pass a block, its untimed first step, and little
+From the end of the block before to its own end pass a block, its untimed first steps, and little
 else: restoring the state, whose time is known, and what the lab does. Whoever makes the times of a
 variant shorter without making it faster leaves the rest there.
 """
@@ -29,14 +29,14 @@ at most 0.2 of both: on a GPU, of steps of a millisecond.
 
 
 class _Block(NamedTuple):
-    """Of one block, per step: seconds that it claims, and that passed beside it."""
+    """Seconds per step that a block of so many claims, and that passed beside all of it."""
 
     time_s: float
+    steps: int
     beside_s: float
 
 
-@dataclass
-class _LastBlock:
+class _LastBlock(NamedTuple):
     epoch: int
     round: int
     name: str
@@ -70,9 +70,8 @@ class ElapsedTimes:
             self._last = _LastBlock(epoch, number, name, ended)
             if last is None or last.epoch != epoch or (last.round != number and last.name != name):
                 continue
-            # one untimed step comes first
-            beside_s = (ended - last.ended) / steps - time_s - time_s / steps
-            self.blocks[name].append(_Block(time_s, beside_s))
+            beside_s = ended - last.ended - time_s * steps
+            self.blocks[name].append(_Block(time_s, steps, beside_s))
 
 
 def _fold(state: RunState, event: Samples) -> None:
@@ -96,42 +95,55 @@ def _judge(draft: Draft) -> Iterator[Event]:
 
 
 def _examined(state: RunState, variant: VariantState, against: VariantState) -> Iterator[Examined]:
-    blocks = state.part(ElapsedTimes).blocks
-    own = blocks[variant.name]
-    others = blocks[against.name]
-    if min(len(own), len(others)) < FEWEST:
+    own = _Steps.of(variant, state)
+    other = _Steps.of(against, state)
+    if own is None or other is None:
         return
-    claimed_s = _quantile([block.time_s for block in own], 0.5) / variant.items
-    saved_s = _quantile([block.time_s for block in others], 0.5) / against.items - claimed_s
-    beside_s = [block.beside_s - _restoring_s(variant) for block in own]
-    beside_others_s = [block.beside_s - _restoring_s(against) for block in others]
+    saved_s = other.claimed_s - own.claimed_s
     # noise makes neither end of it larger
-    hidden_s = _quantile(beside_s, 0.25) / variant.items
-    hidden_s -= _quantile(beside_others_s, 0.75) / against.items
+    hidden_s = _quantile(own.beside_s, 0.25) - _quantile(other.beside_s, 0.75)
     reason = None
-    if hidden_s > max(_OF_STEP * claimed_s, _OF_SAVED * saved_s) and saved_s > 0:
+    if saved_s > 0 and hidden_s > max(_OF_STEP * own.claimed_s, _OF_SAVED * saved_s):
         reason = time_outside_of_blocks(
             variant.name,
-            claimed_s=claimed_s,
-            saved_s=saved_s,
-            hidden_s=hidden_s,
+            claimed_s=own.claimed_s * variant.items,
+            saved_s=saved_s * variant.items,
+            hidden_s=hidden_s * variant.items,
             against=against.name,
         )
-    share = _quantile(beside_s, 0.5) / variant.items / claimed_s
+    share = max(0.0, _quantile(own.beside_s, 0.5) / own.claimed_s)
     yield Examined(
         variant=variant.name,
         check=CheckKind.ELAPSED,
         ok=reason is None,
-        count=len(own),
-        values={"share": max(0.0, share)},
+        count=len(own.beside_s),
+        values={"share": share},
         reason=reason,
     )
 
 
-def _restoring_s(variant: VariantState) -> float:
-    """Per step of a block."""
-    calibrated = variant.last(Calibrated)
-    return calibrated.restore_s / calibrated.steps_per_block if calibrated else 0.0
+@dataclass(frozen=True)
+class _Steps:
+    """Seconds per item: what its blocks claim, and what passed beside each that is not known."""
+
+    claimed_s: float
+    beside_s: list[float]
+
+    @classmethod
+    def of(cls, variant: VariantState, state: RunState) -> _Steps | None:
+        """None of fewer blocks than an interval needs, and where it is not known what comes before
+        them.
+        """
+        blocks = state.part(ElapsedTimes).blocks[variant.name]
+        calibrated = variant.last(Calibrated)
+        if len(blocks) < FEWEST or calibrated is None or calibrated.lead_in is None:
+            return None
+        beside_s = []
+        for block in blocks:
+            known_s = calibrated.lead_in * block.time_s + calibrated.restore_s
+            beside_s.append((block.beside_s - known_s) / block.steps / variant.items)
+        claimed_s = _quantile([block.time_s for block in blocks], 0.5) / variant.items
+        return cls(claimed_s, beside_s)
 
 
 def _quantile(values: list[float], share: float) -> float:

@@ -28,8 +28,8 @@ def exited(stage="end"):
     return e.WorkerExited(code=0, signal=None, stage=stage, variant=None)
 
 def samples(number):
-    columns = dict(epoch=[number] * 2, round=[0] * 2, ended=[0.0] * 2, steps=[1] * 2, variant=[0, 1], cpu_s=[1.0] * 2, faults=[0] * 2, switches=[0] * 2)
-    return e.Samples(names=("good", "bad", "control"), complete=number + 1, times_s=[1.0, 1e-9], **columns)
+    columns = dict(epoch=[number] * 2, round=[0] * 2, ended=[time.monotonic()] * 2, steps=[1] * 2, variant=[0, 1], cpu_s=[1.0] * 2, faults=[0] * 2, switches=[0] * 2)
+    return e.Samples(names=("good", "bad", "control"), complete=number + 1, times_s=[1e-4, 1e-9], **columns)
 """
 SERVE = """
 from gpulab.core.findings import Finding
@@ -46,10 +46,10 @@ def serve(channel, job, buffer, position, forks):
 RESULT = """
     from gpulab.core.statuses import CheckTime
     checks = [e.Checked(variant=n, when="before", ok=True, error=0.0, tolerance=1.0) for n in ("good", "bad")]
-    columns = dict(round=[0] * 3, ended=[0.0] * 3, steps=[1] * 3, variant=[0, 1, 2], cpu_s=[1.0] * 3, faults=[0] * 3, switches=[0] * 3)
+    columns = dict(round=[0] * 3, ended=[time.monotonic()] * 3, steps=[1] * 3, variant=[0, 1, 2], cpu_s=[1.0] * 3, faults=[0] * 3, switches=[0] * 3)
     names = ("good", "bad", "control")
     batches = [
-        e.Samples(names=names, complete=n + 1, epoch=[n] * 3, times_s=[1.0, 0.1, 1.0], **columns) for n in range(30)
+        e.Samples(names=names, complete=n + 1, epoch=[n] * 3, times_s=[1e-4, 1e-5, 1e-4], **columns) for n in range(30)
     ]
     ceiling = Ceiling(roof="matrix", kind="fp32", unit="FLOP/s", best=1.0, median=1.0)
     ceilings = e.CeilingsMeasured(ceilings=(ceiling,), at="2026-01-01", complete=True)
