@@ -188,7 +188,7 @@ def show_markdown(report: RunReport, terminal: Terminal) -> None:
     terminal.say(f"**{heading}**", "", *facts, "")
     for line, _ in failure_causes(report):
         terminal.say(line, "")
-    if any(variant.time_s for variant in report.variants):
+    if report.timed:
         terminal.say(*markdown(comparison_table(report)), "")
         with _of_run_file(terminal):
             terminal.say(*markdown(raw_table(report)), "", RAW_NOTE, "")

@@ -81,14 +81,10 @@ def curves(swept: Sequence[SweepRuns], target: Path) -> Iterator[tuple[Sequence[
     has its scenario in its name.
     """
     for scenario in swept:
-        timed = [report for report in scenario.reports if _is_timed(report)]
+        timed = [report for report in scenario.reports if report.timed]
         if len(timed) > 1:
             stem = target.stem if len(swept) == 1 else f"{target.stem}-{scenario.label}"
             yield timed, target.with_stem(stem)
-
-
-def _is_timed(report: RunReport) -> bool:
-    return any(variant.time_s for variant in report.variants)
 
 
 _HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")

@@ -35,7 +35,7 @@ _BAR = (
 def text(report: RunReport) -> str:
     """What ran, why what did not, and the table of the variants."""
     parts = [_rendered(header(report)), *_reasons(report)]
-    if any(variant.time_s for variant in report.variants):
+    if report.timed:
         parts += ["", _rendered(comparison_table(report))]
     return "\n".join(parts).rstrip()
 
@@ -65,7 +65,7 @@ def html(report: RunReport) -> str:
     heading, *facts = _rendered(header(report)).split("\n")
     lines = [f"<div><b>{_escaped(heading)}</b></div>"]
     lines += [f"<div>{_escaped(line)}</div>" for line in (*facts, *_reasons(report))]
-    if any(variant.time_s for variant in report.variants):
+    if report.timed:
         lines += ['<table style="border:0">', *_rows(report), "</table>"]
     return "\n".join(lines)
 
@@ -88,11 +88,7 @@ def _rows(report: RunReport) -> Iterator[str]:
     names = [str(column.header) for column in table.columns]
     heads = [_cell("th", *head) for head in zip(names, aligned, strict=True)]
     yield f"<tr>{heads[0]}<th></th>{''.join(heads[1:])}</tr>"
-    medians = {
-        variant.name: time.median
-        for variant in report.variants
-        if (time := variant.time_per(report.per))
-    }
+    medians = {variant.name: time.median for variant, time in report.timed}
     longest = max(medians.values())
     for row in zip(*(column.cells for column in table.columns), strict=True):
         texts = [_rendered(cell) for cell in row]

@@ -98,9 +98,7 @@ def _encoded(figure: Figure, kind: str) -> bytes:
 def picture(report: RunReport) -> Figure:
     """Of one run, whichever of its two halves there is something to see in."""
     roofline = roofline_of(report)
-    timed = [
-        (variant, time) for variant in report.variants if (time := variant.time_per(report.per))
-    ]
+    timed = report.timed
     halves: list[Callable[[Axes], None]] = []
     halves += [lambda axes: _draw_roofline(axes, roofline)] if roofline else []
     halves += [lambda axes: _draw_times(axes, report, timed)] if timed else []

@@ -445,6 +445,20 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     def on_gpu(self) -> bool:
         return self.device is not None and self.device.on_gpu
 
+    @property
+    def timed(self) -> list[tuple[VariantReport, Time]]:
+        """The variants that have a time, per step or per item."""
+        times = [(variant, variant.time_per(self.per)) for variant in self.variants]
+        return [(variant, time) for variant, time in times if time]
+
+    @property
+    def first_comparisons(self) -> list[Comparison]:
+        """Each variant with what it is measured against."""
+        first: dict[str, Comparison] = {}
+        for comparison in self.comparisons:
+            first.setdefault(comparison.variant, comparison)
+        return list(first.values())
+
     def variant(self, name: str) -> VariantReport:
         """KeyError where there is none of that name."""
         for variant in self.variants:

@@ -27,8 +27,7 @@ from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.features.memory.view import memory
-from gpulab.features.roofline.report import roofline_of
-from gpulab.features.roofline.view import causes, reasons
+from gpulab.features.roofline.view import limits
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.report.report import RunReport
@@ -80,7 +79,7 @@ def result(report: RunReport, *, screen: OnScreen | None = None) -> RenderableTy
     if (listed := checks(report)) is not None:
         every_check = [listed]
     table: list[RenderableType] = []
-    if report.compares and any(variant.time_s for variant in report.variants):
+    if report.compares and report.timed:
         table = [comparison_table(report), ""]
     trust = _lines(_trust(report))
     if screen is None:
@@ -92,7 +91,7 @@ def result(report: RunReport, *, screen: OnScreen | None = None) -> RenderableTy
             if section and section[-1] != "":
                 parts.append("")
         return Group(*parts[:-1])
-    parts = [header(report), "", *outcome(report, screen.run.compared)]
+    parts = [header(report), "", *outcome(report, report.first_comparisons)]
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
@@ -136,20 +135,15 @@ def _panels(
     run = screen.run
     width = screen.width
     parts: list[RenderableType] = []
-    if report.compares and run.timed:
+    if report.compares and report.timed:
         parts.append(panel_view(TIMES, run, width=width))
     if figure is not None:
         parts += [_rule("what the lesson shows", width), figure]
     parts += screen.predicted
     if any(variant.goodput for variant in report.variants):
         parts.append(panel_view(PARTS, run, width=width))
-    points = []
-    if roofline := roofline_of(report):
-        points = [point for point in roofline.points if point.bound]
-    limits = reasons(points, letters=False) + causes(report.variants)
-    if limits:
-        limits.rstrip()
-        parts += [_rule("limits, and what to do", width), limits]
+    if limited := limits(report.variants):
+        parts += [_rule("limits, and what to do", width), limited]
     return parts
 
 

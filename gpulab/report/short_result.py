@@ -15,7 +15,7 @@ from gpulab.core.statuses import Status
 from gpulab.core.units import plural
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
-from gpulab.features.roofline.view import causes, reasons
+from gpulab.features.roofline.view import limits
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.results import below_table, header, lesson_figure, outcome
 from gpulab.report.view import (
@@ -145,12 +145,9 @@ def _limits(report: RunReport) -> Iterator[_Part]:
     """What limits the baseline and the best variant, and what to do."""
     named = {report.baseline, report.best or _fastest(report)}
     variants = [variant for variant in report.variants if variant.name in named]
-    points = [variant.roofline for variant in variants if variant.roofline]
-    limits = reasons(points, letters=False) + causes(variants)
-    if limits:
-        limits.rstrip()
+    if limited := limits(variants):
         heading = Text("limits, and what to do", "bold")
-        yield _Part(_LIMITS, Group(heading, limits), 0 if report.compares else _LAST)
+        yield _Part(_LIMITS, Group(heading, limited), 0 if report.compares else _LAST)
 
 
 def _steps(report: RunReport) -> Iterator[_Part]:
@@ -160,10 +157,8 @@ def _steps(report: RunReport) -> Iterator[_Part]:
     for content in (goodput(report, with_notes=False), operations(report, most=_MOST_OPERATIONS)):
         if content is not None:
             yield _Part(_LIMITS, Group(content, ""))
-    limits = causes(report.variants[:_MOST_FUNCTIONS])
-    if limits:
-        limits.rstrip()
-        yield _Part(_LIMITS, limits, _BELOW_TABLE)
+    if limited := limits(report.variants[:_MOST_FUNCTIONS]):
+        yield _Part(_LIMITS, limited, _BELOW_TABLE)
 
 
 def _fastest(report: RunReport) -> str | None:
@@ -186,7 +181,7 @@ def _table(report: RunReport, count: int) -> RenderableType:
 
 
 def _has_table(report: RunReport) -> bool:
-    return report.compares and any(variant.time_s for variant in report.variants)
+    return report.compares and bool(report.timed)
 
 
 def _weight(report: RunReport, variant: VariantReport) -> tuple[bool, float]:

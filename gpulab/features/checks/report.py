@@ -213,11 +213,8 @@ def _processes(evidence: Evidence, kind: CheckKind) -> Check:
     if evidence.state.last(ProcessStarted) is None:
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=measured_in_one_process())
     if units < FEWEST:
-        return Check(
-            kind=kind,
-            state=CheckState.DOUBTFUL,
-            result=few_processes(count=units, needed=FEWEST),
-        )
+        reason = few_processes(count=units, needed=FEWEST)
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
     correlation = positive_correlation(evidence.units)
     if correlation >= MOST_CORRELATION and units >= _ENOUGH_TO_JUDGE:
         reason = processes_correlated(correlation=correlation)

@@ -6,6 +6,7 @@ What a clock cannot see is done at the expense of whoever is timed next, or not 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import repeat
 from statistics import median
 from time import perf_counter, sleep
@@ -129,13 +130,13 @@ class Streams:
         return perf_counter()
 
 
+@dataclass(frozen=True)
 class _LeftOver:
     """Of a stretch: CPU seconds of others after it; how long the device outlasted its stream."""
 
-    def __init__(self, time_s: float, cpu_s: float, device_s: float) -> None:
-        self.time_s = time_s
-        self.cpu_s = cpu_s
-        self.device_s = device_s
+    time_s: float
+    cpu_s: float
+    device_s: float
 
     def reason(self, name: str) -> Finding | None:
         """Why the stretch was not over when it ended; None where it was."""

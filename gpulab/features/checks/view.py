@@ -31,11 +31,11 @@ def grades(report: RunReport) -> list[tuple[str, str]]:
     style.
     """
     names: dict[tuple[str, str], list[str]] = {}
-    for comparison, trust in _graded(report):
-        assert trust.grade is not None
-        names.setdefault((_grade(comparison, trust), _STYLES[trust.grade]), []).append(
-            comparison.variant
-        )
+    for comparison in report.first_comparisons:
+        trust = comparison.trust
+        if trust is not None and trust.grade is not None:
+            line = _grade(comparison, trust), _STYLES[trust.grade]
+            names.setdefault(line, []).append(comparison.variant)
     alike = len(names) == 1
     return [
         (f"{_all(compared, alike=alike)} {text}", style)
@@ -53,9 +53,9 @@ def checks(report: RunReport) -> RenderableType | None:
     """Every check of every comparison, and what an interval means where there are several; None
     without comparisons.
     """
-    listed = [
-        (comparison.variant, comparison.trust) for comparison in _first(report) if comparison.trust
-    ]
+    # further comparisons of a variant rest on the same checks
+    compared = report.first_comparisons
+    listed = [(each.variant, each.trust) for each in compared if each.trust]
     if not listed:
         return None
     table = columns_table()
@@ -85,29 +85,12 @@ def several_comparisons(report: RunReport) -> str:
     )
 
 
-def _graded(report: RunReport) -> list[tuple[Comparison, Trust]]:
-    return [
-        (comparison, comparison.trust)
-        for comparison in _first(report)
-        if comparison.trust is not None and comparison.trust.grade is not None
-    ]
-
-
 def _grade(comparison: Comparison, trust: Trust) -> str:
     if trust.grade == Grade.VERIFIED:
         return f"{trust.grade}: {plural(trust.ran, 'check')} ran"
     own = {reason.code: reason for reason in trust.reasons if reason.variant == comparison.variant}
     reasons = [own.get(reason.code, reason) for reason in trust.reasons]
     return f"{trust.grade}: {', '.join(dict.fromkeys(map(short_sentence, reasons)))}"
-
-
-def _first(report: RunReport) -> list[Comparison]:
-    """Of each variant the first: further ones rest on the same checks."""
-    return [
-        comparison
-        for comparison in report.comparisons
-        if report.comparison(comparison.variant) is comparison
-    ]
 
 
 def _rows(checked: Sequence[tuple[str, Check]]) -> list[tuple[Check, list[str]]]:

@@ -63,10 +63,12 @@ def compare_view(
             "contention", f"{share:.0%} of the time", f"{other_share:.0%} of the time", "yellow"
         )
     page.the_same([f"{name} {a}" for name, a, b in facts if a == b])
-    names = [name for name in _names(first) if name in _names(second)]
+    others = {variant.name for variant, _ in second.timed}
+    names = [variant.name for variant, _ in first.timed if variant.name in others]
     if names:
         page.heading("time of a step, one axis", "99 % intervals")
-        page.times({name: (_time(first, name), _time(second, name)) for name in names})
+        times_of = [{variant.name: time for variant, time in run.timed} for run in (first, second)]
+        page.times({name: [times[name] for times in times_of] for name in names})
     pairs = _pairs(first, second)
     if pairs:
         page.heading("speedups within each run", "99 % intervals")
@@ -141,10 +143,6 @@ def _contention(report: RunReport) -> float:
     if share < _CONTENDED:
         return 0.0
     return share
-
-
-def _names(report: RunReport) -> list[str]:
-    return [variant.name for variant in report.variants if variant.time_per(report.per)]
 
 
 def _pairs(first: RunReport, second: RunReport) -> list[tuple[Comparison, Comparison]]:
@@ -343,9 +341,3 @@ class _Page:
         row.put(0, _NAME - 2, letter)
         row.put(0, self._width - _VALUE + 1, words)
         return row
-
-
-def _time(report: RunReport, name: str) -> Time:
-    time = report.variant(name).time_per(report.per)
-    assert time is not None
-    return time

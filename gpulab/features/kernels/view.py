@@ -65,8 +65,7 @@ def kernels(report: RunReport) -> RenderableType | None:
     of_variants = {variant.name: variant.kernels for variant in report.variants if variant.kernels}
     if not of_variants:
         return None
-    times = {variant.name: variant.time_per(report.per) for variant in report.variants}
-    shown = {name: seconds(time.median) for name, time in times.items() if time}
+    shown = {variant.name: seconds(time.median) for variant, time in report.timed}
     found = {
         variant.name: variant.kernel_difference
         for variant in report.variants

@@ -74,7 +74,7 @@ def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
     if comparison is not None and (ratios := run.ratios(comparison)):
         words = f"the median of {plural(len(ratios), 'process', 'processes')}"
         return times(exp(-median(ratios))), f"{words}; an interval needs {FEWEST}", ""
-    first = next(iter(run.timed), None)
+    first = next(iter(run.report.timed), None)
     if first is None:
         return "", f"{activity(run.report.progress)}, {run.stage_s:.0f} s", ""
     variant, time = first

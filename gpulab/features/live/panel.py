@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpulab.draw.area import Area
 from gpulab.features.live.report import LiveDetail, live_detail
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison
 
@@ -26,33 +26,17 @@ class LiveRun:
     """How many times as fast someone said it would be."""
 
     @property
-    def compared(self) -> Sequence[Comparison]:
-        """Each variant with what it is measured against."""
-        first: dict[str, Comparison] = {}
-        for comparison in self.report.comparisons:
-            first.setdefault(comparison.variant, comparison)
-        return list(first.values())
-
-    @property
     def main_comparison(self) -> Comparison | None:
         """The comparison that a panel for one of them is about: the best so far, or the first that
         has a number.
         """
-        compared = self.compared
+        compared = self.report.first_comparisons
         best = next((entry for entry in compared if entry.variant == self.report.best), None)
         return best or max(
             compared,
             key=lambda entry: (entry.speedup is not None, entry.speedup or 0.0),
             default=None,
         )
-
-    @property
-    def timed(self) -> list[tuple[VariantReport, Time]]:
-        return [
-            (variant, time)
-            for variant in self.report.variants
-            if (time := variant.time_per(self.report.per))
-        ]
 
     @property
     def variants(self) -> list[VariantReport]:

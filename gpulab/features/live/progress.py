@@ -55,15 +55,9 @@ def verdict_lines(report: RunReport) -> list[str]:
     lines = []
     for comparison in report.comparisons:
         interval = ""
-        if (
-            comparison.speedup is not None
-            and comparison.low is not None
-            and comparison.high is not None
-        ):
-            interval = (
-                f" {times(comparison.speedup)} ({times(comparison.low)} to "
-                f"{times(comparison.high)})"
-            )
+        if comparison.speedup is not None and comparison.low is not None:
+            ends = f"{times(comparison.low)} to {times(comparison.high)}"
+            interval = f" {times(comparison.speedup)} ({ends})"
         against = ""
         if comparison.against != report.baseline:
             against = f" against {comparison.against}"

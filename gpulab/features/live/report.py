@@ -13,17 +13,7 @@ from gpulab.core.statuses import CheckKind
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.state import RunState
 from gpulab.stats.series import Pair
-from gpulab.stats.statistics import as_speedup, correlated_interval
-
-
-@dataclass(frozen=True)
-class Look:
-    """The interval of a speedup over the first `units` processes."""
-
-    units: int
-    median: float
-    low: float
-    high: float
+from gpulab.stats.statistics import Interval, as_speedup, correlated_interval
 
 
 @dataclass(frozen=True)
@@ -75,10 +65,7 @@ def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
     )
 
 
-def look(ratios: Sequence[float], units: int) -> Look | None:
-    """At the first so many of them; None where they are too few for an interval."""
+def look(ratios: Sequence[float], units: int) -> Interval | None:
+    """The speedup over the first so many processes; None where they are too few for an interval."""
     theta = correlated_interval(ratios[:units])
-    if theta is None:
-        return None
-    speedup = as_speedup(theta)
-    return Look(units, speedup.median, speedup.low, speedup.high)
+    return as_speedup(theta) if theta else None

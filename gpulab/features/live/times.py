@@ -38,7 +38,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    longest = max((time.median for _, time in run.timed), default=0.0)
+    longest = max((time.median for _, time in run.report.timed), default=0.0)
     variants: Sequence[VariantReport] = run.report.variants
     if len(variants) > area.height:
         variants = run.variants[: area.height]

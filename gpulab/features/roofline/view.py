@@ -57,6 +57,14 @@ def causes(variants: Iterable[VariantReport]) -> Text:
     return text
 
 
+def limits(variants: Sequence[VariantReport]) -> Text:
+    """What limits each, with points first, and what to do: no letters beside, no line after it."""
+    points = [variant.roofline for variant in variants if variant.roofline]
+    text = reasons(points, letters=False) + causes(variants)
+    text.rstrip()
+    return text
+
+
 def _add(text: Text, name: str, cause: Cause | Point) -> None:
     words = [_WORDS.get(kind, f"{kind}-bound") for kind in (cause.bound, *cause.or_else)]
     unsure = ""
