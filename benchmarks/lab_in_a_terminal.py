@@ -26,7 +26,6 @@ from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
 
 FLOOD_HZ = 10_000
-SECONDS_AT_ONCE = 20
 MIX = "tsttttsttlsttts"
 """Of the events of one second of a run: readings, batches of samples, a printed line."""
 PROCESS_S, BATCHES_IN_EPOCH = 1.5, 100
@@ -203,37 +202,36 @@ class Endless:
     """A source that gives a recorded run up to its last samples, and for ever after events like its
     own.
 
-    So many a second as `rate` says, or, without one, as a run has; its clock then goes on with what
-    is taken.
+    So many a second as `rate` says.
     """
 
     ended = False
 
-    def __init__(self, path, rate=None):
+    def __init__(self, path, rate):
         recording = File(path)
         self.path, self.findings = path, recording.findings
         events = recording.take()
         last = max(place for place, event in enumerate(events) if isinstance(event, Samples))
         self._recorded, self._t = events[: last + 1], events[last].t
         self._rate, self._first_t, self._started = rate, self._t, time.monotonic()
-        self._later = self._like_those(events, rate or len(MIX))
+        self._later = self._like_those(events)
 
     def now(self):
-        return self._first_t + time.monotonic() - self._started if self._rate else self._t
+        return self._first_t + time.monotonic() - self._started
 
     def take(self):
-        due = (self.now() - self._t) * self._rate if self._rate else SECONDS_AT_ONCE * len(MIX)
+        due = (self.now() - self._t) * self._rate
         recorded, self._recorded = self._recorded, []
         return recorded + list(islice(self._later, int(due)))
 
-    def _like_those(self, events, rate):
+    def _like_those(self, events):
         readings = cycle([event for event in events if isinstance(event, Telemetry)])
         batches = cycle([event for event in events if isinstance(event, Samples) and event.epoch])
         process = [event for event in events if isinstance(event, ProcessStarted)][-1]
         epoch, in_epoch, lines, started = process.epoch, 0, 0, 0.0
         read = looked = self._t
         for kind in cycle(MIX):
-            self._t += 1 / rate
+            self._t += 1 / self._rate
             if self._t >= started + PROCESS_S or in_epoch == BATCHES_IN_EPOCH:
                 epoch, in_epoch = epoch + 1, 0
             if self._t >= started + PROCESS_S:

@@ -1,11 +1,11 @@
-"""What the screen costs: its first frame, its bytes, its keys under load, its memory, and what it
-does to a time.
+"""What the screen costs: its first frame, its bytes, its keys under load, and what it does to a
+time.
 
     # all without one; --help lists them
-    python benchmarks/screen.py [startup|bytes|keys|memory|observer|all]
+    python benchmarks/screen.py [startup|bytes|keys|observer|all]
 
 Every part prints what it measured beside the limit that is set for it. The first two take a minute,
-keys two, memory one or two, and the observer effect half a minute a pair.
+keys two, and the observer effect half a minute a pair. What a day of events takes: fold.py.
 """
 
 import argparse
@@ -24,22 +24,19 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from commands import GPULAB
-from lab_in_a_terminal import DOWN, ENTER, UP, Endless, Terminal, lab_over
+from lab_in_a_terminal import DOWN, ENTER, UP, Terminal, lab_over
 from recorded import run_file
 
 import gpulab
-from gpulab.core.events import Telemetry
-from gpulab.features.live.report import live_detail
-from gpulab.session.run import File, Run
+from gpulab.session.run import File
 from gpulab.stats.statistics import FEWEST, median_interval
 
 RECORDED = "precision-h200"
 SMALL, LARGE = (80, 24), (120, 40)
 STARTS, MOVES, REST_S, KEYS, VISITS, VISIT_S, EDGE_S = 10, 8, 5.0, 200, 3, 1.3, 2
-POLLS_BETWEEN_REPORTS = 20
-MARKS, RUN_LIMIT_S = (0.1, 0.5, 1.0), 300.0
+RUN_LIMIT_S = 300.0
 STARTUP_X, SCREEN_BYTES, MOVE_BYTES, RUN_BYTES_S = 1.3, 8000, 600, 2000
-CPU, KEY_S, GROWTH_MIB, EFFECT = 0.05, 0.1, 64, 0.01
+CPU, KEY_S, EFFECT = 0.05, 0.1, 0.01
 BARE = """
 from textual.app import App
 from textual.widgets import Footer, Static
@@ -227,39 +224,6 @@ def response_s(terminal, shown, key, other):
     return first - pressed, half - pressed
 
 
-def memory(options, env):
-    """resident memory over a day's events, folded and shown as the app does"""
-    source = Endless(run_file(RECORDED, options.folder))
-    run, process, first = Run(source), psutil.Process(), source.now()
-    held, events, readings, polls = [], 0, 0, 0
-    for mark in MARKS:
-        while source.now() - first < mark * options.hours * 3600:
-            batch = run.poll()
-            events, readings = (
-                events + len(batch),
-                readings + sum(isinstance(event, Telemetry) for event in batch),
-            )
-            polls += 1
-            if polls % POLLS_BETWEEN_REPORTS == 0:
-                live_detail(
-                    run.state, [(entry.variant, entry.against) for entry in run.report.comparisons]
-                )
-        held.append(process.memory_info().rss / 2**20)
-        yield (
-            f"{mark:.0%}: {events:,} events, {readings:,} readings",
-            f"{held[-1]:.1f} MiB",
-            "",
-            None,
-        )
-    growth = held[-1] - held[0]
-    yield (
-        f"growth after {MARKS[0]:.0%}",
-        f"{growth:.1f} MiB",
-        f"{GROWTH_MIB} MiB",
-        growth <= GROWTH_MIB,
-    )
-
-
 def observer(options, env):
     """the times of a scenario with each observer over those without it, in turn: the app over
     headless, and telemetry on over off
@@ -344,7 +308,7 @@ def times_of(file):
     }
 
 
-PARTS = {"startup": startup, "bytes": sizes, "keys": keys, "memory": memory, "observer": observer}
+PARTS = {"startup": startup, "bytes": sizes, "keys": keys, "observer": observer}
 
 
 def show(part, options, env):
@@ -370,13 +334,12 @@ def environment(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.set_defaults(hours=24.0, pairs=10, time=3.0, scenario="batched_matmul")
+    parser.set_defaults(pairs=10, time=3.0, scenario="batched_matmul")
     parts = parser.add_subparsers(dest="part", metavar="PART")
     add = {
         name: parts.add_parser(name, help=part.__doc__).add_argument for name, part in PARTS.items()
     }
     parts.add_parser("all", help="all of them, one after the other; so too without a part")
-    add["memory"]("--hours", type=float, default=24.0, help="of the run (%(default)g)")
     add["observer"]("--pairs", type=int, default=10, help="runs of each of the two (%(default)s)")
     add["observer"](
         "--time", type=float, default=3.0, help="that of each run, in seconds (%(default)g)"
