@@ -25,25 +25,19 @@ def setting(text: str) -> tuple[str, str]:
 def seconds(text: str) -> float:
     value = _number(text)
     if not 0 < value <= TIME_S:
-        message = f"{shown(text)} is not a number of seconds above 0 and at most {TIME_S:.0f}"
-        raise argparse.ArgumentTypeError(message)
+        raise _not_a(text, f"a number of seconds above 0 and at most {TIME_S:.0f}")
     return value
 
 
 def architecture(text: str) -> str:
     if not re.fullmatch(r"sm_[0-9]{2,3}[a-z]?", text):
-        raise argparse.ArgumentTypeError(
-            f"{shown(text)} is not an architecture, such as sm_80, sm_90, sm_100"
-        )
+        raise _not_a(text, "an architecture, such as sm_80, sm_90, sm_100")
     return text
 
 
 def seed(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or abs(int(text)) > LARGEST_INTEGER:
-        message = (
-            f"{shown(text)} is not a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
-        )
-        raise argparse.ArgumentTypeError(message)
+        raise _not_a(text, f"a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}")
     return int(text)
 
 
@@ -53,37 +47,34 @@ PROFILES = ("on", "off", "all")
 
 def telemetry(text: str) -> str:
     if not TELEMETRY.fullmatch(text):
-        message = (
-            f"{shown(text)} is not on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
-        )
-        raise argparse.ArgumentTypeError(message)
+        raise _not_a(text, "on, off, or a GPU's index or UUID (nvidia-smi -L lists them)")
     return text
 
 
 def repetitions(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", text) or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of runs, 2 or more")
-    return int(text)
+    return _whole(text, 2, 9999, "a number of runs, 2 or more")
 
 
 def count(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of threads, 1 or more")
-    return int(text)
+    return _whole(text, 1, 9999, "a number of threads, 1 or more")
 
 
 def operations(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,2}", text) or int(text) > VARIANTS:
-        raise argparse.ArgumentTypeError(
-            f"{shown(text)} is not a number of operations from 1 to {VARIANTS}"
-        )
-    return int(text)
+    return _whole(text, 1, VARIANTS, f"a number of operations from 1 to {VARIANTS}")
 
 
 def steps(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,11}", text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number of steps, 1 or more")
+    return _whole(text, 1, 10**12 - 1, "a number of steps, 1 or more")
+
+
+def _whole(text: str, least: int, most: int, what: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", text) or not least <= int(text) <= most:
+        raise _not_a(text, what)
     return int(text)
+
+
+def _not_a(text: str, what: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"{shown(text)} is not {what}")
 
 
 def file_name(text: str) -> str:
@@ -116,7 +107,7 @@ def trace(text: str) -> Path:
 def speedup(text: str) -> float:
     value = _number(text.removesuffix("x"))
     if not SPEEDUPS[0] <= value <= SPEEDUPS[1]:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a speedup, such as 1.2x")
+        raise _not_a(text, "a speedup, such as 1.2x")
     return value
 
 
@@ -124,7 +115,7 @@ def width(text: str) -> float:
     """0.2%, or the same as a share: 0.002."""
     value = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a share of a speedup, such as 0.2%")
+        raise _not_a(text, "a share of a speedup, such as 0.2%")
     return value
 
 
