@@ -5,6 +5,7 @@ these differ.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from gpulab.catalog.catalog import Entry, find
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
@@ -53,11 +54,12 @@ def show(what: str, options: Options) -> int:
     shown = [variant] if variant else list(names)
     arch = options.arch or _ARCH
     _check_architecture(arch)
+    page = _Page(what, entry, kernels, shown, arch, options, terminal)
     try:
         if options.ptx or options.sass:
-            _show_machine_code(what, entry, kernels, shown, arch, options, terminal)
+            page.show_machine_code()
         else:
-            _show_source(entry, kernels, shown, arch, options, terminal)
+            page.show_source()
     except CompileError as error:
         terminal.err.print("\n".join(error.__notes__), soft_wrap=True)
         raise UsageError(
@@ -82,58 +84,57 @@ def _named(what: str) -> tuple[Entry, str]:
     return (find(name), variant) if name and variant.isidentifier() else (find(what), "")
 
 
-def _show_source(
-    entry: Entry,
-    kernels: Kernels,
-    shown: Sequence[str],
-    arch: str,
-    options: Options,
-    terminal: Terminal,
-) -> None:
-    row = entry.row
-    missing = None
-    compiled = {} if options.chosen or options.arch else shipped_kernels(entry.source)
-    try:
-        compiled |= {
-            name: [read_kernel(text, arch, str(entry.path)) for text in texts]
-            for name, texts in kernels.items()
-        }
-    except NoCompilerError as error:
-        missing = error
-    in_order = {name: compiled[name] for name in row.variants if name in compiled}
-    made = kernel_page(in_order, row.against)
-    order = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
-    wanted = row.variants if set(shown) == set(row.variants) else order
-    terminal.say(f"{entry.name} · {entry.title}", "")
-    terminal.out.print(code_view(entry.source, wanted, None, None, kernels, made), soft_wrap=True)
-    if missing is not None:
-        terminal.note(str(missing), "dim")
+@dataclass(frozen=True)
+class _Page:
+    """What is printed: the variants `shown` of an entry, and the kernels of all of them."""
 
+    what: str
+    entry: Entry
+    kernels: Kernels
+    shown: Sequence[str]
+    arch: str
+    options: Options
+    terminal: Terminal
 
-def _show_machine_code(
-    what: str,
-    entry: Entry,
-    kernels: Kernels,
-    shown: Sequence[str],
-    arch: str,
-    options: Options,
-    terminal: Terminal,
-) -> None:
-    if not any(kernels.get(name) for name in shown):
-        raise UsageError(
-            f"--show {what}: no CUDA C++ kernel in it, and Triton compiles when it runs; without "
-            "--ptx and --sass its Python is shown"
-        )
-    listings: dict[str, list[tuple[str, Sequence[str]]]] = {}
-    try:
-        for name, texts in kernels.items():
-            listings[name] = [
-                (text.name, _lines(text, arch, entry, sass=options.sass)) for text in texts
-            ]
-    except NoCompilerError as error:
-        raise UsageError(f"--show {what}: {error}") from None
-    terminal.say(f"{entry.name} · {'SASS' if options.sass else 'PTX'} for {arch}", "")
-    terminal.out.print(machine_code(listings, entry.row.against, shown), soft_wrap=True)
+    def show_source(self) -> None:
+        entry, row, shown = self.entry, self.entry.row, self.shown
+        missing = None
+        with_own = self.options.chosen or self.options.arch
+        compiled = {} if with_own else shipped_kernels(entry.source)
+        try:
+            compiled |= {
+                name: [read_kernel(text, self.arch, str(entry.path)) for text in texts]
+                for name, texts in self.kernels.items()
+            }
+        except NoCompilerError as error:
+            missing = error
+        in_order = {name: compiled[name] for name in row.variants if name in compiled}
+        made = kernel_page(in_order, row.against)
+        wanted = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
+        code = code_view(entry.source, wanted, None, None, self.kernels, made)
+        self.terminal.say(f"{entry.name} · {entry.title}", "")
+        self.terminal.out.print(code, soft_wrap=True)
+        if missing is not None:
+            self.terminal.note(str(missing), "dim")
+
+    def show_machine_code(self) -> None:
+        entry, sass = self.entry, self.options.sass
+        if not any(self.kernels.get(name) for name in self.shown):
+            raise UsageError(
+                f"--show {self.what}: no CUDA C++ kernel in it, and Triton compiles when it runs; "
+                "without --ptx and --sass its Python is shown"
+            )
+        listings: dict[str, list[tuple[str, Sequence[str]]]] = {}
+        try:
+            for name, texts in self.kernels.items():
+                listings[name] = [
+                    (text.name, _lines(text, self.arch, entry, sass=sass)) for text in texts
+                ]
+        except NoCompilerError as error:
+            raise UsageError(f"--show {self.what}: {error}") from None
+        self.terminal.say(f"{entry.name} · {'SASS' if sass else 'PTX'} for {self.arch}", "")
+        code = machine_code(listings, entry.row.against, self.shown)
+        self.terminal.out.print(code, soft_wrap=True)
 
 
 def _lines(text: KernelText, arch: str, entry: Entry, *, sass: bool) -> Sequence[str]:
