@@ -5,6 +5,7 @@ run file.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from textual.app import App
 
@@ -21,11 +22,16 @@ def copy(app: App[int], report: RunReport) -> str:
     options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
     rows = app.console.render_lines(result(report), options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
-    text = plain("\n".join(["```", *lines, "```", ""]))
-    app.copy_to_clipboard(text)
     path = Path(report.run_file).with_suffix(".md")
+    return copy_text(app, "\n".join(lines), path, at_home(path))
+
+
+def copy_text(app: App[Any], text: str, path: Path, name: str) -> str:
+    """Lines as a block of code in Markdown, also into the file of that name. Returns what to say of it."""
+    text = plain(f"```\n{text}\n```\n")
+    app.copy_to_clipboard(text)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         return f"copied; {at_home(path)} cannot be written: {error.strerror or error}"
-    return f"copied, and in {at_home(path)}"
+    return f"copied, and in {name}"

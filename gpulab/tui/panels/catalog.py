@@ -34,7 +34,7 @@ from gpulab.draw.canvas import fit
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.pane import TextPane
 
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered
@@ -340,15 +340,13 @@ class CatalogColumn(Vertical):
     def compose(self) -> ComposeResult:
         rows = [entry.row for entry in self.entries.values()]
         yield ScenarioList(rows, self.app.size.width, id="list")
-        letters = Pane(id="letters")
-        letters.can_focus = False
-        yield letters
+        yield TextPane(id="letters")
 
     def resize(self, columns: int) -> None:
         """All of a narrow terminal, else as much as the list takes beside what it is about."""
         scenarios = self.scenarios
         self.styles.width = "1fr" if columns < WIDE else scenarios.width_beside(columns)
-        letters = self.query_one("#letters", Pane)
+        letters = self.query_one("#letters", TextPane)
         letters.display = WIDE <= columns < _WITH_VERDICTS and bool(scenarios.letters)
         letters.show(Text(f" {scenarios.letters}", "dim", no_wrap=True, overflow="ellipsis"))
 

@@ -87,10 +87,14 @@ class Pane(ScrollView, can_focus=True):
                 self.refresh(Region(0, y - self.scroll_offset.y, self.size.width, 1))
 
 
+class TextPane(Pane, can_focus=False):
+    """A pane that keys never reach."""
+
+
 _BETWEEN = "  "
 
 
-class KeysLine(Pane, can_focus=False):
+class KeysLine(TextPane):
     """Those of the bindings with the focus that are to be shown; what has no room is left out, the
     last ones first.
     """

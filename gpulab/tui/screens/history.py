@@ -30,7 +30,6 @@ from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import subject_of
-from gpulab.core.text import plain
 from gpulab.draw.canvas import wide
 from gpulab.features.history.compare import compare_view
 from gpulab.features.history.report import PastRun
@@ -51,9 +50,10 @@ from gpulab.report.results import OnScreen, result
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
 from gpulab.tui.bindings import HELP
+from gpulab.tui.copying import copy_text
 from gpulab.tui.earlier import read_run
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine, Pane
+from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
 
@@ -276,7 +276,7 @@ class HistoryScreen(Screen[None]):
         self._message = ""
 
     def compose(self) -> ComposeResult:
-        yield Pane(id="status")
+        yield TextPane(id="status")
         bar = InputLine(placeholder="scenario, verdict, device, date, parameter", id="search")
         bar.on_keys = {
             "enter": self._leave_search,
@@ -286,12 +286,10 @@ class HistoryScreen(Screen[None]):
         bar.display = False
         yield bar
         yield self._list
-        yield Pane(id="below")
+        yield TextPane(id="below")
         yield KeysLine()
 
     def on_mount(self) -> None:
-        for name in ("#status", "#below"):
-            self.query_one(name, Pane).can_focus = False
         self.query_one("#below").styles.height = _BELOW
         self._list.focus()
         self._say()
@@ -518,16 +516,8 @@ class ComparePage(Page):
         """As text: into the clipboard, as far as the terminal takes it, and into a file beside the
         run file of B.
         """
-        text = plain(f"```\n{self._text(_COPY_WIDTH).plain}\n```\n")
-        self.app.copy_to_clipboard(text)
         path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            return self._say(
-                f"copied; {at_home(path)} cannot be written: {error.strerror or error}"
-            )
-        self._say(f"copied, and in {path.name}")
+        self._say(copy_text(self.app, self._text(_COPY_WIDTH).plain, path, path.name))
 
 
 def _read(past: PastRun) -> Opened | str:

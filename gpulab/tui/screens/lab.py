@@ -24,7 +24,7 @@ from gpulab.catalog.catalog import Entry
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
-from gpulab.tui.panels.pane import KeysLine, Pane
+from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.runs import Runs, Starter
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _CONFIRM_S = 3.0
 """How long a second `s` still stops the run."""
 
 
-class StatusLine(Pane, can_focus=False):
+class StatusLine(TextPane):
     """A message stands until the next key that says nothing."""
 
     def __init__(self, runs: Runs, idle: Callable[[], str]) -> None:

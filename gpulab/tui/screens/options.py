@@ -24,7 +24,7 @@ from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine, Pane
+from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 
 _DEVICE, _TIME, _SWEEP = "device", "time", "sweep"
 _PARAMETER = "parameter-"
@@ -68,7 +68,7 @@ class OptionsScreen(Screen[Chosen | None]):
         self._first = _SWEEP if at_sweep else self._fields[0].id
 
     def compose(self) -> ComposeResult:
-        yield Pane(id="status")
+        yield TextPane(id="status")
         width = max(len(field.name) for field in self._fields) + 2
         with VerticalScroll(id="form", can_focus=False):
             for field in self._fields:
@@ -78,12 +78,10 @@ class OptionsScreen(Screen[Chosen | None]):
                     yield label
                     yield InputLine(field.value, placeholder=field.default, id=field.id)
                     yield Label(Text(field.hint, "dim"), classes="hint")
-        yield Pane(id="problem")
+        yield TextPane(id="problem")
         yield KeysLine()
 
     def on_mount(self) -> None:
-        for pane in self.query(Pane):
-            pane.can_focus = False
         for field in self.query(InputLine):
             field.on_keys = {**field.on_keys, "enter": partial(self.action_close, run=True)}
         self.set_focus(self.query_one(f"#{self._first}", Input))

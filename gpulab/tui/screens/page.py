@@ -14,7 +14,7 @@ from textual.screen import Screen
 from gpulab.features.guide.view import help_view
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path
-from gpulab.tui.panels.pane import KeysLine, Pane
+from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 
 
 class Page(Screen[None]):
@@ -30,12 +30,11 @@ class Page(Screen[None]):
         self._title, self._content = title, content
 
     def compose(self) -> ComposeResult:
-        yield Pane(id="status")
+        yield TextPane(id="status")
         yield Pane(id="page")
         yield KeysLine()
 
     def on_mount(self) -> None:
-        self.query_one("#status", Pane).can_focus = False
         self.query_one("#page").focus()
 
     def on_resize(self, event: Resize) -> None:

@@ -26,7 +26,7 @@ from gpulab.features.predictions.view import (
     record_line,
 )
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine, Pane
+from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 
 if TYPE_CHECKING:
     from textual.events import Resize
@@ -52,19 +52,17 @@ class PredictScreen(Screen["Prediction | None"]):
         self._message = Text(_HINT)
 
     def compose(self) -> ComposeResult:
-        yield Pane(id="status")
-        yield Pane(id="question")
+        yield TextPane(id="status")
+        yield TextPane(id="question")
         yield InputLine(placeholder="a number", id="speedup")
-        yield Pane(id="limit-question")
+        yield TextPane(id="limit-question")
         yield InputLine(
             placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit"
         )
-        yield Pane(id="page")
+        yield TextPane(id="page")
         yield KeysLine()
 
     def on_mount(self) -> None:
-        for pane in self.query(Pane):
-            pane.can_focus = False
         for field in self.query(InputLine):
             field.on_keys = {**field.on_keys, "enter": self.action_commit}
         self.query_one("#question").styles.height = len(self._row.variants) + 4
