@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpulab.core.events import Event, StageStarted
+from gpulab.core.events import StageStarted
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import ExitCode, Stage
 from gpulab.features.goodput.operations import operations
@@ -133,8 +133,6 @@ def drive(
     required_speedup: float | None = None,
     *,
     before: Sequence[Text] = (),
-    watchers: Sequence[Callable[[Run], None]] = (),
-    listeners: Sequence[Callable[[Sequence[Event]], None]] = (),
     last: bool = True,
 ) -> RunReport:
     """The report of a run that was started after `interrupts` was entered; what was measured before
@@ -145,7 +143,7 @@ def drive(
     """
     interrupts.stop_with(live.cancel)
     with progress_of(terminal, before) as progress:
-        report = drive_to_end(live, required_speedup, [progress, *watchers], listeners).report
+        report = drive_to_end(live, required_speedup, [progress]).report
     interrupted = report.exit_code == ExitCode.INTERRUPTED
     if last or interrupted:
         interrupts.end(answered=interrupted)

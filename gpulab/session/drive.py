@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpulab.core.events import Event
     from gpulab.session.run import Run
     from gpulab.session.session import Session
 
@@ -91,10 +90,8 @@ def drive_to_end(
     live: Session,
     required_speedup: float | None = None,
     watchers: Sequence[Callable[[Run], None]] = (),
-    listeners: Sequence[Callable[[Sequence[Event]], None]] = (),
 ) -> Run:
-    """The run, once it has ended. After every poll `listeners` are called with its events,
-    `watchers` with the run.
+    """The run, once it has ended. After every poll `watchers` are called with it.
 
     Whatever is raised before, a KeyboardInterrupt too, passes on after the run was cancelled and
     has ended.
@@ -105,9 +102,7 @@ def drive_to_end(
     try:
         while not run.ended:
             live.wait(TICK_S)
-            events = run.poll()
-            for listen in listeners:
-                listen(events)
+            run.poll()
             for watch in watchers:
                 watch(run)
     finally:

@@ -62,12 +62,12 @@ class Preparation:
         self,
         context: WorkerContext,
         before: ProcessResult | None,
-        prepared: Callable[[], None] | None = None,
+        prepared: Callable[[], None] | None,
     ) -> None:
         self._context = context
         self._reporter = context.reporter
         self._before = before
-        self._prepared = prepared or _nothing
+        self._prepared = prepared
         """Called after each variant in the first process."""
         self.declared = set(before.declared) if before else set()
         """Dtypes of the work that variants declare."""
@@ -106,7 +106,8 @@ class Preparation:
             elif not candidates and isinstance(self._context.job, Measure):
                 return []
             release(self._context, code=not self._kept)
-            self._prepared()
+            if self._prepared is not None:
+                self._prepared()
         most_s = longest_block_s(self._context.job.time_s, 1 + len(candidates))
         equalize_blocks(self._context.clock, self._reporter.channel, candidates, most_s)
         if not candidates:
@@ -404,10 +405,6 @@ def release(context: WorkerContext, *, code: bool = True) -> None:
     if code:
         compiled.reset()
     release_memory(context.device)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _control(baseline: Candidate) -> Candidate:

@@ -41,14 +41,12 @@ class ScriptedLive:
 
 
 def test_a_run_is_driven_to_its_end_and_nothing_is_cancelled():
-    live, events, polls = ScriptedLive(SMALL_RUN[:2], (), SMALL_RUN[2:]), [], []
-    run = drive_to_end(
-        live, None, [lambda run: polls.append((len(events), run.ended))], [events.extend]
-    )
+    live, polls = ScriptedLive(SMALL_RUN[:2], (), SMALL_RUN[2:]), []
+    run = drive_to_end(live, None, [lambda run: polls.append((run.state.t, run.ended))])
     assert run.ended
     assert run.report.outcome == "measured"
-    assert events == [*SMALL_RUN]
-    assert polls == [(2, False), (2, False), (5, True)]  # the events come first
+    # after the events are in its state
+    assert polls == [(SMALL_RUN[1].t, False), (SMALL_RUN[1].t, False), (SMALL_RUN[-1].t, True)]
     assert set(live.calls) == {"tick"}
 
 
