@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -107,7 +108,7 @@ class Entry:
         needs = {variant.name: first_missing(variant.needs, device) for variant in variants}
         return {name: reason for name, reason in needs.items() if reason is not None}
 
-    @property
+    @cached_property
     def row(self) -> ScenarioRow:
         """What a list shows of it; safe for a terminal."""
         scenario = self.scenario
