@@ -5,7 +5,7 @@ its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -29,6 +29,7 @@ from gpulab.tui.runs import Runs, Starter
 
 if TYPE_CHECKING:
     from gpulab.features.history.report import PastRun
+    from gpulab.report.report import RunReport
     from gpulab.tui.panels.detail import Detail
 
 _ROOM_BESIDE = 112
@@ -46,6 +47,11 @@ class StatusLine(TextPane):
         super().__init__(id="status")
         self._runs, self._idle = runs, idle
         self._message, self._style = "", ""
+        self._shown: tuple[str, str, int] | None = None
+        """What it was last drawn of, and how wide."""
+        self._progress = ""
+        self._progress_of: Hashable = None
+        """What the words about the run were last made of."""
 
     def say(self, text: str = "", style: str = "") -> None:
         """Show a message; without one, what goes on."""
@@ -54,7 +60,10 @@ class StatusLine(TextPane):
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
         """`in_sight`: the panels of what runs say how far it is."""
         message = self._message or f"gpulab · {self._activity(frozen=frozen, in_sight=in_sight)}"
-        self.show_line(message, self._style)
+        shown = message, self._style, self.size.width
+        if shown != self._shown:
+            self._shown = shown
+            self.show_line(message, self._style)
 
     def _activity(self, *, frozen: bool, in_sight: bool) -> str:
         run = self._runs.current
@@ -62,14 +71,24 @@ class StatusLine(TextPane):
             return self._idle()
         if self._runs.stopping:
             return status.stopping(self._runs.running or "")
-        from gpulab.features.live.progress import headline, subject
+        from gpulab.tui.panels.result import changing
 
-        beside_progress = in_sight and run.report.scenario
-        text = subject(run.report) if beside_progress else headline(run.report)
+        # The report of a run is most of what a tick costs: it is made when the panels need it too.
+        progress_of = changing(run), in_sight
+        if progress_of != self._progress_of:
+            self._progress_of = progress_of
+            self._progress = _progress(run.report, in_sight=in_sight)
+        text = self._progress
         sweep = self._runs.sweeps.get(self._runs.running or "")
         if sweep is not None:
             text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
         return status.frozen(text) if frozen else text
+
+
+def _progress(report: RunReport, *, in_sight: bool) -> str:
+    from gpulab.features.live.progress import headline, subject
+
+    return subject(report) if in_sight and report.scenario else headline(report)
 
 
 class LabScreen(Screen[int]):
