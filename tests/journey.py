@@ -6,6 +6,8 @@ import asyncio
 import time
 from functools import cache
 
+from textual.events import Key
+
 from gpulab.catalog import catalog
 from gpulab.core.events import RunEnded
 from gpulab.core.statuses import Outcome
@@ -29,8 +31,8 @@ class Tape:
         recording = File(path)
         self.path, self.findings = path, recording.findings
         self._events = recording.take()
-        self._stop = next(place for place, event in enumerate(self._events) if until(event)) + 1
         self._given = 0
+        self.go_on_to(until)
 
     @property
     def ended(self):
@@ -43,6 +45,10 @@ class Tape:
 
     def now(self):
         return self._events[max(0, self._given - 1)].t
+
+    def go_on_to(self, until):
+        """Go on to the first such event."""
+        self._stop = next(place for place, event in enumerate(self._events) if until(event)) + 1
 
     def go_on(self):
         self._stop = len(self._events)
@@ -73,6 +79,13 @@ async def until(pilot, condition, within=60.0):
     while not condition():
         assert time.monotonic() < end, shown(pilot)
         await pilot.pause(0.05)
+    await pilot.pause()
+
+
+async def type_in(pilot, text):
+    """Type a text whose keys arrive at once, as on a slow line."""
+    for character in text:
+        pilot.app.post_message(Key({"/": "slash"}.get(character, character), character))
     await pilot.pause()
 
 

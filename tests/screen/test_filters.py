@@ -6,12 +6,14 @@ import unicodedata
 
 import pytest
 from journey import until, visit
+from recorded import run_file
 from rich.cells import cell_len
 from rich.segment import ControlType, Segment
 from rich.style import Style
 from rich.text import Text
 from textual.color import Color
 
+from gpulab.session.run import File
 from gpulab.tui.driver import FewColours, PlainFilter
 from gpulab.tui.panels.pane import Pane
 
@@ -46,19 +48,26 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
     drawn = []
 
     def shown(pilot):
-        """Whether it is drawn: until the screen shows
-        something else there.
-        """
+        """Whether it is drawn: until the screen shows something else there."""
         pilot.app.screen.query_one("#status", Pane).show(Text(HOSTILE.replace("\n", "")))
         drawn[:] = [strip.text for strip in pilot.app.screen._compositor.render_strips()]
         return "forged" in "".join(drawn)
 
+    def check():
+        assert all(map(visible, drawn))
+        assert "".join(drawn).isascii() == ascii_only
+
     async def journey(pilot):
         await until(pilot, lambda: shown(pilot))
+        check()
+        await pilot.press("r")
+        await until(
+            pilot, lambda: shown(pilot) and ("us" if ascii_only else "µs") in "".join(drawn)
+        )
+        check()
 
-    visit(journey, file, ascii_only=ascii_only)
-    assert all(map(visible, drawn))
-    assert "".join(drawn).isascii() == ascii_only
+    recorded = File(run_file("smoke", tmp_path))
+    visit(journey, file, ascii_only=ascii_only, starter=lambda entry, settings: recorded)
 
 
 @pytest.mark.parametrize(

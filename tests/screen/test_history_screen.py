@@ -5,10 +5,9 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from journey import flat, shown, until, visit
+from journey import flat, shown, type_in, until, visit
 from msgspec.structs import replace
 from recorded import run_file, write_run
-from textual.events import Key
 
 from gpulab.catalog.catalog import catalog
 from gpulab.core.run_file import read_run_file
@@ -62,7 +61,7 @@ async def open_history(pilot):
     )
 
 
-def test_runs_stand_newest_first_with_what_they_came_to(past):
+def test_runs_stand_newest_first_and_are_searched_as_one_types(past):
     async def journey(pilot):
         await open_history(pilot)
         assert "? help" in shown(pilot).splitlines()[-1]
@@ -72,6 +71,11 @@ def test_runs_stand_newest_first_with_what_they_came_to(past):
         assert "2 runs" in shown(pilot).splitlines()[0]
         await pilot.press("down")
         await until(pilot, lambda: rows(pilot)[1].startswith(">"))
+        await type_in(pilot, "/h100")
+        await until(pilot, lambda: "1 of 2 runs" in shown(pilot))
+        assert "2 h" in rows(pilot)[0]
+        await pilot.press("enter", "escape")
+        await until(pilot, lambda: "gpulab · history" in shown(pilot) and "2 runs" in shown(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: "run here" in shown(pilot))
 
@@ -141,19 +145,6 @@ def test_a_damaged_store_is_read_again_and_says_where_it_is(past):
         assert "1 h" not in rows(pilot)[1]
 
     visit(journey, size=(120, 40))
-
-
-def test_search_as_one_types(past):
-    async def journey(pilot):
-        await open_history(pilot)
-        for key in "/h100":  # as several arrive at once on a slow line
-            pilot.app.post_message(Key({"/": "slash"}.get(key, key), key))
-        await until(pilot, lambda: "1 of 2 runs" in shown(pilot))
-        assert "2 h" in rows(pilot)[0]
-        await pilot.press("enter", "escape")
-        await until(pilot, lambda: "gpulab · history" in shown(pilot) and "2 runs" in shown(pilot))
-
-    visit(journey)
 
 
 def fill(runs, count):

@@ -72,24 +72,6 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr("gpulab.catalog.kernels._SHIPPED", path)
 
 
-def test_the_code_of_a_lesson_that_cannot_run_here_has_its_kernels_and_their_difference(
-    lesson, kept
-):
-    async def journey(pilot):
-        assert "missing here needs cuda" in flat(pilot)
-        await pilot.press("2")
-        await until(pilot, lambda: "narrow · the baseline" in flat(pilot))
-        lines = [line.rstrip() for line in shown(pilot).splitlines()]
-        assert any("copy<float>, 256 threads a block" in line for line in lines)
-        assert any("copy<float4>, 128 threads a block" in line for line in lines)
-        assert any(line.lstrip(" │").startswith("7   template <typename T>") for line in lines)
-        assert "copy_back" not in shown(pilot), "no variant launches it"
-        assert DIFFERENCE in flat(pilot)
-        assert "counted in the SASS for sm_90" in flat(pilot)
-
-    visit(journey, lesson, size=(120, 60))
-
-
 def test_of_a_lesson_of_ones_own_nothing_is_kept(lesson):
     async def journey(pilot):
         await pilot.press("2")
@@ -99,7 +81,7 @@ def test_of_a_lesson_of_ones_own_nothing_is_kept(lesson):
     visit(journey, lesson, size=(120, 60))
 
 
-def test_after_a_run_it_is_what_the_run_compiled_with_its_times(lesson, kept, tmp_path):
+def test_kernels_are_those_kept_with_the_lesson_and_after_a_run_its_own(lesson, kept, tmp_path):
     infos = (VariantInfo(name="narrow"), VariantInfo(name="wide", against="narrow"))
     subject = ScenarioFile(scenario="widths", path=str(lesson), source_sha256="0", variants=infos)
     request = RunRequest(job=Measure(subject=subject), telemetry=TELEMETRY_OFF)
@@ -121,6 +103,16 @@ def test_after_a_run_it_is_what_the_run_compiled_with_its_times(lesson, kept, tm
     recording.close()
 
     async def journey(pilot):
+        assert "missing here needs cuda" in flat(pilot)
+        await pilot.press("2")
+        await until(pilot, lambda: "narrow · the baseline" in flat(pilot))
+        lines = [line.rstrip() for line in shown(pilot).splitlines()]
+        assert any("copy<float>, 256 threads a block" in line for line in lines)
+        assert any("copy<float4>, 128 threads a block" in line for line in lines)
+        assert any(line.lstrip(" │").startswith("7   template <typename T>") for line in lines)
+        assert "copy_back" not in shown(pilot), "no variant launches it"
+        assert DIFFERENCE in flat(pilot)
+        assert "counted in the SASS for sm_90" in flat(pilot)
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot))
         await pilot.press("2")

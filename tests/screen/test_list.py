@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from found import finding
-from journey import Tape, choose, flat, idle, listed, shown, until, visit
+from journey import Tape, choose, flat, idle, listed, shown, type_in, until, visit
 from msgspec.structs import replace
 from recorded import run_file
 
@@ -52,12 +52,14 @@ def test_the_cursor_is_visible_under_any_theme():
     visit(journey)
 
 
-def test_functions_of_a_file_that_was_named_come_first_and_run(tmp_path):
+def test_functions_of_a_file_come_first_say_what_is_wrong_and_run(tmp_path):
     train = tmp_path / "train.py"
     train.write_text(TRAIN)
     started = []
 
     def starter(entry, settings):
+        if entry.error:
+            return start_entry(entry, settings)
         started.append((entry.name, entry.function))
         return File(run_file("function", tmp_path))
 
@@ -71,30 +73,6 @@ def test_functions_of_a_file_that_was_named_come_first_and_run(tmp_path):
         assert "it takes arguments (x)" in lines[2]
         await pilot.press("1")
         assert "a plain function: it is timed and profiled" in flat(pilot)
-        await pilot.press("r")
-        await until(pilot, lambda: "step goodput" in shown(pilot))
-        assert started == [("train:step", "step")]
-        assert "control" not in shown(pilot)
-        assert "verdict" not in shown(pilot)
-
-    visit(journey, train, starter=starter)
-
-
-def test_a_file_with_nothing_to_run_is_listed_with_the_reason(tmp_path):
-    empty = tmp_path / "empty.py"
-    empty.write_text("x = 1\n")
-
-    async def journey(pilot):
-        assert "no Scenario and no public function" in listed(pilot)[1]
-
-    visit(journey, empty)
-
-
-def test_a_function_whose_file_is_broken_or_emptied_is_explained_when_it_is_to_run(tmp_path):
-    train = tmp_path / "train.py"
-    train.write_text(TRAIN)
-
-    async def journey(pilot):
         for text, error in (
             ("def step(:\n", "train.py, line 1: syntax error"),
             ("x = 1\n", "no function step any more"),
@@ -104,8 +82,14 @@ def test_a_function_whose_file_is_broken_or_emptied_is_explained_when_it_is_to_r
             assert error in flat(pilot)
             assert "r runs it." not in flat(pilot)
             await pilot.press("escape")
+        train.write_text(TRAIN)
+        await pilot.press("r")
+        await until(pilot, lambda: "step goodput" in shown(pilot))
+        assert started == [("train:step", "step")]
+        assert "control" not in shown(pilot)
+        assert "verdict" not in shown(pilot)
 
-    visit(journey, train)
+    visit(journey, train, starter=starter)
 
 
 def test_a_broken_file_is_explained_and_not_offered_until_it_is_fixed(tmp_path):
@@ -137,21 +121,6 @@ def test_a_broken_file_is_explained_and_not_offered_until_it_is_fixed(tmp_path):
         assert any("broken" in line and "wrong" in line for line in listed(pilot))
 
     visit(journey, broken, starter=starter)
-
-
-def test_marks_stand_apart_from_the_longest_name(tmp_path):
-    async def journey(pilot):
-        scenarios = pilot.app.screen.query_one(ScenarioList)
-        scenarios.mark("gradient_accumulation", OutcomeMark("stopped", "dim"))
-        await choose(pilot, "gradient_accumulation")
-        (line,) = [line for line in listed(pilot) if "gradient_accumulation" in line]
-        assert " stopped" in line
-
-        await pilot.resize_terminal(120, 40)
-        (line,) = [line for line in listed(pilot) if "gradient_accumulation" in line]
-        assert " stopped" in line
-
-    visit(journey)
 
 
 def test_what_cannot_run_here_says_what_it_needs_and_the_cursor_starts_behind_it(
@@ -193,6 +162,11 @@ def test_both_sizes_show_what_they_have_room_for():
         await pilot.press("left_square_bracket")
         await pilot.pause()
         assert scenarios.size.width == 80
+        scenarios.mark("gradient_accumulation", OutcomeMark("stopped", "dim"))
+        await choose(pilot, "gradient_accumulation")
+        (line,) = [line for line in listed(pilot) if "gradient_accumulation" in line]
+        assert " stopped" in line, "marks stand apart from the longest name"
+        await choose(pilot, "batched_matmul")
         await pilot.press("1")
         assert not scenarios.display
         assert "starts all forty kernels by one launch" in flat(pilot)
@@ -200,6 +174,9 @@ def test_both_sizes_show_what_they_have_room_for():
         await until(pilot, lambda: scenarios.display)
         assert "starts all forty kernels by one launch" in flat(pilot)
         assert "--set n=1024" in flat(pilot)
+        await choose(pilot, "gradient_accumulation")
+        (line,) = [line for line in listed(pilot) if "gradient_accumulation" in line]
+        assert " stopped" in line
 
     visit(journey)
 
@@ -233,64 +210,24 @@ def test_tabs_take_the_focus_with_them():
     visit(journey, size=(120, 40))
 
 
-def test_ascii_reaches_every_cell(tmp_path):
-    scenario = tmp_path / "recorded.py"
-    scenario.write_text(
-        "from gpulab import Scenario\nscenario = Scenario('µ')\n@scenario.variant\ndef a(lab): "
-        "...\n"
-    )
-
-    def drawn(pilot):
-        return "".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
-
-    async def journey(pilot):
-        assert drawn(pilot).isascii()
-        await pilot.press("r")
-        await until(pilot, lambda: "us" in drawn(pilot))
-        assert drawn(pilot).isascii()
-
-    visit(
-        journey,
-        scenario,
-        ascii_only=True,
-        starter=lambda entry, settings: File(run_file("smoke", tmp_path)),
-    )
-
-
-def test_the_app_lists_without_running_anything(tmp_path):
-    """Listing executes nothing: a file that would fail at import is listed."""
-    path = tmp_path / "explodes.py"
+def test_listing_runs_nothing_and_says_of_a_file_what_it_lacks(tmp_path):
+    """A file that would fail at import is listed."""
+    path, empty = tmp_path / "explodes.py", tmp_path / "empty.py"
     path.write_text(
         "open('was_run', 'w')\nraise SystemExit\nfrom gpulab import Scenario\nscenario = "
         "Scenario('x')\n@scenario.variant\ndef a(lab): ...\n"
     )
+    empty.write_text("x = 1\n")
 
     async def journey(pilot):
-        assert listed(pilot)[1].split()[0] == ">explodes"
+        lines = listed(pilot)
+        assert any("no Scenario and no public function" in line for line in lines)
+        assert ">explodes" in lines
         await pilot.press("1")
         assert "a file " in flat(pilot)
         assert not (tmp_path / "was_run").exists()
 
-    visit(journey, path)
-
-
-def test_the_list_knows_after_a_restart_what_runs_came_to(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    entry = next(entry for entry in catalog() if entry.name == "precision")
-    recorded = run_file("precision-h200", tmp_path)
-    state = fold_all(read_run_file(recorded).events)
-    past = past_run(state, build_report(state, str(recorded)))
-    two_hours_ago = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
-    with Store() as store:
-        assert store.add_run(replace(past, path=str(entry.path), at=two_hours_ago))
-
-    async def journey(pilot):
-        await until(
-            pilot, lambda: any(line.endswith("29.5x faster    2 h") for line in listed(pilot))
-        )
-        assert any("fewer bits for each number" in line for line in listed(pilot))
-
-    visit(journey, size=(80, 60))
+    visit(journey, path, empty)
 
 
 def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_path, monkeypatch):
@@ -322,7 +259,8 @@ def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_p
     stopped.path = tmp_path / "stopped.jsonl"
 
     async def journey(pilot):
-        await until(pilot, lambda: "2 h" in listed(pilot)[1])
+        await until(pilot, lambda: listed(pilot)[1].endswith("29.5x faster    2 h"))
+        assert " bits." in listed(pilot)[1]
         await pilot.press("1")
         assert "last run " in flat(pilot)
         assert "smoke run the newest run, just now" in flat(pilot)
@@ -385,10 +323,12 @@ def test_search_finds_names_lessons_and_code_as_one_types():
 
     async def journey(pilot):
         every = names(pilot)
-        await pilot.press("slash", *"torch.bmm")
+        await pilot.press("slash")
+        await type_in(pilot, "torch.bmm")
         await until(pilot, lambda: 0 < len(names(pilot)) < len(every))
         assert all("torch.bmm" in entry.source for entry in catalog() if entry.name in names(pilot))
-        await pilot.press(*["backspace"] * 9, *"batched mat")
+        await pilot.press("ctrl+u")
+        await type_in(pilot, "batched mat")
         await until(pilot, lambda: names(pilot)[:1] == ["batched_matmul"])
         await pilot.press("enter")
         assert pilot.app.focused.id == "list"
@@ -396,12 +336,14 @@ def test_search_finds_names_lessons_and_code_as_one_types():
         await pilot.press("slash", "escape")
         await until(pilot, lambda: names(pilot) == every)
         assert pilot.app.focused.id == "list"
-        await pilot.press("slash", *"fused_soft")
+        await pilot.press("slash")
+        await type_in(pilot, "fused_soft")
         await until(
             pilot, lambda: pilot.app.screen.query_one(ScenarioList).chosen == "fused_softmax"
         )
         assert names(pilot)[0] == "vector_add", "whose lesson speaks of it"
-        await pilot.press("escape", "slash", *"xyzzy")
+        await pilot.press("escape", "slash")
+        await type_in(pilot, "xyzzy")
         await until(pilot, lambda: not names(pilot))
         await pilot.press("enter", "r", "space", "1", "escape", "slash", "escape")
         await until(pilot, lambda: "batched_matmul" in names(pilot))
@@ -413,18 +355,21 @@ def test_a_search_that_is_left_gets_no_more_keys():
     """The focus went into the hidden line when the list made way: keys were typed unseen."""
 
     async def journey(pilot):
-        await pilot.press("slash", *"matmul", "enter")
+        await pilot.press("slash")
+        await type_in(pilot, "matmul")
+        await pilot.press("enter")
         found = names(pilot)
         await pilot.press("left_square_bracket", "2")
         await until(pilot, lambda: not pilot.app.screen.query_one(ScenarioList).display)
         assert "Code" in pilot.app.screen._detail.active.title()
         await pilot.press("left_square_bracket")
-        for width in (80, 100, 120):
+        for width in (80, 120):
             await pilot.resize_terminal(width, 40)
             await pilot.press("x", "1")
         assert pilot.app.focused is not None
         assert pilot.app.focused.id != "search"
-        await pilot.press("escape")
+        await pilot.press("left_square_bracket", "escape")
+        assert pilot.app.screen.query_one(ScenarioList).display
         assert names(pilot) == found
 
     visit(journey, size=(120, 40))

@@ -3,7 +3,7 @@ commands.
 """
 
 import pytest
-from journey import choose, flat, idle, shown, until, visit
+from journey import flat, idle, shown, type_in, until, visit
 from recorded import run_file
 
 from gpulab.session.run import File
@@ -48,7 +48,7 @@ async def form(pilot):
     await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen))
 
 
-def test_the_form_takes_what_is_valid_and_says_what_is_not(sized, tmp_path):
+def test_the_form_takes_what_is_valid_and_t_runs_it_for_longer(sized, tmp_path):
     started = []
 
     def starter(entry, settings):
@@ -56,6 +56,8 @@ def test_the_form_takes_what_is_valid_and_says_what_is_not(sized, tmp_path):
         return File(run_file("fixes", tmp_path))
 
     async def journey(pilot):
+        await pilot.press("t")
+        assert not started, "there is nothing to run again"
         await form(pilot)
         assert [field.default for field in pilot.app.screen._fields] == [
             "16",
@@ -64,15 +66,19 @@ def test_the_form_takes_what_is_valid_and_says_what_is_not(sized, tmp_path):
             "10",
             "name=a,b,c",
         ]
-        await pilot.press(*"many")
+        await type_in(pilot, "many")
         await until(pilot, lambda: "n takes a whole number, as in n=16" in flat(pilot))
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, OptionsScreen), "what cannot run is not taken"
-        await pilot.press(*["backspace"] * 4, "8", "down", "down", *"tpu")
+        await pilot.press("ctrl+u", "8", "down", "down")
+        await type_in(pilot, "tpu")
         await until(pilot, lambda: "write cpu, cuda or cuda:N" in flat(pilot))
-        await pilot.press(*["backspace"] * 3, "down", *"soon")
+        await pilot.press("ctrl+u", "down")
+        await type_in(pilot, "soon")
         await until(pilot, lambda: "write the time in seconds" in flat(pilot))
-        await pilot.press(*["backspace"] * 4, *"2.5", "ctrl+s")
+        await pilot.press("ctrl+u")
+        await type_in(pilot, "2.5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
         assert not started, "it is kept for later"
         await pilot.press("1")
@@ -81,27 +87,13 @@ def test_the_form_takes_what_is_valid_and_says_what_is_not(sized, tmp_path):
         await until(pilot, lambda: idle(pilot) and bool(started))
         assert started[0].chosen == {"n": "8"}
         assert started[0].time_s == 2.5
+        await pilot.press("t")
+        await until(pilot, lambda: idle(pilot) and len(started) == 2)
+        run = pilot.app._lab.runs.of("sized")
+        assert started[1].time_s == pytest.approx(4 * run.state.job.time_s)
         await form(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
-
-    visit(journey, sized, starter=starter)
-
-
-def test_again_for_longer(sized, tmp_path):
-    times = []
-
-    def starter(entry, settings):
-        times.append(settings.time_s)
-        return File(run_file("fixes", tmp_path))
-
-    async def journey(pilot):
-        await pilot.press("t")
-        assert not times, "there is nothing to run again"
-        for key in "rt":
-            await pilot.press(key)
-            await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
-        assert times[1] == pytest.approx(4 * pilot.app._lab.runs.of("sized").state.job.time_s)
 
     visit(journey, sized, starter=starter)
 
@@ -180,24 +172,10 @@ def test_the_users_keys_take_the_place_of_others(sized, tmp_path):
 def test_every_command_has_a_name():
     async def journey(pilot):
         await pilot.press("ctrl+p")
-        await pilot.pause(0.3)
-        await pilot.press(*"go to precision")
+        await type_in(pilot, "go to precision")
         await pilot.pause(0.5)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
         await until(pilot, lambda: "fewer bits for each number" in flat(pilot))
 
     visit(journey)
-
-
-def test_the_list_makes_way(sized):
-    async def journey(pilot):
-        scenarios = pilot.app.screen.query_one("#list")
-        await until(pilot, lambda: pilot.app.screen._detail is not None)
-        await pilot.press("left_square_bracket")
-        await until(pilot, lambda: not scenarios.display)
-        await pilot.press("escape")
-        await until(pilot, lambda: scenarios.display)
-        await choose(pilot, "sized")
-
-    visit(journey, sized, size=(200, 50))

@@ -1,7 +1,7 @@
 """The panels of a run, the code, predictions and help, over recorded runs: keys in, text out."""
 
 import pytest
-from journey import Tape, flat, idle, shown, until, visit
+from journey import Tape, flat, idle, shown, type_in, until, visit
 from recorded import run_file
 
 from gpulab.core.events import Samples, SoloRun, Telemetry
@@ -30,14 +30,21 @@ def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path)
     visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
 
 
-def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
-    tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, SoloRun))
+def test_a_frozen_screen_stays_and_a_panel_fills_the_screen(hostile_scenario, tmp_path):
+    tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 
     async def journey(pilot):
         await pilot.press("z")
         assert "r runs it" not in flat(pilot), "there is no run to look at"
         await pilot.press("r")
-        await until(pilot, lambda: "confidence" in shown(pilot))
+        await until(pilot, lambda: "MEASURE" in shown(pilot))
+        await pilot.press("tab", "space")
+        await until(pilot, lambda: "paused (space resumes)" in shown(pilot))
+        tape.go_on_to(lambda event: isinstance(event, SoloRun))
+        await pilot.pause(1.5)
+        assert "▸MEASURE" in shown(pilot)
+        await pilot.press("space")
+        await until(pilot, lambda: "▸ALONE" in shown(pilot) and "confidence" in shown(pilot))
         await pilot.press("z")
         await until(pilot, lambda: "FASTER" in shown(pilot))
         assert "████" in shown(pilot)
@@ -56,35 +63,28 @@ def test_a_panel_fills_the_screen_and_gives_it_back(hostile_scenario, tmp_path):
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)
 
 
-def test_a_frozen_screen_stays_while_the_run_goes_on(hostile_scenario, tmp_path):
-    tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
+def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
+    hostile_scenario, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("EDITOR", "true")
 
     async def journey(pilot):
-        await pilot.press("r")
-        await until(pilot, lambda: "MEASURE" in shown(pilot))
-        await pilot.press("space")
-        await until(pilot, lambda: "paused (space resumes)" in shown(pilot))
-        tape._stop = (
-            next(place for place, event in enumerate(tape._events) if isinstance(event, SoloRun))
-            + 1
-        )
-        await pilot.pause(1.5)
-        assert "▸MEASURE" in shown(pilot)
-        await pilot.press("space")
-        await until(pilot, lambda: "▸ALONE" in shown(pilot))
-        tape.go_on()
-        await until(pilot, lambda: idle(pilot))
-
-    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
-
-
-def test_help_explains_the_words_that_are_on_the_screen(hostile_scenario, tmp_path):
-    async def journey(pilot):
+        await pilot.press("e")
+        assert "the screen is not on a terminal" in flat(pilot)
+        await pilot.press("y")
+        assert "recorded has no result to copy: r runs it" in flat(pilot)
+        assert not list(tmp_path.glob("*.md"))
         await pilot.press("question_mark")
         await until(pilot, lambda: "run it" in flat(pilot))
         assert "search names, lessons and code" in flat(pilot)
         await pilot.press("escape", "r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "copied, and in " in shown(pilot))
+        text = (tmp_path / "fixes.md").read_text()
+        assert text.startswith("```\n")
+        assert "99 % interval" in text
+        assert pilot.app.clipboard == text
         await pilot.press("f1")
         await until(pilot, lambda: "words on this screen" in shown(pilot))
         assert "the verdict first, then the picture" in flat(pilot)
@@ -96,35 +96,6 @@ def test_help_explains_the_words_that_are_on_the_screen(hostile_scenario, tmp_pa
     visit(
         journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path))
     )
-
-
-def test_a_result_is_copied_and_kept_as_a_file(hostile_scenario, tmp_path):
-    async def journey(pilot):
-        await pilot.press("y")
-        assert "recorded has no result to copy: r runs it" in flat(pilot)
-        assert not list(tmp_path.glob("*.md"))
-        await pilot.press("r")
-        await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "copied, and in " in shown(pilot))
-        text = (tmp_path / "fixes.md").read_text()
-        assert text.startswith("```\n")
-        assert "99 % interval" in text
-        assert pilot.app.clipboard == text
-
-    visit(
-        journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path))
-    )
-
-
-def test_without_a_terminal_an_editor_says_why_not(hostile_scenario, monkeypatch):
-    monkeypatch.setenv("EDITOR", "true")
-
-    async def journey(pilot):
-        await pilot.press("e")
-        assert "the screen is not on a terminal" in flat(pilot)
-
-    visit(journey, hostile_scenario)
 
 
 def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_path):
@@ -161,13 +132,17 @@ def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp
     async def journey(pilot):
         await pilot.press("g")
         await until(pilot, lambda: "How many times as fast is bad?" in flat(pilot))
-        await pilot.press(*"fast")
+        await type_in(pilot, "fast")
         await until(pilot, lambda: is_yellow(pilot, "a number such as 4"))
         await pilot.press("enter")
         await until(pilot, lambda: "type a number above zero" in flat(pilot))
-        await pilot.press(*["backspace"] * 4, *"4 8 20", "down", *"memry", "enter")
+        await pilot.press("ctrl+u")
+        await type_in(pilot, "4 8 20")
+        await pilot.press("down")
+        await type_in(pilot, "memry")
+        await pilot.press("enter")
         await until(pilot, lambda: "one of memory, arithmetic, launches, waiting" in flat(pilot))
-        await pilot.press(*["backspace"] * 5, "m", "enter")
+        await pilot.press("ctrl+u", "m", "enter")
         await until(pilot, lambda: "predicted 8.00x" in flat(pilot))
         await until(pilot, lambda: "hidden until the verdict is final" in flat(pilot))
         assert "with tensor cores" not in flat(pilot)

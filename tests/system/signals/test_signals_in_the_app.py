@@ -20,7 +20,7 @@ from signal_programs import ENDING, PROGRAM, RUN, app, outcome_of, restored
     ("stage", "which"),
     [
         ("START", signal.SIGINT),
-        ("MEASURE", signal.SIGHUP),
+        pytest.param("MEASURE", signal.SIGHUP, marks=pytest.mark.slow),
         pytest.param("IDLE", signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param("PROFILE", signal.SIGQUIT, marks=pytest.mark.slow),
     ],
