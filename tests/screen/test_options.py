@@ -125,6 +125,16 @@ def test_a_sweep_that_is_stopped_keeps_what_it_has(sized):
     visit(journey, sized)
 
 
+def has_colours(pilot):
+    styles = [
+        segment.style
+        for strip in pilot.app.screen._compositor.render_strips()
+        for segment in strip
+        if segment.style is not None and segment.style.color is not None
+    ]
+    return not all(style.color.is_default for style in styles)
+
+
 def test_the_theme_is_kept(sized, monkeypatch):
     async def change(pilot):
         assert pilot.app.theme == "terminal"
@@ -132,11 +142,13 @@ def test_the_theme_is_kept(sized, monkeypatch):
         await until(pilot, lambda: "theme: dark" in shown(pilot))
         await pilot.press("T")
         assert pilot.app.theme == "light"
+        assert has_colours(pilot)
 
     async def look(pilot):
         assert pilot.app.theme == "light"
         await pilot.press("T")
         assert pilot.app.theme == "mono"
+        assert not has_colours(pilot)
         await pilot.press("T")
         assert pilot.app.theme == "terminal"
 

@@ -90,7 +90,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         assert "the verdict first, then the picture" in flat(pilot)
         await until(pilot, lambda: "the baseline built a second time" in flat(pilot))
         assert "power cap" not in flat(pilot), "it is not on this screen"
-        await pilot.press("escape")
+        await pilot.press("escape", "escape")
         await until(pilot, lambda: idle(pilot))
 
     visit(

@@ -81,37 +81,24 @@ def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, monkeypatch):
     drive(journey, lab.write("endless.py", SERVE))
 
 
-@pytest.fixture
-def sampled(lab, driver, drive, monkeypatch):
-    """A journey over a long run whose telemetry comes from the stand-in driver, and quits in its
-    midst.
-    """
+@pytest.mark.slow
+def test_a_driver_that_hangs_stalls_nothing(lab, driver, drive, monkeypatch):
+    """Telemetry comes from the stand-in driver; the run is quit in its midst."""
     for name in ("LD_LIBRARY_PATH", "STANDIN"):
         monkeypatch.setenv(name, lab.env[name])
 
-    def go(journey):
-        async def whole(pilot):
-            await pilot.press("r")
-            await until(pilot, lambda: "10 %  ▁▁" in shown(pilot))
-            await journey(pilot)
-            await pilot.press("q")
-            await until(pilot, lambda: not pilot.app.is_running)
-            assert lab.none_left()
-
-        settings = Settings(device="cpu", time_s=60, telemetry="0")
-        drive(whole, scenario(lab, step="time.sleep(0.01)"), settings=settings)
-
-    return go
-
-
-@pytest.mark.slow
-def test_a_driver_that_hangs_stalls_nothing(driver, sampled):
     async def journey(pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: "10 %  ▁▁" in shown(pilot))
         driver("slow=600000")  # longer than a test may take: nothing here waits for it
         await until(pilot, lambda: "stale: nothing for" in shown(pilot))
         await pilot.press("1")
         assert "good" in shown(pilot)
         await pilot.press("3")
         assert "stale: nothing for" in shown(pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running)
+        assert lab.none_left()
 
-    sampled(journey)
+    settings = Settings(device="cpu", time_s=60, telemetry="0")
+    drive(journey, scenario(lab, step="time.sleep(0.01)"), settings=settings)

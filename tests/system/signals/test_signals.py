@@ -16,14 +16,12 @@ from conftest import GPULAB, wait_for
 from program import SCENARIO
 from signal_programs import (
     ENDING,
-    HIDE,
     at_stage,
     full_pipe,
     headless,
     is_at,
     on_terminal,
     outcome_of,
-    restored,
 )
 
 
@@ -120,19 +118,6 @@ def test_what_was_ignored_stays_ignored(lab):
     process.terminate()
     process.communicate(timeout=30)
     assert (process.returncode, outcome_of(file)) == (130, "cancelled")
-
-
-def test_on_a_terminal_the_cursor_is_shown_again(lab):
-    terminal, file = on_terminal(lab, "MEASURE")
-    at_stage(terminal, lambda: file, "MEASURE")
-    terminal.read(10, until=b"MEASURE")
-    os.kill(terminal.pid, signal.SIGHUP)
-    assert terminal.end() == 130
-    assert HIDE in terminal.output
-    assert restored(terminal)
-    assert b"Traceback" not in terminal.output
-    assert outcome_of(file) == "cancelled"
-    assert lab.none_left()
 
 
 def test_a_terminal_that_goes_away_ends_the_run_with_its_file(lab):

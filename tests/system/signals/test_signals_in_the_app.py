@@ -110,7 +110,7 @@ def test_ctrl_z_gives_the_shell_its_cursor_and_the_run_goes_on(lab, tmux):
     tmux.until("MEASURE preparing")
     assert tmux.flags() == ["0", "0"]
     tmux.press("C-c")
-    tmux.until("code 130")
+    assert "Traceback" not in tmux.until("code 130")
     assert tmux.flags() == ["1", "0"]
     assert outcome_of(lab.folder / "run.jsonl") == "cancelled"
 
