@@ -27,7 +27,7 @@ def copy(app: App[int], report: RunReport) -> str:
 
 
 def copy_text(app: App[Any], text: str, path: Path, name: str) -> str:
-    """Lines as a block of code in Markdown, also into the file of that name. Returns what to say of it."""
+    """A block of code in Markdown, into a file of that name as well. Returns what to say of it."""
     text = plain(f"```\n{text}\n```\n")
     app.copy_to_clipboard(text)
     try:
