@@ -56,6 +56,8 @@ def good(lab):
 def bad(lab):
     return Work(lambda: None)
 """
+# Matplotlib looks through all fonts of the machine where its cache is empty.
+_MATPLOTLIB = str(Path(tempfile.gettempdir()) / f"gpulab-matplotlib-{os.getuid()}")
 # Each of hundreds of processes would compile the package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -133,6 +135,7 @@ class Lab:
         self.start_options = {}
         self.timeout_s = 100
         homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("STATE", "CACHE")}
+        homes["MPLCONFIGDIR"] = _MATPLOTLIB
         self.env = {**os.environ, MARK: self.mark, **homes, "NO_COLOR": "1"}
 
     def write(self, name, text):

@@ -7,22 +7,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import over_script
 from conftest import Finished
 
 from gpulab.cli import main
 from gpulab.session.session import Session
 
-WORKER = (sys.executable, str(Path(__file__).with_name("scripted_worker.py")))
-OVER_SCRIPT = (
-    sys.executable,
-    "-c",
-    "import sys; from functools import partial; from scripted import WORKER; from gpulab.cli "
-    "import main; from gpulab.session import drive, launch, session; launch.Session = "
-    "partial(session.Session, command=WORKER); drive.TICK_S = 0.001; sys.exit(main())",
-)
-"""The command line over such workers, in a process of its own; a run of theirs ends within a usual
-tick, and its progress would not be seen.
-"""
+OVER_SCRIPT = (sys.executable, over_script.__file__)
+"""The command line over such workers, in a process of its own."""
 SCENARIO = """
     \"\"\"Scripted: x.\"\"\"
     from gpulab import Scenario, Work
@@ -41,7 +33,7 @@ class CommandLine:
     script.
     """
 
-    def __init__(self, lab, monkeypatch, capsys, worker=WORKER):
+    def __init__(self, lab, monkeypatch, capsys, worker=over_script.WORKER):
         self.lab, self._capsys = lab, capsys
         for name, value in lab.env.items():
             monkeypatch.setenv(name, value)

@@ -3,10 +3,8 @@ of one result.
 """
 
 import json
-import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from conftest import Finished
@@ -38,11 +36,8 @@ SCENARIO = """
 def measured(module_lab):
     """The finished run, in a locale that has no more than ASCII."""
     lab = module_lab
-    here = Path(__file__).parent
-    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")} | {
-        "LANG": "C",
-        "PYTHONPATH": os.pathsep.join([str(here), str(here.parents[1])]),
-    }
+    lab.env = {name: value for name, value in lab.env.items() if not name.startswith("LC_")}
+    lab.env["LANG"] = "C"
     path = lab.write("mine.py", SCENARIO)
     options = "--device cpu --telemetry off --set n=64 --seed 3 --json out.json --output run.jsonl"
     done = subprocess.run(

@@ -4,7 +4,6 @@ also while redrawn.
 
 import io
 import re
-import sys
 import unicodedata
 
 import pytest
@@ -15,7 +14,6 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 from scripted import OVER_SCRIPT, SCENARIO
-from test_output import shell  # noqa: F401  # a fixture
 
 from gpulab.headless.output import PlainConsole
 
@@ -50,11 +48,11 @@ def test_nothing_that_is_printed_drives_the_terminal(view):
     assert ":smile:" in shown
 
 
-def test_progress_that_is_redrawn_is_as_safe_as_the_result(lab, shell):  # noqa: F811
+def test_progress_that_is_redrawn_is_as_safe_as_the_result(lab):
     claim = r"\x1b[31mclaimed\u202e\u2028\nforged  9.99x  faster"
     lab.write("mine.py", SCENARIO.replace('claim="2x"', f'claim="{claim}"'))
     line = "--run mine.py --profile off --telemetry off --output run.jsonl"
-    terminal = Pty([sys.executable, *OVER_SCRIPT[1:], *line.split()], env=lab.env, cwd=lab.folder)
+    terminal = Pty([*OVER_SCRIPT, *line.split()], env=lab.env, cwd=lab.folder)
     assert terminal.end(60) == 0
     assert terminal.output.count(b"claimed") >= 2  # while it ran, and in the result
     assert b"\x1b[31m" not in terminal.output
