@@ -1,5 +1,5 @@
-"""Workers forked from one process that has imported torch (`workers.py` starts it). Their warm-ups
-and recordings are short.
+"""Workers forked from one process that has imported torch (`workers.py` starts it). Their warm-ups,
+recordings and calibrations are short.
 
 `preloaded_worker.py SOCKET` serves, one worker at a time. `preloaded_worker.py SOCKET FD` is the
 worker's command: it hands its streams over, and ends with the worker.
@@ -29,10 +29,12 @@ def serve(path):
     from gpulab.engine.__main__ import main as work
     from gpulab.engine.measure import candidate
     from gpulab.features.goodput import worker as profiler
+    from gpulab.features.roofline import calibration, probes
 
     candidate._WARM_UP_S, candidate._LATER_WARM_UP_S, candidate._MOST_WARM_UP_S = 0.03, 0.02, 0.2
     profiler._WARM_S, profiler._GROUP_S, profiler._WINDOW_S = 0.03, 0.01, 0.1
     profiler._LONG_WINDOW_S, profiler._LONGEST_WINDOW_S = 0.3, 0.5
+    calibration._LONG_S, calibration._TRIES, probes._PRODUCT_S = 0.02, 1, 0.01
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

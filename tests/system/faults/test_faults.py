@@ -19,7 +19,7 @@ HAVE_NO_LINE = ("wrong return", "quantized output")
 @pytest.fixture(scope="module")
 def faults(module_lab):
     """One run of every fault that ends no process; the path of its scenario is `faults.py`."""
-    finished = module_lab.run(scenario_of(module_lab, CASES | ODD, ODD_TAIL), time_s="2")
+    finished = module_lab.run(scenario_of(module_lab, CASES | ODD, ODD_TAIL), "--smoke")
     finished.processes_left = not module_lab.none_left()
     return finished
 

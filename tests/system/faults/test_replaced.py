@@ -18,7 +18,7 @@ REPLACED = ["gpulab.engine.build.tensors.agree", "gpulab.engine.measure.clock.pe
 
 def test_a_run_of_another_clock_and_check_is_invalid(lab):
     variant = VARIANT.format(name="bad", step="pass", build="pass")
-    finished = lab.run(lab.write("replaced.py", HEAD + variant + CLOCK + CHECK))
+    finished = lab.run(lab.write("replaced.py", HEAD + variant + CLOCK + CHECK), "--smoke")
     assert finished.code == 7
     assert finished.run["reason"]["code"] == "lab_functions_replaced"
     assert finished.run["reason"]["values"] == {"count": len(REPLACED), "names": REPLACED}

@@ -3,25 +3,18 @@
 import json
 import sqlite3
 import struct
-import sys
 from contextlib import closing
 
 import pytest
 from recorded import report_of
 from scripted import SCENARIO, CommandLine
+from workers import WORKERS
 
 from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
 from gpulab.report.picture import picture
 from gpulab.session.settings import UsageError
 from gpulab.session.store import NAME
-
-BRIEFLY = """
-from gpulab.features.roofline import calibration, probes
-calibration._LONG_S, calibration._TRIES, probes._PRODUCT_S = 0.02, 1, 0.01
-from gpulab.engine.__main__ import main
-main()
-"""
 
 
 def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monkeypatch, capsys):
@@ -59,7 +52,7 @@ def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monk
 
 
 def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, capsys):
-    gpulab = CommandLine(lab, monkeypatch, capsys, worker=(sys.executable, "-P", "-c", BRIEFLY))
+    gpulab = CommandLine(lab, monkeypatch, capsys, WORKERS.command)
     process = gpulab("--calibrate", "--device", "cpu", "--telemetry", "off", "--json", "out.json")
     assert process.code == 0, process.stderr
     ceilings = {

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,12 +16,14 @@ import guide_examples
 import pytest
 from found import finding
 from scripted import SCENARIO, CommandLine
+from workers import WORKERS
 
 import gpulab
 from gpulab.core.events import RunEnded
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Status
 from gpulab.session.run import Run
+from gpulab.session.session import Session
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -39,7 +42,11 @@ def runs():
 
 @pytest.fixture
 def examples(lab, monkeypatch, runs):
-    """In the folder of a lab, where every run is a smoke run on the CPU."""
+    """In the folder of a lab, where every run is a smoke run on the CPU, over a worker that has
+    imported torch.
+    """
+    over_worker = partial(Session, command=WORKERS.command)
+    monkeypatch.setattr("gpulab.session.launch.Session", over_worker)
     measure = gpulab.run
 
     def run(scenario, **options):

@@ -45,14 +45,14 @@ MINE = '''
 
 @pytest.fixture(scope="module")
 def mine(module_lab):
-    """Output of the real program by its arguments, each called once."""
+    """What is printed by the arguments, each called once."""
     module_lab.write("mine.py", MINE)
     done = {}
 
     def show(what, *arguments):
         key = (what, *arguments)
         if key not in done:
-            done[key] = module_lab.call("--show", *key)
+            done[key] = module_lab.call_over(None, "--show", *key)
         finished = done[key]
         assert (finished.code, finished.stderr) == (0, ""), finished.stderr
         return finished.stdout.splitlines()

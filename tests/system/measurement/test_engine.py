@@ -32,13 +32,12 @@ def note(*words):
 '''
 
 
-def run(lab, name, keywords, body, *arguments, time_s, fresh=False):
+def run(lab, name, keywords, body, *arguments, time_s):
     """The finished run of a scenario of that name, with a run file that later runs leave alone."""
     finished = lab.run(
         lab.write(f"{name}.py", HEAD.format(keywords=keywords) + body),
         *arguments,
         time_s=time_s,
-        fresh=fresh,
     )
     finished.run_file = finished.run_file.rename(lab.folder / f"{name}.jsonl")
     return finished
@@ -101,7 +100,7 @@ def ladder(module_lab):
     keywords = (
         ", ladder=True, env={'OWN': '7', 'MALLOC_TOP_PAD_': None, 'OF_THE_RUN': '{folder}/x'}"
     )
-    return run(module_lab, "ladder", keywords, LADDER, time_s="0.3", fresh=True)
+    return run(module_lab, "ladder", keywords, LADDER, time_s="0.3")
 
 
 def test_a_ladder_compares_with_the_baseline_and_the_rung_below(ladder):

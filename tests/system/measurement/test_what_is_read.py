@@ -4,14 +4,12 @@ holds by then.
 
 import importlib.util
 import py_compile
-import subprocess
-import sys
 from hashlib import sha256
 
 import pytest
+from finished_runs import events_of
 
 from gpulab.core.events import FindingMade, RunStarted
-from gpulab.core.run_file import read_run_file
 
 SOURCE = "\ufeff" + (
     '# -*- coding: utf-8 -*- a tail of odd characters: \u202e \x7f \U0001d11e \\ "\r\n'
@@ -24,54 +22,32 @@ SOURCE = "\ufeff" + (
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(module_lab):
     """A file that rewrites itself as it runs, twice: to be measured, and to be profiled."""
-    folder = tmp_path_factory.mktemp("what_is_read")
+    folder = module_lab.folder
     path = folder / "train.py"
-    other = folder / "other.py"
-    other.write_text(f"open({str(folder / 'ran')!r}, 'w')\ndef step(): ...\n")
+    other = module_lab.write("other.py", f"open({str(folder / 'ran')!r}, 'w')\ndef step(): ...\n")
     cached = importlib.util.cache_from_source(str(path))
     py_compile.compile(
         str(other), cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
     )
     path.write_bytes(SOURCE.encode())
-    options = [
-        "--smoke",
-        "--device",
-        "cpu",
-        "--telemetry",
-        "off",
-        "--output",
-        "run.jsonl",
-        "--trace",
-        "t.json",
-    ]
-    command = [sys.executable, "-m", "gpulab", "--run", "train.py:step", *options]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=110, check=False
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    return folder
+    finished = module_lab.run("train.py:step", "--smoke", "--trace", "t.json")
+    assert finished.code == 0, finished.stderr
+    return finished
 
 
 def test_a_file_that_rewrites_itself_is_measured_and_profiled_as_it_was_read(finished):
-    assert (finished / "train.py").read_text() == "broken("
-    assert (finished / "t.json").exists()
-    assert not (finished / "ran").exists()
-    notices = [
-        event
-        for event in read_run_file(finished / "run.jsonl").events
-        if isinstance(event, FindingMade)
-    ]
-    assert not [notice for notice in notices if notice.finding.code.startswith("profiling")]
+    folder = finished.run_file.parent
+    assert (folder / "train.py").read_text() == "broken("
+    assert (folder / "t.json").exists()
+    assert not (folder / "ran").exists()
+    codes = [event.finding.code for event in events_of(finished, FindingMade)]
+    assert not [code for code in codes if code.startswith("profiling")]
 
 
 def test_the_run_file_holds_what_ran(finished):
-    (started,) = [
-        event
-        for event in read_run_file(finished / "run.jsonl").events
-        if isinstance(event, RunStarted)
-    ]
+    (started,) = events_of(finished, RunStarted)
     subject = started.request.job.subject
     assert subject.source == SOURCE
     assert subject.source_sha256 == sha256(SOURCE.encode()).hexdigest()

@@ -4,11 +4,13 @@ this does to it.
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from conftest import printed
+from conftest import printed, wait_for
 from recorded import report_of
+from workers import WORKERS
 
 from gpulab.core.events import Samples, Telemetry
 from gpulab.core.run_file import read_run_file
@@ -61,30 +63,35 @@ def measured(module_lab, standin):
         "off",
     )
     run_file = lab.folder / "run.jsonl"
-    process = lab.start(
-        "--run", lab.write("steps.py", STEPS), *options, "--json", "out.json", "--output", run_file
-    )
-    began = raised = lowered = 0.0
-    while process.poll() is None:
-        now = time.monotonic()
-        if not began and run_file.exists() and b'"type":"Planned"' in run_file.read_bytes():
-            began = now
-        if began and not raised and now > began + 0.7:
-            behave(SLOWED)
-            raised = time.monotonic()
-        if raised and not lowered and now > raised + 1.3:
-            lowered = now
-            behave(CAPPED)
-        time.sleep(0.02)
-    stdout, stderr = process.communicate()
+
+    def has_processes(count):
+        started = b'"type":"ProcessStarted"'
+        return run_file.exists() and run_file.read_bytes().count(started) >= count
+
+    def slow_down():
+        """While three of eight or more processes measure, however long they take."""
+        wait_for(lambda: has_processes(4))
+        behave(SLOWED)
+        raised = time.monotonic()
+        time.sleep(0.5)
+        wait_for(lambda: has_processes(7))
+        lowered = time.monotonic()
+        behave(CAPPED)
+        return raised, lowered
+
+    with ThreadPoolExecutor() as pool:
+        moments = pool.submit(slow_down)
+        path = lab.write("steps.py", STEPS)
+        files = ("--json", lab.folder / "out.json", "--output", run_file)
+        finished = lab.call_over(WORKERS.command, "--run", path, *options, *files)
+        raised, lowered = moments.result()
     return SimpleNamespace(
-        code=process.returncode,
+        code=finished.code,
         run=json.loads((lab.folder / "out.json").read_text())["runs"][0],
         events=read_run_file(run_file).events,
         raised=raised,
         lowered=lowered,
-        stdout=stdout.decode(),
-        stderr=stderr.decode(),
+        stdout=finished.stdout,
     )
 
 
