@@ -342,6 +342,9 @@ class CatalogColumn(Vertical):
         yield ScenarioList(rows, self.app.size.width, id="list")
         yield TextPane(id="letters")
 
+    def on_mount(self) -> None:
+        self.resize(self.app.size.width)
+
     def resize(self, columns: int) -> None:
         """All of a narrow terminal, else as much as the list takes beside what it is about."""
         scenarios = self.scenarios
