@@ -38,14 +38,13 @@ class Area:
         """Up to the right edge."""
         self.put(row, max(0, self.width - wide(text)), text, style)
 
-    def put_lines(self, row: int, text: str, style: str = "") -> None:
+    def put_lines(self, text: str) -> None:
         """Wrapped to the width; what has no row ends with an ellipsis."""
         lines = wrap(text, max(self.width, 1))
-        room = max(self.height - row, 0)
-        if len(lines) > room > 0:
-            lines[room - 1 :] = [" ".join(lines[room - 1 :])]
-        for place, line in enumerate(lines[:room], row):
-            self.put(place, 0, line, style)
+        if len(lines) > self.height > 0:
+            lines[self.height - 1 :] = [" ".join(lines[self.height - 1 :])]
+        for row, line in enumerate(lines[: self.height]):
+            self.put(row, 0, line)
 
     def put_text(self, row: int, column: int, text: Text) -> None:
         """One line with its styles."""

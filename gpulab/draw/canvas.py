@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -41,6 +42,17 @@ def fit(text: str, most: int) -> str:
     if start and row[len(start)] == "":
         start[-1] = " "
     return "".join(start).rstrip() + "…" if most > 0 else ""
+
+
+def packed(parts: Iterable[str], gap: str, width: int) -> list[str]:
+    """Rows of parts, as many beside each other as have room; none goes on in the next row."""
+    rows: list[str] = []
+    for part in parts:
+        if rows and wide(f"{rows[-1]}{gap}{part}") <= width:
+            rows[-1] += f"{gap}{part}"
+        else:
+            rows.append(part)
+    return rows
 
 
 class Canvas:

@@ -41,11 +41,14 @@ def width_of(columns: Sequence[Column]) -> int:
 Item = TypeVar("Item")
 
 
-def first_and_last(items: Sequence[Item], most: int) -> list[Item]:
-    """So many of them: the first, and of the others the last."""
-    if len(items) <= most:
+_MOST_COLUMNS = 5
+
+
+def first_and_last(items: Sequence[Item]) -> list[Item]:
+    """As many as a table has columns for: the first, and of the others the last."""
+    if len(items) <= _MOST_COLUMNS:
         return list(items)
-    return [items[0], *items[len(items) - most + 1 :]]
+    return [items[0], *items[len(items) - _MOST_COLUMNS + 1 :]]
 
 
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:

@@ -11,7 +11,6 @@ from math import log
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from gpulab.core.statuses import Status
 from gpulab.core.units import plural
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
@@ -35,7 +34,6 @@ _MOST_FUNCTIONS, _MOST_OPERATIONS, _MOST_NOTES = 3, 5, 3
 _OUTCOME, _TRUST, _LIMITS = range(3)
 _BELOW_TABLE, _NOTE, _CLAIM, _FIGURE, _LAST = 1, 3, 4, 5, 8
 """How dispensable they are."""
-_BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
 
 
 @dataclass(frozen=True, eq=False)

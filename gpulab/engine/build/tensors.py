@@ -12,6 +12,7 @@ from math import inf, isnan, sqrt
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
@@ -113,6 +114,12 @@ def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
             f"{keyword}= holds a Python number, which cannot be restored: make it a tensor"
         )
     return tensors
+
+
+def strided(tree: Any) -> list[torch.Tensor]:
+    """All tensors in it that have memory of their own."""
+    tensors = (leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor))
+    return [tensor for tensor in tensors if tensor.layout == torch.strided]
 
 
 def _has_number(tree: Any) -> bool:

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
@@ -88,12 +87,12 @@ class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func.is_view:
             return func(*args, **(kwargs or {}))
         written = _written(func, args, kwargs or {})
-        for tensor in _plain((args, kwargs)):
+        for tensor in tensors.strided((args, kwargs)):
             address = tensor.untyped_storage().data_ptr()
             if address not in self._made and address not in written:
                 self.read.setdefault(address, tensor)
         returned = func(*args, **(kwargs or {}))
-        for tensor in _plain(returned):
+        for tensor in tensors.strided(returned):
             address = tensor.untyped_storage().data_ptr()
             if address not in self.read:
                 self._made[address] = tensor
@@ -106,15 +105,7 @@ def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[in
     outs = [kwargs[entry.name] for entry in schema if entry.is_out and entry.name in kwargs]
     if func.name().startswith(_WRITES):
         outs += args[:1]
-    return {tensor.untyped_storage().data_ptr() for tensor in _plain(outs)}
-
-
-def _plain(tree: Any) -> list[torch.Tensor]:
-    return [
-        leaf
-        for leaf in tree_leaves(tree)
-        if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided
-    ]
+    return {tensor.untyped_storage().data_ptr() for tensor in tensors.strided(outs)}
 
 
 def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -280,10 +280,10 @@ def _writes(
 
         return writes, undo_all
     if not whole:
-        return [_nothing] * _STEPS, _nothing
+        return [nothing] * _STEPS, nothing
     write, undo = whole[0].on(inputs)
     return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
 
 
-def _nothing() -> None:
+def nothing() -> None:
     pass

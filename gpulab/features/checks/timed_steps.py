@@ -40,7 +40,7 @@ from gpulab.features.checks.findings import (
     timed_step_is_stale,
     timed_step_is_wrong,
 )
-from gpulab.features.checks.replay import StepTimes, TimedBuild
+from gpulab.features.checks.replay import StepTimes, TimedBuild, nothing
 from gpulab.features.checks.stepping import Tensors, read
 from gpulab.features.checks.values import AllValues, Exchange, Expected, Own, Write, judged
 from gpulab.scenario import CONTROL
@@ -167,7 +167,7 @@ class TimedChecks:
         build = candidate.build
         if block is None or build is None:
             return
-        undo = block.values.undo if block.values else _nothing
+        undo = block.values.undo if block.values else nothing
         if not (block.late or self._is_within()):
             undo()
             return
@@ -435,7 +435,3 @@ class _Stepped:
     output: Tensors
     before: Tensors
     after: Tensors
-
-
-def _nothing() -> None:
-    pass

@@ -316,19 +316,14 @@ def course_page(
 
 def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[RenderableType]:
     """One lesson of the course: its questions, with the answers of a run if there is one."""
-    look = _indented(f"Look at: {lesson.look}", 0)
-    questions = [_indented(line, 0) for line in _questions(lesson, report)]
-    return [Text(lesson.name, "bold"), look, "", *questions]
+    questions = [_indented(line) for line in _questions(lesson, report)]
+    return [Text(lesson.name, "bold"), _indented(f"Look at: {lesson.look}"), "", *questions]
 
 
 def lesson_questions(lesson: CourseLesson) -> list[RenderableType]:
     """What to look at in a lesson, and its questions."""
-    return [
-        _indented(f"Look at: {lesson.look}", 0),
-        "",
-        Text("questions, which a run answers"),
-        *(_indented(line, 0) for line in _questions(lesson, None)),
-    ]
+    _, look, blank, *questions = lesson_page(lesson, None)
+    return [look, blank, Text("questions, which a run answers"), *questions]
 
 
 def questions_of(report: RunReport, width: int) -> list[RenderableType]:
@@ -350,7 +345,7 @@ def _questions(lesson: CourseLesson, report: RunReport | None) -> list[str]:
     return lines
 
 
-def _indented(text: str, cells: int, width: int = _WIDEST) -> Text:
+def _indented(text: str, cells: int = 0, width: int = _WIDEST) -> Text:
     """Wrapped, each line that many cells to the right; what is indented by itself is an answer."""
     extra = len(text) - len(text.lstrip())
     indent = " " * (cells + extra)

@@ -55,29 +55,26 @@ class ProbeError(Exception):
 
 def probe_torch(command: Sequence[str] = TORCH_PROBE, timeout_s: float = TIMEOUT_S) -> TorchProbe:
     """What torch makes of the machine; the lack of an answer is one too."""
-    try:
-        return _answer(command, timeout_s, TorchProbe)
-    except ProbeError as error:
-        return TorchProbe(problem=error.reason)
+    return _answer(command, timeout_s, TorchProbe)
 
 
 def probe_driver(
     command: Sequence[str] = DRIVER_PROBE, timeout_s: float = TIMEOUT_S
 ) -> DriverProbe:
     """What the driver's own library reports; the lack of an answer is one too."""
-    try:
-        return _answer(command, timeout_s, DriverProbe)
-    except ProbeError as error:
-        return DriverProbe(problem=error.reason)
+    return _answer(command, timeout_s, DriverProbe)
 
 
 def _answer(command: Sequence[str], timeout_s: float, answer_type: type[Answer]) -> Answer:
     try:
         return msgspec.json.decode(_output_of(command, timeout_s), type=answer_type)
+    except ProbeError as error:
+        problem = error.reason
     except OSError as error:
-        raise ProbeError(findings.probe_failed(message=str(error))) from None
+        problem = findings.probe_failed(message=str(error))
     except msgspec.DecodeError as error:
-        raise ProbeError(findings.probe_unreadable(message=str(error))) from None
+        problem = findings.probe_unreadable(message=str(error))
+    return answer_type(problem=problem)
 
 
 def _output_of(command: Sequence[str], timeout_s: float) -> bytes:

@@ -20,7 +20,6 @@ from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
 _MOST_ROWS = 8
-_MOST_VARIANTS = 5
 _WIDEST_NAME = 40
 _GAP = 2
 _WIDE = 120
@@ -40,7 +39,7 @@ def operations(report: RunReport, *, most: int = _MOST_ROWS) -> RenderableType |
     ]
     if not profiled:
         return None
-    shown = first_and_last(profiled, _MOST_VARIANTS)
+    shown = first_and_last(profiled)
     omitted = [variant.name for variant in profiled if variant not in shown]
     return _OperationTable(shown, omitted, report.per, report.item, most)
 

@@ -46,7 +46,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         variant.goodput and (variant.goodput.phases or variant.goodput.partition)
         for variant in report.variants
     ):
-        area.put_lines(0, _WHY_NONE)
+        area.put_lines(_WHY_NONE)
         return
     names = name_width(run, area.width)
     several = any(variant.items not in (None, 1.0) for variant in report.variants)

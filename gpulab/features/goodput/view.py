@@ -1,7 +1,5 @@
 """Where the time of a step goes: a bar of letters a variant, its parts in seconds, and whole jobs
 from process start.
-
-variant.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from gpulab.report.sentences import lines
 
 LEAST = 0.01
 """A share that has a row, whether a bar has a cell for it or not."""
-_MOST_VARIANTS, _GAP = 5, 2
+_GAP = 2
 _LEAST_S = 1e-12
 WORDS = {"preempted": "contention"}
 """Of parts that are called otherwise where they are shown."""
@@ -75,7 +73,7 @@ class PartsTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         names = list(self.columns)
-        shown = first_and_last(names, _MOST_VARIANTS)
+        shown = first_and_last(names)
         words = [WORDS.get(name, name) for _, name in self.rows]
         names_width = max(len(self.head), 2 + max(map(cell_len, (*words, self.whole))))
         for with_shares in (True, False):
@@ -178,7 +176,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
     return Group(table, "", *below)
 
 
-def share(summary: GoodputReport) -> str:
+def share(summary: GoodputReport | JobGoodput) -> str:
     """Step goodput, with a question mark where it is not certain within 5 points; nothing where
     there is none.
     """
@@ -307,12 +305,9 @@ def _title(report: RunReport, jobs: FromStart) -> str:
 
 
 def _figures(job: JobGoodput) -> tuple[str, str, str, str]:
-    goodput = ""
-    if job.goodput is not None:
-        goodput = f"{job.goodput:.0%}{UNRELIABLE * (job.reliable is False)}"
     if job.speedup is None:
-        return f"{job.steps:,}", goodput, "", ""
-    return f"{job.steps:,}", goodput, times(job.speedup), _ahead(job)
+        return f"{job.steps:,}", share(job), "", ""
+    return f"{job.steps:,}", share(job), times(job.speedup), _ahead(job)
 
 
 def _ahead(job: JobGoodput) -> str:

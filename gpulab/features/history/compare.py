@@ -17,7 +17,7 @@ from gpulab.core.units import plural, seconds, span, times
 from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
-from gpulab.draw.canvas import Canvas, fit, wide
+from gpulab.draw.canvas import Canvas, fit, packed
 from gpulab.report.report import GoodputReport, RunReport, Time
 from gpulab.report.sentences import with_reason
 from gpulab.scenario import Param
@@ -252,16 +252,8 @@ class _Page:
         row.put(0, middle, b, style)
 
     def the_same(self, facts: Sequence[str]) -> None:
-        """As many beside each other as have room; none goes on in the next row."""
-        rows: list[str] = []
-        for fact in facts:
-            longer = f"{rows[-1]} · {fact}" if rows else ""
-            if longer and wide(longer) <= self._width - _NAME:
-                rows[-1] = longer
-            else:
-                rows.append(fact)
         name = "the same"
-        for text in rows:
+        for text in packed(facts, " · ", self._width - _NAME):
             row = self.row()
             row.put(0, 0, name)
             row.put(0, _NAME, text)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from gpulab.core.statuses import CheckKind, Stage, Status
 from gpulab.core.units import plural, seconds
 from gpulab.draw.area import Area
-from gpulab.draw.canvas import wide
+from gpulab.draw.canvas import packed
 from gpulab.features.live.panel import LiveRun, name_width
 from gpulab.report.report import Progress, VariantReport
 
@@ -133,10 +133,5 @@ def draw_stages_so_far(run: LiveRun, area: Area) -> None:
     if not parts:
         area.put(0, 0, "the first process is measured once every variant is checked")
         return
-    row, column = 0, 0
-    for part in parts:
-        if column and column + wide(part) > area.width:
-            row += 1
-            column = 0
-        area.put(row, column, part)
-        column += wide(part) + 3
+    for row, line in enumerate(packed(parts, "   ", area.width)):
+        area.put(row, 0, line)

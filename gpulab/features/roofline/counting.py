@@ -6,17 +6,17 @@ import re
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from gpulab.core.events import Counted
+from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build
 
 _ALLOCATES = ("aten::empty", "aten::new_empty")
@@ -125,13 +125,10 @@ def _written_in_place(func: Any, args: tuple[Any, ...]) -> list[torch.Tensor]:
 
 def _tensors(values: Any) -> list[torch.Tensor]:
     """Every tensor with memory of its own once, by address and shape."""
-    leaves: Iterable[Any] = tree_leaves(values)
-    tensors = [
-        leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided
-    ]
-    return list(
-        {(tensor.data_ptr(), tensor.shape, tensor.stride()): tensor for tensor in tensors}.values()
-    )
+    once = {}
+    for tensor in tensors.strided(values):
+        once[tensor.data_ptr(), tensor.shape, tensor.stride()] = tensor
+    return list(once.values())
 
 
 def _order(operand: torch.Tensor) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     points = {variant.name: variant.roofline for variant in run.report.variants if variant.roofline}
     roofline = roofline_of(run.report)
     if not points or roofline is None or _roofs_are_to_come(run.report):
-        area.put_lines(0, _why_none(run))
+        area.put_lines(_why_none(run))
         return
     if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
         drawn = _plot(roofline, area)

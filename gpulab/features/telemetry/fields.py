@@ -23,8 +23,6 @@ class Field:
     unit: str
     short: str = ""
     """Its label where there is little room."""
-    chart: bool = False
-    """Whether the lines beside a run have a chart of it."""
     column: bool = False
     """Whether the table of solo runs has a column of it."""
     row: int = 0
@@ -34,10 +32,10 @@ class Field:
 
 
 FIELDS = {
-    "sm": Field("SM", "%", chart=True, column=True, row=1),
-    "occupancy": Field("occupancy", "%", short="occ", chart=True, column=True, row=4),
-    "tensor": Field("tensor", "%", chart=True, column=True, row=5),
-    "dram": Field("DRAM", "%", chart=True, column=True, row=2),
+    "sm": Field("SM", "%", column=True, row=1),
+    "occupancy": Field("occupancy", "%", short="occ", column=True, row=4),
+    "tensor": Field("tensor", "%", column=True, row=5),
+    "dram": Field("DRAM", "%", column=True, row=2),
     "fp64": Field("FP64", "%"),
     "fp32": Field("FP32", "%"),
     "fp16": Field("FP16", "%"),
@@ -55,19 +53,14 @@ FIELDS = {
     "memory_used": Field("memory", "B", row=7),
     "reasons": Field("clocks", ""),
     "processes": Field("processes", ""),
-    "worker_cpu": Field("worker CPU", "%", chart=True, column=True, row=1, host=True),
-    "machine_cpu": Field("machine CPU", "%", chart=True, column=True, row=2, host=True),
+    "worker_cpu": Field("worker CPU", "%", column=True, row=1, host=True),
+    "machine_cpu": Field("machine CPU", "%", column=True, row=2, host=True),
     "others_cpu": Field("other work", "%", host=True),
     "rss": Field("RSS", "B", column=True, row=3, host=True),
     "switches": Field("preempted", "/s", column=True, host=True),
     "frequency": Field("CPU clock", "MHz", column=True, host=True),
 }
 """Every field, in the order in which it is shown."""
-
-
-def charts(*, host: bool) -> list[str]:
-    """Fields that the lines beside a run chart, of the host or of a GPU."""
-    return [name for name, field in FIELDS.items() if field.chart and field.host == host]
 
 
 def columns(*, host: bool) -> list[str]:

@@ -177,7 +177,7 @@ class TelemetryHistory:
 
     def final_until(self) -> float:
         """Until when no later reading can add a window."""
-        if not self.sampling or self.ended or self.lost is not None:
+        if not self.sampling or self.ended:
             return inf
         if self.started is None:
             return -inf
@@ -192,7 +192,7 @@ class TelemetryHistory:
         started = self.started
         if started is None:
             return None
-        over = over or self.ended or self.lost is not None
+        over = over or self.ended
         newest = list(self._readings)[-_RECENT:]
         age_s = now - (newest[-1].t if newest else started.t)
         last: dict[str, float] = {}
@@ -252,13 +252,11 @@ def _add(state: RunState, reading: Telemetry) -> None:
     _settle(state)
 
 
-def _lost(state: RunState, event: TelemetryLost) -> None:
-    state.part(TelemetryHistory).lost = event.reason
-    _settle(state)
-
-
-def _ended(state: RunState, event: TelemetryEnded) -> None:
-    state.part(TelemetryHistory).ended = True
+def _ended(state: RunState, event: TelemetryEnded | TelemetryLost) -> None:
+    history = state.part(TelemetryHistory)
+    history.ended = True
+    if isinstance(event, TelemetryLost):
+        history.lost = event.reason
     _settle(state)
 
 
@@ -286,14 +284,6 @@ def _measured(state: RunState, _: Samples) -> None:
     samples = state.samples
     if samples.start <= samples.end:
         state.part(TelemetryHistory).measured(samples.start, samples.end)
-
-
-def _stage_started(state: RunState, _: StageStarted) -> None:
-    state.part(TelemetryHistory).stage_started()
-
-
-def _solo_run(state: RunState, event: SoloRun) -> None:
-    state.part(TelemetryHistory).solo_run(event)
 
 
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
@@ -336,11 +326,11 @@ TELEMETRY = Feature(
         RunStarted: _run_started,
         TelemetryStarted: _started,
         Telemetry: _add,
-        TelemetryLost: _lost,
+        TelemetryLost: _ended,
         TelemetryEnded: _ended,
-        StageStarted: _stage_started,
+        StageStarted: lambda state, _: state.part(TelemetryHistory).stage_started(),
         Samples: _measured,
-        SoloRun: _solo_run,
+        SoloRun: lambda state, event: state.part(TelemetryHistory).solo_run(event),
     },
     of_variant=_of_variant,
     of_run=_of_run,

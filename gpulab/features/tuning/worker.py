@@ -61,6 +61,30 @@ class _BuiltConfig:
     lead_in: int
 
 
+@dataclass(frozen=True)
+class _Candidates:
+    """Configurations by their texts, what makes the work of one, and random numbers as they were
+    before any was made.
+    """
+
+    configs: Mapping[str, Mapping[str, Param]]
+    make: Callable[..., Work]
+    generators: Generators
+
+    def work(self, text: str) -> Work:
+        """Of one candidate, as if it were the first."""
+        self.generators.put_back()
+        work: Any = self.make(**self.configs[text])
+        if not isinstance(work, Work):
+            kind = type(work).__name__
+            raise ScenarioError(f"tune(): make returned {kind}: return Work(step, ...)")
+        return work
+
+    def none_works(self, reason: str) -> ScenarioError:
+        message = f"none of {len(self.configs)} candidates works; {reason}"
+        return ScenarioError(cut(message, TEXT_LENGTH))
+
+
 class Tuner:
     """Chooses for the variants of one process. `choices` are those of earlier runs, and of this
     run's processes.
@@ -104,18 +128,16 @@ class Tuner:
         kernels = kernels_made()
         variant = self._reporter.position.variant or ""
         key = self._key(variant, list(configs))
-        generators = Generators(self._builder)
+        tried = _Candidates(configs, make, Generators(self._builder))
         choice = self._choices.get(key)
         if choice is not None and choice.tuning.time_s < self._job.time_s:
             choice = None
         cached = choice is not None
         if choice is None:
             if self._job.smoke or self._clock is None:
-                return self._first_that_works(configs, make, generators)
+                return self._first_that_works(tried)
             started = perf_counter()
-            choice = Choice(
-                key=key, tuning=self._tuned(variant, configs, make, generators, self._clock)
-            )
+            choice = Choice(key=key, tuning=self._tuned(variant, tried, self._clock))
             self._choices[key] = choice
             self.seconds += perf_counter() - started
             self._reporter.stage(Stage.BUILD, variant)
@@ -123,8 +145,7 @@ class Tuner:
             self._reported.add(variant)
             self._reporter.channel.emit(Tuned(variant=variant, choice=choice, cached=cached))
         forget_kernels(but=kernels)  # those of all candidates
-        generators.put_back()
-        return _work(make, configs[choice.tuning.tried[0].config])
+        return tried.work(choice.tuning.tried[0].config)
 
     def _key(self, variant: str, configs: list[str]) -> str:
         info = self._builder.lab.info
@@ -140,17 +161,11 @@ class Tuner:
         asked = ({**params, **of_variant}, job.clock, job.cache, configs)
         return sha256(msgspec.json.encode((known, asked), order="deterministic")).hexdigest()[:32]
 
-    def _first_that_works(
-        self,
-        configs: Mapping[str, Mapping[str, Param]],
-        make: Callable[..., Work],
-        generators: Generators,
-    ) -> Work:
+    def _first_that_works(self, candidates: _Candidates) -> Work:
         problems = []
-        for text, config in configs.items():
-            generators.put_back()
+        for text in candidates.configs:
             try:
-                build = Build(_work(make, config), 0.0, None)
+                build = Build(candidates.work(text), 0.0, None)
                 with _left_alone(build):
                     step(self._builder, build)
             except Exception as error:
@@ -159,27 +174,14 @@ class Tuner:
                 self._require_device()
             else:
                 build.close()
-                generators.put_back()
-                return _work(make, config)
-        raise ScenarioError(
-            cut(f"none of {len(configs)} candidates works; {problems[0]}", TEXT_LENGTH)
-        )
+                return candidates.work(text)
+        raise candidates.none_works(problems[0])
 
-    def _tuned(
-        self,
-        variant: str,
-        configs: Mapping[str, Mapping[str, Param]],
-        make: Callable[..., Work],
-        generators: Generators,
-        clock: WallClock,
-    ) -> Tuning:
+    def _tuned(self, variant: str, candidates: _Candidates, clock: WallClock) -> Tuning:
         started = perf_counter()
-        built, failed = self._built(variant, configs, make, generators, clock)
+        built, failed = self._built(variant, candidates, clock)
         if not built:
-            first = next(iter(failed.items()))
-            raise ScenarioError(
-                cut(f"none of {len(configs)} candidates works; {': '.join(first)}", TEXT_LENGTH)
-            )
+            raise candidates.none_works(": ".join(next(iter(failed.items()))))
         build_s = perf_counter() - started
         tournament = Tournament(
             [candidate.step_s for candidate in built], Random(self._builder.data_seed)
@@ -202,25 +204,18 @@ class Tuner:
         )
 
     def _built(
-        self,
-        variant: str,
-        configs: Mapping[str, Mapping[str, Param]],
-        make: Callable[..., Work],
-        generators: Generators,
-        clock: WallClock,
+        self, variant: str, candidates: _Candidates, clock: WallClock
     ) -> tuple[list[_BuiltConfig], dict[str, str]]:
         """Those that compute what the first that works does, and of the others the reasons."""
         built: list[_BuiltConfig] = []
         failed: dict[str, str] = {}
         expected: list[torch.Tensor] = []
         out_of_memory = False
-        for number, (text, config) in enumerate(configs.items(), 1):
-            self._reporter.stage(
-                Stage.TUNE, variant, detail=f"candidate {number} of {len(configs)}"
-            )
-            generators.put_back()
+        count = len(candidates.configs)
+        for number, text in enumerate(candidates.configs, 1):
+            self._reporter.stage(Stage.TUNE, variant, detail=f"candidate {number} of {count}")
             try:
-                build = Build(_work(make, config), 0.0, None, f"{variant} {text}")
+                build = Build(candidates.work(text), 0.0, None, f"{variant} {text}")
                 with _left_alone(build):
                     output = self._output(build)
                     if built and not _agree(build, output, expected):
@@ -291,13 +286,6 @@ class Tuner:
     def _require_device(self) -> None:
         """Ends the process where the device is in error for good."""
         self._reporter.require_device(Stage.TUNE)
-
-
-def _work(make: Callable[..., Work], config: Mapping[str, Param]) -> Work:
-    work: Any = make(**config)
-    if not isinstance(work, Work):
-        raise ScenarioError(f"tune(): make returned {type(work).__name__}: return Work(step, ...)")
-    return work
 
 
 def _agree(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
