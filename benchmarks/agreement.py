@@ -144,13 +144,6 @@ def expected_alternating(count):
     return held.value
 
 
-def seconds_by_stage(records):
-    """Medians over the runs, in the order of the first run's stages."""
-    stages = [record["seconds"]["stages"] for record in records]
-    names = dict.fromkeys(name for entry in stages for name in entry)
-    return {name: median(entry.get(name, 0.0) for entry in stages) for name in names}
-
-
 def summary(records):
     """(the tables as text, whether everything that is asked for holds)."""
     by_mode = defaultdict(list)
@@ -162,8 +155,6 @@ def summary(records):
         *_spread_table(kinds, default, long),
         "",
         *_verdict_table(kinds, default),
-        "",
-        *_time_table(kinds, default),
     ]
     held = True
     for title, chosen in (
@@ -283,23 +274,3 @@ def _verdict_table(kinds, default):
                 f"| {kind.replace('_', ' ')} | | {failed} of {len(runs)} runs ended with another "
                 "exit code than 0 | |"
             )
-
-
-def _time_table(kinds, default):
-    """Median seconds of a run by stage."""
-    stages = {kind: seconds_by_stage([r for r in default if r["kind"] == kind]) for kind in kinds}
-    names = dict.fromkeys(name for entry in stages.values() for name in entry)
-    yield "| pair | " + " | ".join(names) + " | timed blocks | verdict | end |"
-    yield "|---|" + "---:|" * (len(names) + 3)
-    for kind in kinds:
-        seconds = [record["seconds"] for record in default if record["kind"] == kind]
-        if not seconds:
-            continue
-        verdicts = [entry["verdict"] for entry in seconds if entry["verdict"] is not None]
-        cells = [stages[kind].get(name, 0.0) for name in names]
-        cells += [
-            median(entry["timed"] for entry in seconds),
-            median(verdicts) if verdicts else 0.0,
-        ]
-        cells.append(median(entry["end"] for entry in seconds))
-        yield f"| {kind.replace('_', ' ')} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |"

@@ -37,7 +37,6 @@ from pair_runs import (
     processes_of,
     run_pair,
 )
-from stages import run_seconds
 
 DEFAULT, LONG = "default", "long"
 
@@ -84,7 +83,7 @@ def measure(options):
         with options.results.open("ab") as file:
             file.write(msgspec.json.encode(record) + b"\n")
         print(
-            f"{datetime.now(UTC):%H:%M:%S} {kind}, {mode}: {record['seconds']['end']:.1f} s",
+            f"{datetime.now(UTC):%H:%M:%S} {kind}, {mode}: {record['seconds']:.1f} s",
             file=sys.stderr,
         )
 
@@ -118,18 +117,12 @@ def measured(kind, mode, options):
 
 def record_of(events, *, kind, mode, at, code, began):
     comparisons = comparisons_of(events)
-    seconds = run_seconds(events, began)
     return {
         "kind": kind,
         "mode": mode,
         "at": at,
         "exit_code": code,
-        "seconds": {
-            "stages": seconds.stages,
-            "timed": seconds.timed,
-            "verdict": seconds.verdict,
-            "end": seconds.end,
-        },
+        "seconds": events[-1].t - began,
         "comparisons": comparisons,
         "processes": {
             name: [

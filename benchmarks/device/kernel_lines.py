@@ -41,9 +41,26 @@ MEMORY_BOUND = [
     "fused_softmax",
     "layernorm_gelu",
 ]
-LEAST = {"vectorized_loads": 0.9, "reduction": 0.85}
-"""Of the ceiling of copies, the best variant."""
-LEAST_OF_CUBLAS = 0.5
+TRITON = [
+    "vector_add",
+    "fused_softmax",
+    "layernorm_gelu",
+    "triton_matmul",
+    "persistent_matmul",
+    "attention",
+]
+OF_COPIES = {
+    "vectorized_loads": 0.9,
+    "reduction": 0.85,
+    "vector_add": 0.9,
+    "fused_softmax": 0.85,
+}
+"""At least, of the ceiling of copies: the kernel in Triton, else the best variant."""
+OF_CUBLAS = {"shared_memory_tiling": 0.5, "triton_matmul": 0.8, "persistent_matmul": 0.8}
+"""At least, the best variant: in fp32, and at 8192 x 8192 x 8192 in bf16."""
+OF_SDPA = 0.6
+"""Of the fastest backend of torch, attention in Triton."""
+BACKENDS = ("math", "flash", "cudnn")
 DRAM = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 APART = 0.1
 READS_AGAIN = {("layernorm_gelu", "eager"): 0.15}
@@ -58,24 +75,30 @@ def kernels(place):
     return lessons(place, KERNELS, shares)
 
 
+def triton(place):
+    """Every lesson in Triton."""
+    return lessons(place, TRITON, shares)
+
+
 def shares(name, report):
-    """What is asked of the best variant of one lesson."""
-    variants = {variant["name"]: variant for variant in report["variants"]}
-    if name in LEAST:
-        best = max(variant["bytes_per_s"] or 0 for variant in variants.values())
-        reached = best / copies_per_s(report)
-        yield within(
-            f"{name}: best, of the ceiling of copies", Bounds(LEAST[name], 1.1), reached, "%"
-        )
-    if name == "shared_memory_tiling":
-        times = {
-            name: variant["time_s"]["median"]
-            for name, variant in variants.items()
-            if variant["time_s"]
-        }
-        library = times.pop("cublas")
-        reached = library / min(times.values())
-        yield within(f"{name}: best, of cuBLAS in fp32", Bounds(LEAST_OF_CUBLAS, 1.2), reached, "%")
+    """What is asked of the kernels of one lesson."""
+    rates = {variant["name"]: variant["bytes_per_s"] or 0 for variant in report["variants"]}
+    times = {
+        variant["name"]: variant["time_s"]["median"]
+        for variant in report["variants"]
+        if variant["time_s"]
+    }
+    if name in OF_COPIES:
+        reached = rates.get("in_triton", max(rates.values())) / copies_per_s(report)
+        title = f"{name}: of the ceiling of copies"
+        yield within(title, Bounds(OF_COPIES[name], 1.1), reached, "%")
+    if name in OF_CUBLAS:
+        reached = times.pop("cublas") / min(times.values())
+        yield within(f"{name}: best, of cuBLAS", Bounds(OF_CUBLAS[name], 1.2), reached, "%")
+    if name == "attention":
+        best = min(times[backend] for backend in BACKENDS if backend in times)
+        title = f"{name}: Triton, of the best backend of torch"
+        yield within(title, Bounds(OF_SDPA, 1.5), best / times["in_triton"], "%")
 
 
 def dram_bytes(place):

@@ -23,7 +23,6 @@ import device_lines
 import kernel_lines
 import lesson_lines
 import msgspec
-import triton_lines
 import trust_lines
 from judging import Judgement, Row, failed, table
 from lesson_lines import Place
@@ -75,7 +74,7 @@ LINES = {
         Line(lesson_lines.memory, 240),
         Line(device_lines.tests, 400),
         Line(kernel_lines.kernels, 590),
-        Line(triton_lines.triton, 500),
+        Line(kernel_lines.triton, 500),
         Line(kernel_lines.dram_bytes, 200),
         Line(kernel_lines.sanitizer, 200),
         Line(kernel_lines.occupancy, 60),
