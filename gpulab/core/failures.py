@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpulab.core.findings import Rank, finding
+import signal as signals
+
+from gpulab.core.findings import Finding, Rank, finding
 from gpulab.core.units import plural
 
 _WROTE = "the scenario wrote to the lab's event pipe"
@@ -41,6 +43,16 @@ def cpu_time_spent() -> None: ...
 @finding()
 def crashed(*, signal: str, meaning: str | None) -> str:
     return f"the worker crashed: {signal} ({meaning or 'unknown signal'})"
+
+
+def ended_by(number: int) -> Finding:
+    """Why a process ended, by the number of the signal that ended it."""
+    if number == signals.SIGKILL:
+        return killed()
+    if number == signals.SIGXCPU:
+        return cpu_time_spent()
+    name = signals.Signals(number).name if number in set(signals.Signals) else str(number)
+    return crashed(signal=name, meaning=signals.strsignal(number))
 
 
 @finding("the scenario closed the lab's event pipe: close only file descriptors that you opened")

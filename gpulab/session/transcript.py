@@ -22,8 +22,7 @@ from gpulab.core.events import (
 from gpulab.core.failures import (
     block_longer_than_passed,
     cancelled,
-    cpu_time_spent,
-    crashed,
+    ended_by,
     event_after_end,
     event_not_allowed,
     event_pipe_closed,
@@ -31,7 +30,6 @@ from gpulab.core.failures import (
     events_forged,
     events_lost,
     events_unconfirmed,
-    killed,
     malformed_event_lines,
     processes_left_running,
     supervisor_gone,
@@ -233,17 +231,10 @@ def _of_exit(
 
 
 def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:
-    if exited.signal == signal.SIGKILL:
-        return FailureKind.KILLED, killed()
-    if exited.signal == signal.SIGXCPU:
-        return FailureKind.KILLED, cpu_time_spent()
+    if exited.signal in (signal.SIGKILL, signal.SIGXCPU):
+        return FailureKind.KILLED, ended_by(exited.signal)
     if exited.signal:
-        name = (
-            signal.Signals(exited.signal).name
-            if exited.signal in set(signal.Signals)
-            else str(exited.signal)
-        )
-        return FailureKind.CRASH, crashed(signal=name, meaning=signal.strsignal(exited.signal))
+        return FailureKind.CRASH, ended_by(exited.signal)
     if exited.code == PIPE_LOST:
         return FailureKind.CRASH, event_pipe_closed()
     return FailureKind.EXIT, worker_exited(code=exited.code)

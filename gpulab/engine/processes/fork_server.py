@@ -23,7 +23,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from gpulab.core.events import FindingMade, RunInvalid, WorkerReady
-from gpulab.core.failures import crashed, killed, lab_functions_replaced, worker_exited
+from gpulab.core.failures import ended_by, lab_functions_replaced, worker_exited
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.payloads import Choice
@@ -419,14 +419,6 @@ def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
 
 
 def _profiling_ended(variant: str | None, status: int) -> Finding:
-    cause = _cause(os.waitstatus_to_exitcode(status))
-    return profiling_ended(variant, cause=cause.code, **cause.values)
-
-
-def _cause(code: int) -> Finding:
-    if code >= 0:
-        return worker_exited(code=code)
-    if -code == signal.SIGKILL:
-        return killed()
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-    return crashed(signal=name, meaning=signal.strsignal(-code))
+    code = os.waitstatus_to_exitcode(status)
+    cause = worker_exited(code=code) if code >= 0 else ended_by(-code)
+    return profiling_ended.because(cause, variant)
