@@ -20,6 +20,8 @@ FOLDER = Path(__file__).parent / "pairs"
 KINDS = ("compute_bound", "cache_resident", "memory_bound", "small_ops", "allocating")
 EXPENSIVE = ("compiled", "expensive_builds")
 """Kinds whose builds are expensive."""
+_OF_OTHER_FILES = {"expensive_builds": ("cache_resident", "--set", "build_s=1.1")}
+"""Kinds that another one's file has, with what they set there."""
 BASELINE, UNLIKE = "baseline", "unlike"
 LIKE = {"control": BASELINE, "twin": BASELINE, "compiled_twin": UNLIKE}
 """Variants that do what another one does, so that every difference is a false verdict."""
@@ -34,7 +36,8 @@ def run_pair(kind, device, run_file, *flags):
 
     CalledProcessError where there was no run, since no other would come of the same command.
     """
-    command = [*GPULAB, "--run", str(FOLDER / f"{kind}.py"), "--device", device]
+    file, *own = _OF_OTHER_FILES.get(kind, (kind,))
+    command = [*GPULAB, "--run", str(FOLDER / f"{file}.py"), *own, "--device", device]
     command += ["--output", str(run_file), *flags]
     began = monotonic()
     done = subprocess.run(
