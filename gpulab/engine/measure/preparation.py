@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable
 from functools import partial
 
+from msgspec.structs import replace
+
 from gpulab.core.events import Built, Examined, KernelsCompiled, VariantSkipped
 from gpulab.core.jobs import Measure
 from gpulab.core.payloads import KernelCode
@@ -17,6 +19,7 @@ from gpulab.engine.measure.candidate import (
     Candidate,
     calibrate,
     equalize_blocks,
+    facts_of,
     known_candidate,
     warm,
     warm_up,
@@ -409,13 +412,4 @@ def release(context: WorkerContext, *, code: bool = True) -> None:
 
 def _control(baseline: Candidate) -> Candidate:
     """A second build of the baseline, measured as if it were a variant."""
-    control = Candidate(
-        CONTROL,
-        baseline.variant,
-        baseline.items,
-        baseline.steps,
-        baseline.step_s,
-        kept=baseline.kept,
-    )
-    control.lead_in = baseline.lead_in
-    return control
+    return known_candidate(replace(facts_of(baseline), name=CONTROL), baseline.variant)
