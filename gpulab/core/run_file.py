@@ -76,7 +76,6 @@ class RunFile:
 class Recording:
     """What a run file holds: its events, and what could not be read of it."""
 
-    header: Header
     events: list[Event]
     garbled: list[int]
     """The numbers, from 1, of lines that are no events."""
@@ -100,7 +99,7 @@ def read_run_file(path: Path) -> Recording:
     """Read a run file, whole or cut. RunFileError where it is none, or where it has another
     version.
     """
-    header: Header | None = None
+    has_header = False
     events: list[Event] = []
     garbled: list[int] = []
     unknown = 0
@@ -110,8 +109,9 @@ def read_run_file(path: Path) -> Recording:
             cut = not line.endswith(b"\n") and len(line) < _LONGEST
             if cut:
                 break
-            if header is None:
-                header = _header(path, line)
+            if not has_header:
+                _check_header(path, line)
+                has_header = True
                 continue
             try:
                 event = decode(line)
@@ -122,9 +122,9 @@ def read_run_file(path: Path) -> Recording:
                 unknown += 1
             else:
                 events.append(event)
-    if header is None:
+    if not has_header:
         raise RunFileError(f"{path} has no complete line: the run ended before it began")
-    return Recording(header, events, garbled, unknown, cut)
+    return Recording(events, garbled, unknown, cut)
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -135,7 +135,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(_LONGEST)
 
 
-def _header(path: Path, line: bytes) -> Header:
+def _check_header(path: Path, line: bytes) -> None:
     try:
         header = msgspec.json.decode(line, type=Header)
     except UNREADABLE:
@@ -147,4 +147,3 @@ def _header(path: Path, line: bytes) -> Header:
             f"{path} has version {header.version}, written by gpulab {header.gpulab}: this one "
             f"reads {VERSION}"
         )
-    return header
