@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from gpulab.session.settings import Settings
 
 
-class FlagError(ValueError):
-    """A flag that the chosen mode does not take."""
-
-
 Refined = TypeVar("Refined", bound="Settings")
 _FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 _HELP = ("-h", "--help")
@@ -88,27 +84,19 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
 
 
-def mode_of(given: argparse.Namespace) -> Mode:
-    """The mode that the flags choose; the screen where none does."""
-    for mode_flag in MODES:
-        if mode_flag.is_chosen(given):
-            return mode_flag.mode
-    return Mode.SCREEN
-
-
-def check_flags(mode: Mode, given: argparse.Namespace) -> None:
-    """FlagError where flags were given that the mode would ignore."""
+def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
+    """Which flags were given that the mode would ignore."""
     ignored = [
         flag for flag in _FLAGS if hasattr(given, flag.destination) and mode not in flag.modes
     ]
     if not ignored:
-        return
+        return None
     message = f"{mode} does not take {', '.join(flag.name for flag in ignored)}"
     taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
     if taking:
         they = "it requires" if len(ignored) == 1 else "they require"
         message += f"; {they} {' or '.join(taking)}"
-    raise FlagError(message)
+    return message
 
 
 def help_text(arguments: Sequence[str]) -> str:
@@ -213,18 +201,16 @@ def _usage_message(error: Exception) -> str:
 
 
 def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    mode = mode_of(given)
+    chosen = next((mode_flag for mode_flag in MODES if mode_flag.is_chosen(given)), None)
+    mode = chosen.mode if chosen else Mode.SCREEN
     if given.paths and mode != Mode.SCREEN:
         parser.error(f"{given.paths[0]}: pass it after --run or --list")
-    try:
-        check_flags(mode, given)
-    except FlagError as error:
-        parser.error(str(error))
-    if mode == Mode.SCREEN:
+    if problem := flag_problem(mode, given):
+        parser.error(problem)
+    if chosen is None:
         return _open_screen(parser, given)
     from gpulab.headless.options import Options
 
-    chosen = next(mode_flag for mode_flag in MODES if mode_flag.mode == mode)
     return chosen.carry_out(given, _refined(Options, parser, given))
 
 
