@@ -60,33 +60,20 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(hostile_scenar
     visit(journey, hostile_scenario, size=(140, 50), starter=starter)
 
 
-def test_enter_opens_and_keeps_the_result(hostile_scenario, tmp_path):
+def test_going_back_stops_nothing_a_second_run_waits_and_enter_keeps_the_result(
+    hostile_scenario, tmp_path
+):
+    tape = Tape(run_file("smoke", tmp_path), lambda event: isinstance(event, Samples))
     starts = []
 
     def starter(entry, settings):
         starts.append(entry.name)
-        return File(run_file("smoke", tmp_path))
+        return tape
 
     async def journey(pilot):
         await pilot.press("enter")
         assert "[bold]lesson ." in flat(pilot)
-        await pilot.press("escape")
-        await pilot.press("r")
-        await until(pilot, lambda: "rounds of paired" in flat(pilot))
-        await pilot.press("escape", "enter")
-        assert "rounds of paired" in flat(pilot)
-        await pilot.press("enter", "3")
-        assert "rounds of paired" in flat(pilot)
-        assert starts == ["recorded"]
-
-    visit(journey, hostile_scenario, starter=starter)
-
-
-def test_going_back_stops_nothing_and_a_second_run_has_to_wait(hostile_scenario, tmp_path):
-    tape = Tape(run_file("smoke", tmp_path), lambda event: isinstance(event, Samples))
-
-    async def journey(pilot):
-        await pilot.press("r")
+        await pilot.press("escape", "r")
         await until(pilot, lambda: "so far" in shown(pilot))
         await pilot.press("escape", "escape")
         assert listed(pilot)[1].startswith(">recorded")
@@ -97,8 +84,12 @@ def test_going_back_stops_nothing_and_a_second_run_has_to_wait(hostile_scenario,
         assert "s again stops recorded" in shown(pilot)
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
+        for keys in (["enter"], ["enter", "3"]):
+            await pilot.press(*keys)
+            await until(pilot, lambda: "rounds of paired" in flat(pilot))
+        assert starts == ["recorded"]
 
-    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, starter=starter)
 
 
 def test_a_run_that_cannot_start_says_so(hostile_scenario):
