@@ -95,6 +95,15 @@ def test_without_a_terminal_it_says_what_there_is(lab):
     assert "the screen needs a terminal" in done.stderr
 
 
+def settled(tmux):
+    """What is shown once nothing has changed for a second and a half."""
+    before, text = None, tmux.text
+    while text != before:
+        time.sleep(1.5)
+        before, text = text, tmux.text
+    return text
+
+
 @pytest.mark.slow
 def test_after_every_resize_the_terminal_shows_what_a_whole_redraw_shows(lab, tmux):
     """What is sent is only what differs from what the terminal is believed to show."""
@@ -103,12 +112,11 @@ def test_after_every_resize_the_terminal_shows_what_a_whole_redraw_shows(lab, tm
     tmux.until("run here")  # the last thing that changes by itself
     tmux.until("r run")
     tmux.press("Down", "Enter")
+    tmux.until("1 Lesson")
     for size in ((60, 18), (120, 40), (200, 50), (80, 24)):
         tmux.call("resize-window", "-x", str(size[0]), "-y", str(size[1]))
-        time.sleep(1.5)
-        resized = tmux.text
+        resized = settled(tmux)
         tmux.press("C-l")
-        time.sleep(1)
-        assert tmux.text == resized
+        assert settled(tmux) == resized
         assert "quit" in resized or size[0] < 80
     tmux.press("q")
