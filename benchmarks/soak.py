@@ -67,8 +67,9 @@ def soak(time_s, folder):
     screen = Pty(command, env={**os.environ, "XDG_STATE_HOME": str(folder)})
     screen.read(30, until=b"soak")
     screen.press(b"r")
-    screen.read(60, until=b"control")
-    (file,) = folder.rglob("*.jsonl")
+    while not (files := list(folder.rglob("*.jsonl"))):
+        screen.read(EVERY_S)
+    (file,) = files
     samples, started, printed = [], time.monotonic(), 0.0
     while not has_ended(file):
         screen.read(EVERY_S)
