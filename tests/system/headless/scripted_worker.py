@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from itertools import accumulate
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -87,13 +88,17 @@ class Script:
     def measure(self, step_s):
         """Every epoch as one batch."""
         names = (*(variant.name for variant in self.job.subject.variants), CONTROL)
+        ended_last = time.monotonic()
         for epoch in range(EPOCHS):
             rows = [(number, index) for number in range(ROUNDS) for index in range(len(step_s))]
-            ended = [time.monotonic() for _ in rows]
             usual = [*step_s.values()]
             # Only the second variant varies: to both sides of its time, from one epoch to the next.
             noise = [1.0, 1 + 1e-3 * (-1) ** epoch, *[1.0] * len(usual)]
             times_s = [usual[index] * noise[index] for _, index in rows]
+            # a clock outside sees one block after the other
+            ended = [ended_last + past_s for past_s in accumulate(times_s)]
+            ended_last = ended[-1]
+            time.sleep(max(0.0, ended_last - time.monotonic()))
             self.emit(
                 e.Samples(
                     names=names,
