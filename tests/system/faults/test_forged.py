@@ -83,17 +83,6 @@ FORGED = {
         7,
         "event_not_allowed",
     ),
-    "a later number": ("forge(numbered(900, e.Stopped(reason='width')))", 7, "events_lost"),
-    "what the session says": (
-        "forge(numbered(3, e.RunEnded(outcome='done')))",
-        7,
-        "event_not_allowed",
-    ),
-    "what the sampler says": (
-        "forge(numbered(3, e.Telemetry(since=0.0, values={})))",
-        7,
-        "event_not_allowed",
-    ),
 }
 
 

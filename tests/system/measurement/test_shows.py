@@ -115,15 +115,15 @@ def test_a_curve_whose_variant_fails_keeps_the_others(module_lab):
 
 
 def test_clocks_stand_side_by_side_and_nothing_is_compared(module_lab):
-    finished = module_lab.run(module_lab.write("clocks.py", CLOCKS), time_s="0.2")
+    finished = module_lab.run(module_lab.write("clocks.py", CLOCKS), "--smoke")
     assert finished.code == 0, finished.stderr
     assert finished.run["comparisons"] == []
     clocks = finished.variant("waits")["clocks"]
     assert set(clocks) == {"wall", "return", "each step"}
-    assert 0.3 < clocks["return"] / clocks["wall"] < 3
     later = finished.variant("returns")
     assert later["status"] == Status.OK, later["reason"]
-    assert later["clocks"]["return"] < 0.5 * later["clocks"]["each step"]
+    assert later["clocks"]["return"] < later["clocks"]["each step"]
+    assert later["clocks"]["return"] < clocks["return"]
 
 
 @pytest.mark.slow
