@@ -18,6 +18,8 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import psutil
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from conftest import Lab
 from signal_faces import SCENARIO, App, Headless, OnTerminal, outcome_of
@@ -131,8 +133,8 @@ def kinds_of(lab, parent):
     kinds = {}
     for pid, command in lab.processes().items():
         try:
-            of = int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
+            of = psutil.Process(pid).ppid()
+        except psutil.Error:
             continue
         if pid == parent:
             kinds[pid] = "parent"

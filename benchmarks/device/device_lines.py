@@ -65,13 +65,6 @@ def counters(place):
     handle = pynvml.nvmlDeviceGetHandleByUUID(report["device"]["uuid"])
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     bus_bits = pynvml.nvmlDeviceGetMemoryBusWidth(handle)
-    yield from counter_rows(report, sms, bus_bits)
-
-
-def counter_rows(report, sms, bus_bits):
-    """The rows of a report of `busy.py` on a device of so many SMs, with a memory bus of so many
-    bits.
-    """
     product, copy, launches, spin = report["variants"]
     means = product["solo_run"]["means"]
     of_the_clock = sms * FLOPS_PER_CLOCK * means["sm_clock"] * 1e6

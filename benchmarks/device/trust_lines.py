@@ -43,10 +43,6 @@ def side_stream(place):
     _, report = run(
         place, STEPS / "side_stream.py", "--time", "5", "--telemetry", "off", "--profile", "off"
     )
-    yield from side_stream_rows(report)
-
-
-def side_stream_rows(report):
     statuses = {variant["name"]: variant for variant in report["variants"]}
     joined, not_joined = statuses["joined"], statuses["not_joined"]
     yield row("a side stream that is joined", "ok", joined["status"], joined["status"] == "ok")
@@ -106,12 +102,8 @@ def same_rows(report, bound):
 def interleaved(place):
     """A step of 20 us is as long among others as alone."""
     _, report = run(place, STEPS / "twenty_us.py", "--profile", "off")
-    yield from alone_rows(report, ("small", "twin"))
-
-
-def alone_rows(report, names):
     variants = {variant["name"]: variant for variant in report["variants"]}
-    for name in names:
+    for name in ("small", "twin"):
         among_s, alone_s = variants[name]["time_s"]["median"], variants[name]["solo_run"]["time_s"]
         line = f"{alone_s * 1e6:.1f} us alone, {among_s * 1e6:.1f} us: {alone_s / among_s:.3f}"
         yield row(
@@ -124,10 +116,6 @@ def power_cap(place):
     where it is another.
     """
     _, report = run(place, "precision", "--profile", "off")
-    yield from power_cap_rows(report)
-
-
-def power_cap_rows(report):
     clocks = {
         variant["name"]: (variant["solo_run"] or {}).get("clocks") for variant in report["variants"]
     }
@@ -157,18 +145,14 @@ def cross_check(place):
     command = [sys.executable, str(HERE / "beside_other_tools.py"), "--device", place.device]
     done = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     for line in done.stdout:
-        yield tool_row(json.loads(line))
+        entry = json.loads(line)
+        title = f"{entry['step']} beside {entry['tool']}"
+        bounds = TOOLS[entry["tool"]]
+        ratio = entry["ratio"]
+        line = f"{ratio:.4f} ({entry['our_s'] * 1e6:.1f} us, {entry['their_s'] * 1e6:.1f} us)"
+        yield row(title, f"{bounds.low} to {bounds.high}", line, bounds.holds(ratio))
     if done.wait():
         yield row("beside other tools", "exit 0", f"exit {done.returncode}", False)
-
-
-def tool_row(entry):
-    bounds = TOOLS[entry["tool"]]
-    line = f"{entry['ratio']:.4f} ({entry['our_s'] * 1e6:.1f} us, {entry['their_s'] * 1e6:.1f} us)"
-    expected = f"{bounds.low} to {bounds.high}"
-    return row(
-        f"{entry['step']} beside {entry['tool']}", expected, line, bounds.holds(entry["ratio"])
-    )
 
 
 def goodput(place):
