@@ -42,7 +42,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_run_file(start: bytes) -> bool:
-    """Whether a file that starts like this is a run file."""
     return start.startswith(b'{"format":"' + FORMAT.encode() + b'"')
 
 

@@ -94,7 +94,6 @@ def plus_minus(low: float | None, high: float | None, median: float) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Three significant digits."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

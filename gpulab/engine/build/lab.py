@@ -180,8 +180,6 @@ class Chooser(Protocol):
 
 
 class WorkerLab:
-    """The `Lab` of a worker."""
-
     def __init__(self, device: torch.device, info: Device, position: WorkerPosition) -> None:
         self.device = device
         self.l2_bytes = info.l2_bytes

@@ -229,7 +229,6 @@ class Child(Generic[Result]):
         return finished is not None and not self.status
 
     def wait(self) -> None:
-        """Wait for its end."""
         if self.status is None:
             self.status = os.waitpid(self.pid, 0)[1]
             for fd in (self._exit_fd, self._from_child, self._to_child):
