@@ -29,6 +29,7 @@ import numpy as np
 import torch
 import triton_lessons
 from spoiled_kernels import SPOILED
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder
 
 OUTPUTS = {"out", "c", "sums"}
@@ -67,7 +68,7 @@ def watched():
     to memory.
     """
     launched, memories = set(), []
-    run = InterpretedFunction.run
+    run, patch, patched = InterpretedFunction.run, interpreter._patch_lang, set()
     load, store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
 
     def watched_run(kernel, *args, **kwargs):
@@ -77,11 +78,19 @@ def watched():
             if name in OUTPUTS:
                 tensor.detach().fill_(torch.nan)
         memories.append(Memory(tensors))
+        patched.clear()
         try:
             return run(kernel, *args, **kwargs)
         finally:
             if memories.pop().accesses:
                 launched.add(kernel.__name__)
+
+    def patch_once(function):
+        # Triton does so in each call of a helper, which takes longer than the helper.
+        if function.__module__ in patched:
+            return None
+        patched.add(function.__module__)
+        return patch(function)
 
     def watched_load(builder, pointers, mask, *rest, **options):
         memories[-1].check("reads", pointers, mask, memories[-1].readable)
@@ -91,7 +100,7 @@ def watched():
         memories[-1].check("writes", pointers, mask, memories[-1].writable)
         return store(builder, pointers, value, mask, *rest, **options)
 
-    InterpretedFunction.run = watched_run
+    InterpretedFunction.run, interpreter._patch_lang = watched_run, patch_once
     InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store = (
         watched_load,
         watched_store,
@@ -99,7 +108,7 @@ def watched():
     try:
         yield launched
     finally:
-        InterpretedFunction.run = run
+        InterpretedFunction.run, interpreter._patch_lang = run, patch
         InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store = load, store
 
 
