@@ -67,12 +67,12 @@ def switch_off(*names):
     """
     for name in names:
         for path, value in SWITCHES.get(name, {}).items():
-            holder, attribute = _holder(path)
+            holder, attribute = holder_of(path)
             getattr(holder, attribute)  # AttributeError where the check has another name by now
             setattr(holder, attribute, value)
 
 
-def _holder(path):
+def holder_of(path):
     """The module or class that an attribute is of, and its name there."""
     *parts, attribute = path.split(".")
     inner = [part for part in parts if part[0].isupper()]

@@ -161,7 +161,7 @@ def thread_finishes_later(lab):
     """Hands its work to a thread and returns; the thread writes the output soon after the block has
     ended.
 
-    Caught by: streams and threads or context and output or determinism
+    Caught by: streams and threads or context and output or determinism or outputs
     """
     a, b = operands()
     out, waiting = torch.empty(N, N), queue.SimpleQueue()
