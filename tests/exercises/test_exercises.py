@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from workers import WORKERS
 
 from gpulab.catalog.catalog import read_file
 from gpulab.catalog.exercises import exercises, handed_out, solution
@@ -39,20 +40,24 @@ def test_what_is_handed_out_is_the_task_and_the_slow_function(tmp_path, name):
     assert entry.row.lesson.startswith(ast.get_docstring(tree).partition("\n")[0])
 
 
+def call(lab, *arguments):
+    return lab.call_over(WORKERS.command, *arguments)
+
+
 def test_an_unknown_exercise_is_an_error_with_what_there_is(lab):
     path = lab.write("mine.py", 'EXERCISE = "row_norm"\ndef step(rows): pass\n')
-    assert "did you mean row_norms?" in lab.call("--run", path).stdout
-    asked = lab.call("--new", "--exercise", "row_norm")
+    assert "did you mean row_norms?" in call(lab, "--run", path).stdout
+    asked = call(lab, "--new", "--exercise", "row_norm")
     assert asked.code == 2
     assert "did you mean row_norms?" in asked.stderr
 
 
 def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
-    listed = lab.call("--new", "--exercise").stdout.splitlines()
+    listed = call(lab, "--new", "--exercise").stdout.splitlines()
     assert [line.split()[0] for line in listed[: len(NAMES)]] == NAMES
-    assert lab.call("--new", "--exercise", "row_norms").code == 0
-    assert lab.call("--new", "--exercise", "row_norms").code == 2, "a file is never written over"
-    assert lab.call("--new", "--exercise", "row_norms", "--solution").code == 2
+    assert call(lab, "--new", "--exercise", "row_norms").code == 0
+    assert call(lab, "--new", "--exercise", "row_norms").code == 2, "a file is never written over"
+    assert call(lab, "--new", "--exercise", "row_norms", "--solution").code == 2
     path = lab.folder / "row_norms.py"
     path.write_text(
         path.read_text().replace("    result = torch.empty_like(rows)\n", "    return rows\n")
@@ -62,7 +67,7 @@ def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
     assert wrong.run["exercise"] == "row_norms"
     assert wrong.variant("attempt")["status"] == Status.WRONG
     assert wrong.run["method"]["rounds"] == 0, "nothing is left to compare"
-    assert lab.call("--new", "--exercise", "row_norms", "--solution").code == 0
+    assert call(lab, "--new", "--exercise", "row_norms", "--solution").code == 0
     assert (lab.folder / "row_norms_solution.py").read_text() == solution("row_norms")
 
 
