@@ -3,17 +3,15 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 PATHS = sorted(set(re.findall(r"`((?:gpulab|tests|scenarios|benchmarks)/[^` ]*)`", TEXT)))
 CODE = re.compile(r"`([A-Za-z_]{3,})` (?:in|of) `(gpulab/[^`]*\.py)`")
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_file_that_a_recipe_names_exists(path):
-    assert list(ROOT.glob(path.replace("NAME", "*"))), path
+def test_every_file_that_a_recipe_names_exists():
+    assert len(PATHS) > 40
+    assert [path for path in PATHS if not list(ROOT.glob(path.replace("NAME", "*")))] == []
 
 
 def test_a_name_that_a_recipe_gives_a_file_is_in_it():

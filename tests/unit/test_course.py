@@ -32,11 +32,7 @@ OF_CURVES = {"second", "settled", "cost"}
 OF_CLOCKS = {"returns", "waits"}
 ON_GPU = {"sm", "tensor", "dram", "busy", "power", "reserved", "hidden", "launches", "device"}
 LESSONS = [lesson for stage in course() for lesson in stage.lessons]
-ANSWERS = [
-    pytest.param(lesson.name, question.answer, id=f"{lesson.name}-{number}")
-    for lesson in LESSONS
-    for number, question in enumerate(lesson.questions, 1)
-]
+EACH_LESSON = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
 def figures_of(path):
@@ -66,7 +62,7 @@ def test_the_stages_follow_the_order_of_the_sources():
     assert "training_step" in [lesson.name for lesson in course()[-1].lessons]
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+@EACH_LESSON
 def test_a_lesson_says_what_to_look_at_and_asks_three_questions(lesson):
     assert lesson.look
     asked = [question.ask for question in lesson.questions]
@@ -74,50 +70,51 @@ def test_a_lesson_says_what_to_look_at_and_asks_three_questions(lesson):
     assert all(ask.endswith("?") and "{" not in ask for ask in asked), "nothing was measured yet"
 
 
-@pytest.mark.parametrize(("name", "answer"), ANSWERS)
-def test_an_answer_names_what_a_run_of_its_lesson_measures(name, answer):
-    scenario = read_file(FILES[name]).scenario
-    figures = list(figures_of(FILES[name]))
+@EACH_LESSON
+def test_an_answer_names_what_a_run_of_its_lesson_measures(lesson):
+    scenario = read_file(FILES[lesson.name]).scenario
+    figures = list(figures_of(FILES[lesson.name]))
     baseline = next(iter(scenario.variants))
-    places = list(PLACE.finditer(answer))
-    assert places, "an answer has at least one measured value"
-    assert not set("{}") & set(PLACE.sub("", answer))
-    for place in places:
-        assert place["variant"] in scenario.variants, place[0]
-        if place["figure"] is not None:
-            assert any(re.fullmatch(pattern, place["figure"]) for pattern in figures), place[0]
-            continue
-        assert place["fact"] in FACTS, place[0]
-        variant, compared = scenario.variants[place["variant"]], place["fact"] in OF_COMPARISONS
-        assert not compared or (variant.name != baseline and variant.against is not None), (
-            f"{place[0]}: with what?"
-        )
-        assert not compared or scenario.shows in (Shows.SPEEDUP, Shows.MEMORY), place[0]
-        assert place["fact"] != "below" or scenario.ladder, place[0]
-        assert place["fact"] not in OF_CURVES or scenario.shows == Shows.CURVE, place[0]
-        assert place["fact"] not in OF_CLOCKS or scenario.shows == Shows.CLOCKS, place[0]
+    for answer in answers_of(lesson):
+        assert PLACE.search(answer), "an answer has at least one measured value"
+        assert not set("{}") & set(PLACE.sub("", answer)), answer
+        for place in PLACE.finditer(answer):
+            assert_measured(place, scenario, figures, baseline)
 
 
-@pytest.mark.parametrize(("name", "answer"), ANSWERS)
-def test_an_answer_has_a_value_on_a_cpu_if_its_lesson_runs_there(name, answer):
-    scenario = read_file(FILES[name]).scenario
-    everywhere = {
-        variant.name for variant in scenario.variants.values() if "cuda" not in variant.needs
-    }
-    measured = [place for place in PLACE.finditer(answer) if place["variant"] in everywhere]
-    assert "cuda" in scenario.needs or any(place["fact"] not in ON_GPU for place in measured)
+def answers_of(lesson):
+    return [question.answer for question in lesson.questions]
 
 
-@pytest.mark.parametrize(("name", "answer"), ANSWERS)
-def test_a_sentence_on_what_needs_a_gpu_is_one_of_its_own(name, answer):
+def assert_measured(place, scenario, figures, baseline):
+    assert place["variant"] in scenario.variants, place[0]
+    if place["figure"] is not None:
+        assert any(re.fullmatch(pattern, place["figure"]) for pattern in figures), place[0]
+        return
+    assert place["fact"] in FACTS, place[0]
+    variant, compared = scenario.variants[place["variant"]], place["fact"] in OF_COMPARISONS
+    assert not compared or (variant.name != baseline and variant.against is not None), (
+        f"{place[0]}: with what?"
+    )
+    assert not compared or scenario.shows in (Shows.SPEEDUP, Shows.MEMORY), place[0]
+    assert place["fact"] != "below" or scenario.ladder, place[0]
+    assert place["fact"] not in OF_CURVES or scenario.shows == Shows.CURVE, place[0]
+    assert place["fact"] not in OF_CLOCKS or scenario.shows == Shows.CLOCKS, place[0]
+
+
+@EACH_LESSON
+def test_an_answer_has_a_value_on_a_cpu_if_its_lesson_runs_there(lesson):
     """Where a value is missing its sentence is left out: on a CPU the others stay."""
-    scenario = read_file(FILES[name]).scenario
-    on_gpu = {variant.name for variant in scenario.variants.values() if "cuda" in variant.needs}
+    scenario = read_file(FILES[lesson.name]).scenario
     if "cuda" in scenario.needs:
         return
-    for sentence in SENTENCE_END.split(PARENTHESIS.sub("", answer)):
-        named = {place["variant"] for place in PLACE.finditer(sentence)}
-        assert named <= on_gpu or not named & on_gpu, sentence
+    on_gpu = {variant.name for variant in scenario.variants.values() if "cuda" in variant.needs}
+    for answer in answers_of(lesson):
+        measured = [place for place in PLACE.finditer(answer) if place["variant"] not in on_gpu]
+        assert any(place["fact"] not in ON_GPU for place in measured), answer
+        for sentence in SENTENCE_END.split(PARENTHESIS.sub("", answer)):
+            named = {place["variant"] for place in PLACE.finditer(sentence)}
+            assert named <= on_gpu or not named & on_gpu, sentence
 
 
 def test_facts_of_one_kind_of_result_are_facts():

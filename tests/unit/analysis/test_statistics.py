@@ -6,7 +6,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as reference
 
 from gpulab.stats.statistics import (
     FEWEST,
@@ -28,16 +27,19 @@ def expected_ranks(n, confidence):
     """The largest r with P(B < r) + P(B > n - r) <= 1 - confidence, B ~ Binomial(n, 1/2), from
     scipy's quantile.
     """
+    from scipy import stats as reference  # two seconds, in each process that collects the tests
+
     r = int(reference.binom.ppf((1 - confidence) / 2, n, 0.5)) - 1
     while reference.binom.cdf(r + 1, n, 0.5) <= (1 - confidence) / 2:
         r += 1
     return None if r < 0 else (r, n - 1 - r)
 
 
-@pytest.mark.parametrize("n", range(1, 300, 7))
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_ranks_are_the_binomial_quantiles(n, confidence):
-    assert ranks(n, confidence) == expected_ranks(n, confidence)
+def test_ranks_are_the_binomial_quantiles(confidence):
+    numbers = range(1, 300, 7)
+    found = {n: ranks(n, confidence) for n in numbers}
+    assert found == {n: expected_ranks(n, confidence) for n in numbers}
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 514, 1000, 4321, 100_000])
@@ -111,8 +113,8 @@ def test_independent_values_are_missed_no_more_often_than_promised(n):
     assert misses(correlated_interval, 0.0, n) <= 0.012
 
 
-@pytest.mark.parametrize("n", [8, 10, 16, 32])
-@pytest.mark.parametrize("correlation", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("n", [8, 16, 32])
+@pytest.mark.parametrize("correlation", [0.3, 0.7])
 def test_correlation_costs_less_than_it_costs_an_interval_that_ignores_it(n, correlation):
     aware, unaware = (
         misses(method, correlation, n) for method in (correlated_interval, median_interval)

@@ -256,12 +256,11 @@ def test_of_a_hostile_file_nothing_is_known_and_soon(name):
     assert time.monotonic() - started < HANGS_S
 
 
-@pytest.mark.parametrize("name", [*REFUSED, *ACCEPTED])
-def test_nor_does_any_other_odd_file_fail(name):
-    text = ACCEPTED.get(name) or REFUSED[name][0]
-    started = time.monotonic()
-    kernels_of(f"{text}\n{HEAD}def a(lab): cuda.kernel('k')\n", ("a",), {})
-    assert time.monotonic() - started < HANGS_S
+def test_nor_does_any_other_odd_file_fail():
+    for text in [*ACCEPTED.values(), *(refused for refused, *_ in REFUSED.values())]:
+        started = time.monotonic()
+        kernels_of(f"{text}\n{HEAD}def a(lab): cuda.kernel('k')\n", ("a",), {})
+        assert time.monotonic() - started < HANGS_S
 
 
 def test_calls_without_number_take_no_time():
