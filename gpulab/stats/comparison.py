@@ -393,7 +393,9 @@ def is_settled(units: Sequence[float], required: float) -> bool | None:
     if theta is None:
         return None
     speedup = as_speedup(theta)
-    return True if speedup.low >= required else False if speedup.high < required else None
+    if speedup.low < required <= speedup.high:
+        return None
+    return speedup.low >= required
 
 
 Contender = TypeVar("Contender", bound=Hashable)

@@ -162,17 +162,16 @@ _MOST_DEGREES = 200
 """Beyond, the distribution is close to the normal one, and its sum would be long."""
 
 
-def for_comparisons(interval: Interval, count: int, confidence: float = CONFIDENCE) -> Interval:
-    """The interval at the confidence that leaves `count` of them together at `confidence`.
+def for_comparisons(interval: Interval, count: int) -> Interval:
+    """The interval at the confidence that leaves `count` of them together at `CONFIDENCE`.
 
     Exact ranks would need more values than a run has processes (8 carry 99 %, 12 carry 99.9 %): so
     the ends of the exact interval are moved out as those of Student's t move.
     """
-    between = ranks(interval.n, confidence)
-    if between is None or count <= 1:
+    if ranks(interval.n) is None or count <= 1:
         return interval
     degrees = min(interval.n - 1, _MOST_DEGREES)
-    wider = quantile(1 - (1 - confidence) / count, degrees) / quantile(confidence, degrees)
+    wider = quantile(1 - (1 - CONFIDENCE) / count, degrees) / quantile(CONFIDENCE, degrees)
     low = interval.median - wider * (interval.median - interval.low)
     high = interval.median + wider * (interval.high - interval.median)
     return Interval(interval.median, low, high, interval.n)

@@ -288,7 +288,7 @@ class _Run:
             checked=sorted(context.checked),
             stateful=sorted(context.checker.stateful),
             drawing=sorted(context.checker.drawing),
-            dtype=context.checker.dtype,
+            dtype=context.checker.stepping.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),
             choices=context.tuner.choices,

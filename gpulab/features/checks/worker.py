@@ -120,11 +120,6 @@ class Checker:
         """The variant that the others are compared with."""
         return self.stepping.baseline
 
-    @property
-    def dtype(self) -> str | None:
-        """The baseline's declared one."""
-        return self.stepping.dtype
-
     def before(self, variant: Variant, build: Build, inputs: Tensors, saved: Tensors) -> Checked:
         """All checks on a build whose first step has run; `saved` are its inputs before. The
         baseline comes first.

@@ -138,17 +138,16 @@ class _Named:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        rows = [(name, text) for name, text in self.lines]
         if options.no_wrap and not console.is_terminal:
-            widest = min(_WIDEST_NAME, max(len(name) for name, _ in rows))
-            for name, text in rows:
+            widest = min(_WIDEST_NAME, max(len(name) for name, _ in self.lines))
+            for name, text in self.lines:
                 yield Text(f"{name:{widest}}  {text}")
             return
         table = rows_table()
         # The rest of a name that is folded would begin a line, and may read as one of the lab's.
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=_WIDEST_NAME)
         table.add_column(overflow="fold")
-        for name, text in rows:
+        for name, text in self.lines:
             table.add_row(Text(name, f"bold {self.style}"), Text(text, self.style))
         yield table
 

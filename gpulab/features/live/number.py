@@ -57,7 +57,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     text, words, style = _said(run, comparison)
     twice = area.height >= _HIGH and area.width >= max(_LARGE, 2 * _width(text) + 8)
     scale = 2 if twice else 1
-    _draw_digits(area, 1, 4, text, scale, style)
+    _draw_digits(area, text, scale, style)
     row = 2 + scale * _ROWS
     area.put(row, 4, words, f"bold {style}".strip())
     bars = area.part(row + 2, 4, area.width - 8, area.height - row - 2)
@@ -85,13 +85,14 @@ def _width(text: str) -> int:
     return sum(len(_DIGITS.get(character, _DIGITS[" "])[0]) + 2 for character in text)
 
 
-def _draw_digits(area: Area, row: int, column: int, text: str, scale: int, style: str) -> None:
+def _draw_digits(area: Area, text: str, scale: int, style: str) -> None:
+    column = 4
     for character in text:
         shape = _DIGITS.get(character, _DIGITS[" "])
         for line, cells in enumerate(shape):
             wide = "".join(cell * scale for cell in cells)
             for more in range(scale):
-                area.put(row + line * scale + more, column, wide, style)
+                area.put(1 + line * scale + more, column, wide, style)
         column += (len(shape[0]) + 2) * scale
 
 

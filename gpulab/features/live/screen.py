@@ -125,21 +125,21 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)
     widest = max((least for least in _COLUMNS if least <= for_columns), default=None)
     if widest is None:
-        return _stacked(run, PANELS, 1, 0, width, height - 1)
+        return _stacked(run, PANELS, 0, width, height - 1)
     columns, full_width = _COLUMNS[widest]
-    below = _stacked(run, full_width, 1, 0, width, (height - 1) // _BELOW)
+    below = _stacked(run, full_width, 0, width, (height - 1) // _BELOW)
     above = height - 1 - sum(place.height for place in below)
     sides, left = [], 0
     for number, panels in enumerate(columns, 1):
         right = number * (width + _GAP) // len(columns) - _GAP
-        sides += _stacked(run, panels, 1, left, right - left, above)
+        sides += _stacked(run, panels, left, right - left, above)
         left = right + _GAP
     end = max((place.row + place.height for place in sides), default=1)
     return [*sides, *(replace(place, row=place.row + end - 1) for place in below)]
 
 
 def _stacked(
-    run: LiveRun, panels: Sequence[Panel], first_row: int, column: int, width: int, room: int
+    run: LiveRun, panels: Sequence[Panel], column: int, width: int, room: int
 ) -> list[Place]:
     """One below the other: first every panel's fewest rows in their order, then what it needs, and
     then what is left, in turn.
@@ -165,7 +165,8 @@ def _stacked(
                     room -= size.step
                 else:
                     growing.remove(name)
-    placed, row = [], first_row
+    placed = []
+    row = 1
     for panel in panels:
         if panel.name in rows:
             placed.append(Place(panel, row, column, width, rows[panel.name]))

@@ -228,7 +228,15 @@ def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Find
         return findings.no_work_declared.of(longest)
     if shares.incomplete:
         return findings.ceilings_missing()
-    return findings.unexplained.of({**facts.counted, **costs.values, **longest})
+    host = {
+        "launching": costs.launches,
+        "faulting": costs.page_faults,
+        "preempted": facts.preempted,
+        "waited": facts.waited,
+        "outside": facts.outside,
+    }
+    known = {name: share for name, share in host.items() if share is not None}
+    return findings.unexplained.of({**facts.counted, **known, **longest})
 
 
 def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:

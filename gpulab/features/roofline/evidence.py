@@ -177,17 +177,11 @@ class Share:
 
 @dataclass(frozen=True)
 class HostCosts:
-    """What the host is known to spend on something else than the work, None where it is not known.
-
-    Launches and page faults are shares of the time in which the thread runs.
-    """
+    """Shares of the time in which the thread runs, None where they are not known."""
 
     launches: float | None = None
     """What starting as many bare operations costs, as the launch ceiling has it."""
     page_faults: float | None = None
-    preempted: float | None = None
-    waited: float | None = None
-    outside: float | None = None
 
     @classmethod
     def of(cls, facts: StepFacts, roofs: RoofSet, end: End) -> HostCosts:
@@ -196,13 +190,8 @@ class HostCosts:
         running_s = seconds * max(_LEAST_RUNNING, running)
         bare = _cost(facts.launches, roofs.launch_s(), end, running_s)
         known = [share for share in (bare, facts.short_operations) if share is not None]
-        return cls(
-            launches=max(known, default=None),
-            page_faults=_cost(facts.faults, roofs.fault_s(), end, running_s),
-            preempted=facts.preempted,
-            waited=facts.waited,
-            outside=facts.outside,
-        )
+        page_faults = _cost(facts.faults, roofs.fault_s(), end, running_s)
+        return cls(max(known, default=None), page_faults)
 
     @property
     def dominant(self) -> tuple[str, float]:
@@ -210,18 +199,6 @@ class HostCosts:
         launches = min(self.launches or 0.0, 1.0)
         page_faults = min(self.page_faults or 0.0, 1.0)
         return ("page faults", page_faults) if page_faults > launches else ("launch", launches)
-
-    @property
-    def values(self) -> dict[str, Value]:
-        """Those that are known, as values of a finding."""
-        known = {
-            "launching": self.launches,
-            "faulting": self.page_faults,
-            "preempted": self.preempted,
-            "waited": self.waited,
-            "outside": self.outside,
-        }
-        return {name: share for name, share in known.items() if share is not None}
 
 
 def _cost(count: float | None, ceiling: Ceiling | None, end: End, running_s: float) -> float | None:
