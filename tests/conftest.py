@@ -62,7 +62,7 @@ _MATPLOTLIB = str(Path(tempfile.gettempdir()) / f"gpulab-matplotlib-{os.getuid()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # No examples are written into the checkout, and one may take long beside other work. Each run draws
-# others: half as many of them find as much.
+# other ones, so fewer than usual will do.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"gpulab-hypothesis-{os.getuid()}")
 settings.register_profile(
     "gpulab", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]

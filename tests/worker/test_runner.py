@@ -154,18 +154,6 @@ def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_a
     assert [facts.kept for facts in job_events.result.candidates] == [False, False, True]
 
 
-def test_builds_that_a_process_keeps_take_nothing_of_its_rounds(job_events):
-    bodies = {"slow": "time.sleep(0.35); return work(1)", "second": "return work(1)"}
-    job_events(bodies, time_s=10.0)
-    events = job_events(bodies, before=job_events.result, time_s=10.0)
-    rounds = {
-        row
-        for batch in of_kind(events, e.Samples)
-        for row in zip(batch.epoch, batch.round, strict=True)
-    }
-    assert len(rounds) >= 5  # of a stretch that is shorter than the control's build
-
-
 def test_a_later_process_starts_from_the_result_of_the_first(job_events):
     bodies = {"first": "return work(1)", "second": "return work(3)"}
     first = job_events(bodies, time_s=0.3)
@@ -204,9 +192,6 @@ def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, t
         job_events(bodies, before=job_events.result, time_s=0.1)
         orders.add(log.read_text())
     assert all(order.startswith("f") for order in orders), "the others are compared with its output"
-    assert all(order.count("f") >= 3 for order in orders), (
-        "for its output, once more, and the control"
-    )
     assert len({len(order.rpartition("s")[2]) for order in orders}) > 1, (
         "of these, so many come after the other"
     )
