@@ -12,20 +12,22 @@ from gpulab.engine.measure.plan import lead_in_steps, longest_block_s
 
 
 def evened(*blocks, most_s=5e-3, clock=None):
-    """Steps a block of candidates of so many steps of so many seconds; and the names that are
-    calibrated anew.
-    """
+    """Steps a block of candidates of so many steps of so many seconds."""
     events = []
     candidates = [Candidate(f"v{place}", None, 1.0, *block) for place, block in enumerate(blocks)]
     equalize_blocks(
         clock or WallClock(None), SimpleNamespace(emit=events.append), candidates, most_s
     )
-    calibrated = {event.variant: event.steps_per_block for event in events}
-    steps = [candidate.steps for candidate in candidates]
-    assert calibrated == {
-        f"v{place}": own for place, own in enumerate(steps) if own != blocks[place][0]
+    assert told(events) == {
+        candidate.name: (candidate.steps, candidate.lead_in)
+        for candidate, block in zip(candidates, blocks, strict=True)
+        if (candidate.steps, candidate.lead_in) != (block[0], lead_in_steps(*block))
     }
-    return steps
+    return [candidate.steps for candidate in candidates]
+
+
+def told(events):
+    return {event.variant: (event.steps_per_block, event.lead_in) for event in events}
 
 
 @pytest.mark.parametrize("disturbed", [1.02, 1.2, 1.9])
@@ -40,8 +42,10 @@ def test_twins_of_which_one_was_disturbed_while_it_was_calibrated_have_as_many_s
 def test_twins_have_as_many_untimed_steps_too():
     twins = [Candidate(name, None, 1.0, 2, step_s) for name, step_s in (("a", 1e-3), ("b", 1.9e-3))]
     assert twins[0].lead_in != twins[1].lead_in
-    equalize_blocks(WallClock(None), SimpleNamespace(emit=lambda event: None), twins, 5e-3)
+    events = []
+    equalize_blocks(WallClock(None), SimpleNamespace(emit=events.append), twins, 5e-3)
     assert twins[0].lead_in == twins[1].lead_in == 3
+    assert told(events) == {"b": (2, 3)}
 
 
 def test_no_block_grows_beyond_the_longest():

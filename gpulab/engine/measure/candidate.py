@@ -190,10 +190,11 @@ def equalize_blocks(
         steps = max(round(longest / alike[-1].step_s), *(candidate.steps for candidate in alike))
         lead_in = max(candidate.lead_in for candidate in alike)
         for candidate in alike:
+            if (candidate.steps, candidate.lead_in) == (steps, lead_in):
+                continue
+            candidate.steps = steps
             candidate.lead_in = lead_in
-            if candidate.steps != steps:
-                candidate.steps = steps
-                channel.emit(_calibrated(clock, candidate))
+            channel.emit(_calibrated(clock, candidate))
 
 
 def _alike(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
