@@ -110,7 +110,8 @@ def split_ceilings(first, second):
     differences.
 
     What the host takes to queue a launch says how busy the host is; transfers depend on it too, and
-    small ones are all latency.
+    small ones are all latency. Kernels in a row differ by process: on H100s 1.9 to 2.2 us, steady
+    within 0.5 % in each, while a graph's nodes take 1.00 us in each.
     """
     apart = {key: abs(second[key] / best - 1) for key, best in first.items() if key in second}
     host = {key: difference for key, difference in apart.items() if _is_of_host(key)}
@@ -119,4 +120,5 @@ def split_ceilings(first, second):
 
 def _is_of_host(key):
     roof, kind = key[:2]
-    return "host" in roof or (roof, kind) == ("launch", "enqueue") or roof == "page fault"
+    launches = roof == "launch" and kind in ("enqueue", "spacing")
+    return "host" in roof or launches or roof == "page fault"

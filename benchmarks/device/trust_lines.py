@@ -13,6 +13,8 @@ from pair_runs import FOLDER as PAIRS
 from pair_runs import LIKE
 from stages import default_run, judgements, lines
 
+from gpulab import Verdict, load
+
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parents[1] / "scenarios"
 ALONE = Bounds(0.97, 1.03)
@@ -205,3 +207,8 @@ def variance(place):
         f"{len(measured)} lines, above",
         len(measured) == 6,
     )
+    runs = [load(path) for path in sorted(folder.glob("*.jsonl"))]
+    invalid = sum(
+        any(comparison.verdict == Verdict.INVALID for comparison in run.comparisons) for run in runs
+    )
+    yield row("runs of it", "none invalid", f"{invalid} of {len(runs)} invalid", not invalid)
