@@ -15,6 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from struct import Struct
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
@@ -63,7 +64,7 @@ _TOOLS: tuple[tuple[str, Any, Iterable[str]], ...] = (
     ("torch.Tensor", torch.Tensor, _OF_TENSORS),
 )
 """(name, module or class, its names) of what clocks and checks use."""
-_CONSTANTS = (bool, int, float, str, tuple, frozenset, dict, list)
+_CONSTANTS = (bool, int, float, str, tuple, frozenset, dict, list, Struct)
 """Types of a module's constants, whose names are in capitals; a cache has a class of its own."""
 _WRAPS = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset")}
 

@@ -2,7 +2,9 @@
 
 From the end of the block before to its own end pass a block, its untimed first steps, and little
 else: restoring the state, whose time is known, and what the lab does. Whoever makes the times of a
-variant shorter without making it faster leaves the rest there.
+variant shorter without making it faster leaves the rest there; or beside the next block, which is
+then longer than after other variants. And whoever does so in the rounds alone saves nothing in the
+blocks of the checks.
 """
 
 from __future__ import annotations
@@ -10,11 +12,18 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import exp
 from typing import NamedTuple
 
 from gpulab.core.events import Calibrated, Event, Examined, Samples
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind, Clock
-from gpulab.features.elapsed.findings import clock_of_device_stands, time_outside_of_blocks
+from gpulab.features.elapsed.findings import (
+    block_of_other_steps,
+    clock_of_device_stands,
+    saved_in_rounds_alone,
+    time_outside_of_blocks,
+)
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.state import RunState, VariantState
 from gpulab.stats.statistics import FEWEST
@@ -26,6 +35,14 @@ _OF_SAVED = 0.5
 """Time that is hidden, as a part of a step and of what a step saves. In recordings of honest runs
 at most 0.2 of both: on a GPU, of steps of a millisecond.
 """
+_LONGER_LEAD_IN = 1.25
+"""Untimed steps take about as long for all variants."""
+_LEAST_RATIO = 1.25
+_CONFIRMED = 0.25
+_FEWEST_LOOKS = 3
+"""A smaller speedup is not held against the blocks of the checks. Of what it saves in the rounds
+these show this part at least, in more than a quarter of the processes.
+"""
 
 
 class _Block(NamedTuple):
@@ -34,6 +51,8 @@ class _Block(NamedTuple):
     time_s: float
     steps: int
     beside_s: float
+    after: str
+    """The variant of the block before."""
 
 
 class _LastBlock(NamedTuple):
@@ -47,11 +66,17 @@ def _latest() -> deque[_Block]:
     return deque(maxlen=_MOST_BLOCKS)
 
 
+def _some() -> deque[float]:
+    return deque(maxlen=_MOST_BLOCKS)
+
+
 @dataclass
 class ElapsedTimes:
     """The blocks of each variant that another one of the same round came before."""
 
     blocks: defaultdict[str, deque[_Block]] = field(default_factory=lambda: defaultdict(_latest))
+    ratios: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(_some))
+    """Of each variant, its speedups in blocks of the checks."""
     _last: _LastBlock | None = None
 
     def add(self, event: Samples) -> None:
@@ -71,11 +96,17 @@ class ElapsedTimes:
             if last is None or last.epoch != epoch or (last.round != number and last.name != name):
                 continue
             beside_s = ended - last.ended - time_s * steps
-            self.blocks[name].append(_Block(time_s, steps, beside_s))
+            self.blocks[name].append(_Block(time_s, steps, beside_s, last.name))
 
 
 def _fold(state: RunState, event: Samples) -> None:
     state.part(ElapsedTimes).add(event)
+
+
+def _fold_examined(state: RunState, event: Examined) -> None:
+    ratio = event.values.get("block_ratio")
+    if event.check == CheckKind.TIMED_STEPS and isinstance(ratio, float) and event.variant:
+        state.part(ElapsedTimes).ratios[event.variant].append(ratio)
 
 
 def _judge(draft: Draft) -> Iterator[Event]:
@@ -87,30 +118,26 @@ def _judge(draft: Draft) -> Iterator[Event]:
         if against is None:
             continue
         if state.timed_job.clock == Clock.WALL:
-            yield from _examined(state, variant, against)
+            yield from _examined(draft, variant, against)
         else:
             yield Examined(
                 variant=variant.name, check=CheckKind.ELAPSED, skipped=clock_of_device_stands()
             )
 
 
-def _examined(state: RunState, variant: VariantState, against: VariantState) -> Iterator[Examined]:
-    own = _Steps.of(variant, state)
+def _examined(draft: Draft, variant: VariantState, against: VariantState) -> Iterator[Examined]:
+    state = draft.state
+    reason = _of_other_steps(variant, state) or _of_other_steps(against, state)
+    if reason is not None:
+        yield Examined(variant=variant.name, check=CheckKind.ELAPSED, ok=False, reason=reason)
+        return
     other = _Steps.of(against, state)
+    own = _Steps.of(variant, state, other)
     if own is None or other is None:
         return
-    saved_s = other.claimed_s - own.claimed_s
-    # noise makes neither end of it larger
-    hidden_s = _quantile(own.beside_s, 0.25) - _quantile(other.beside_s, 0.75)
-    reason = None
-    if saved_s > 0 and hidden_s > max(_OF_STEP * own.claimed_s, _OF_SAVED * saved_s):
-        reason = time_outside_of_blocks(
-            variant.name,
-            claimed_s=own.claimed_s * variant.items,
-            saved_s=saved_s * variant.items,
-            hidden_s=hidden_s * variant.items,
-            against=against.name,
-        )
+    reason = _outside_of_blocks(variant, against, own, other, state) or _in_rounds_alone(
+        variant.name, against.name, draft
+    )
     share = max(0.0, _quantile(own.beside_s, 0.5) / own.claimed_s)
     yield Examined(
         variant=variant.name,
@@ -122,32 +149,105 @@ def _examined(state: RunState, variant: VariantState, against: VariantState) -> 
     )
 
 
+def _of_other_steps(variant: VariantState, state: RunState) -> Finding | None:
+    """Blocks have as many steps as were calibrated."""
+    calibrated = variant.last(Calibrated)
+    for block in state.part(ElapsedTimes).blocks[variant.name]:
+        if calibrated is not None and block.steps != calibrated.steps_per_block:
+            return block_of_other_steps(
+                variant.name, steps=block.steps, calibrated=calibrated.steps_per_block
+            )
+    return None
+
+
+def _outside_of_blocks(
+    variant: VariantState, against: VariantState, own: _Steps, other: _Steps, state: RunState
+) -> Finding | None:
+    saved_s = other.claimed_s - own.claimed_s
+    # noise makes neither end of it larger
+    hidden_s = _quantile(own.beside_s, 0.25) - _quantile(other.beside_s, 0.75)
+    hidden_s = max(0.0, hidden_s) + max(0.0, _left_to_others_s(variant.name, state) / own.items)
+    if saved_s <= 0 or hidden_s <= max(_OF_STEP * own.claimed_s, _OF_SAVED * saved_s):
+        return None
+    return time_outside_of_blocks(
+        variant.name,
+        claimed_s=own.claimed_s * variant.items,
+        saved_s=saved_s * variant.items,
+        hidden_s=hidden_s * variant.items,
+        against=against.name,
+    )
+
+
+def _left_to_others_s(name: str, state: RunState) -> float:
+    """Seconds a block by which more passes beside the blocks that follow a variant than beside
+    those that follow another one.
+    """
+    after: list[float] = []
+    elsewhere: list[float] = []
+    for other, blocks in state.part(ElapsedTimes).blocks.items():
+        follows = [block.beside_s for block in blocks if block.after == name]
+        follows_others = [block.beside_s for block in blocks if block.after not in (name, other)]
+        if other == name or not follows or not follows_others:
+            continue
+        usual_s = _quantile(follows_others, 0.5)
+        after += [beside_s - usual_s for beside_s in follows]
+        elsewhere += [beside_s - usual_s for beside_s in follows_others]
+    if min(len(after), len(elsewhere)) < FEWEST:
+        return 0.0
+    return _quantile(after, 0.25) - _quantile(elsewhere, 0.75)
+
+
+def _in_rounds_alone(name: str, against: str, draft: Draft) -> Finding | None:
+    """The checks time blocks of both as well, one after the other. A speedup that is not certain is
+    held against nothing.
+    """
+    seen = draft.state.part(ElapsedTimes).ratios[name]
+    rounds = draft.samples.interval((name, against))
+    if rounds is None or rounds.n < FEWEST or len(seen) < _FEWEST_LOOKS:
+        return None
+    least = exp(-rounds.high)
+    most = sorted(seen)[-1 - len(seen) // 4]
+    if least < _LEAST_RATIO or 1 - 1 / most >= _CONFIRMED * (1 - 1 / least):
+        return None
+    return saved_in_rounds_alone(name, ratio=exp(-rounds.median), checked=most)
+
+
 @dataclass(frozen=True)
 class _Steps:
     """Seconds per item: what its blocks claim, and what passed beside each that is not known."""
 
     claimed_s: float
     beside_s: list[float]
+    items: float
+    """Of a block."""
+    lead_in_s: float
+    """Of the untimed steps before a block."""
 
     @classmethod
-    def of(cls, variant: VariantState, state: RunState) -> _Steps | None:
+    def of(
+        cls, variant: VariantState, state: RunState, other: _Steps | None = None
+    ) -> _Steps | None:
         """None of fewer blocks than an interval needs, and where it is not known what comes before
-        them.
+        them. `other`: of what has about as long untimed steps.
         """
         blocks = state.part(ElapsedTimes).blocks[variant.name]
         calibrated = variant.last(Calibrated)
         if len(blocks) < FEWEST or calibrated is None or calibrated.lead_in is None:
             return None
+        step_s = _quantile([block.time_s for block in blocks], 0.5)
+        lead_in = float(calibrated.lead_in)
+        if other is not None:
+            lead_in = min(lead_in, 1 + _LONGER_LEAD_IN * other.lead_in_s / step_s)
         beside_s = []
         for block in blocks:
-            known_s = calibrated.lead_in * block.time_s + calibrated.restore_s
+            known_s = lead_in * block.time_s + calibrated.restore_s
             beside_s.append((block.beside_s - known_s) / block.steps / variant.items)
-        claimed_s = _quantile([block.time_s for block in blocks], 0.5) / variant.items
-        return cls(claimed_s, beside_s)
+        items = calibrated.steps_per_block * variant.items
+        return cls(step_s / variant.items, beside_s, items, lead_in * step_s)
 
 
 def _quantile(values: list[float], share: float) -> float:
     return sorted(values)[int(share * (len(values) - 1))]
 
 
-ELAPSED = Feature("elapsed", folds={Samples: _fold}, judge=_judge)
+ELAPSED = Feature("elapsed", folds={Samples: _fold, Examined: _fold_examined}, judge=_judge)

@@ -14,9 +14,23 @@ RESTORE_S = 4e-3
 STEP_S = {"a": 1e-3, "control": 1e-3, "b": 1e-3}
 
 
-def comparison(claims=1.0, *, steps_s=STEP_S, preempted=0.0, clock=Clock.WALL, base_claims=1.0):
+def comparison(
+    claims=1.0,
+    *,
+    steps_s=STEP_S,
+    preempted=0.0,
+    clock=Clock.WALL,
+    base_claims=1.0,
+    moved=False,
+    after_b_s=0.0,
+    steps_of_b=STEPS,
+    lead_in_of_b=LEAD_IN,
+    checked=(),
+):
     """Of b with a, after rounds in random order. `claims`: what part of its times b claims, and
-    `base_claims` what a does; `preempted`: the part of the blocks that others interrupt.
+    `base_claims` what a does; `preempted`: the part of the blocks that others interrupt; `moved`:
+    blocks of b end as much earlier as is hidden; `after_b_s` passes behind each; `checked`: its
+    speedups in blocks of the checks.
     """
     draw = random.Random(1)
     part = {"a": base_claims, "control": base_claims, "b": claims}
@@ -28,9 +42,13 @@ def comparison(claims=1.0, *, steps_s=STEP_S, preempted=0.0, clock=Clock.WALL, b
                 step_s = steps_s[name] * draw.uniform(0.99, 1.01)
                 now += (STEPS + LEAD_IN) * step_s + RESTORE_S + 50e-6
                 now += draw.choice((0.0, 20e-3)) * (draw.random() < preempted)
-                row = epoch, number, NAMES.index(name), step_s * part[name], now
+                ended = now
+                if moved:
+                    ended -= (STEPS + LEAD_IN) * step_s * (1 - part[name])
+                row = epoch, number, NAMES.index(name), step_s * part[name], ended
                 for column, value in zip(columns.values(), row, strict=True):
                     column.append(value)
+                now += after_b_s * (name == "b")
     count = len(columns["ended"])
     samples = e.Samples(
         names=NAMES,
@@ -38,7 +56,7 @@ def comparison(claims=1.0, *, steps_s=STEP_S, preempted=0.0, clock=Clock.WALL, b
         cpu_s=[1e-4] * count,
         faults=[0] * count,
         switches=[0] * count,
-        steps=[STEPS] * count,
+        steps=[steps_of_b if index == NAMES.index("b") else STEPS for index in columns["variant"]],
         t=now,
         **columns,
     )
@@ -48,14 +66,18 @@ def comparison(claims=1.0, *, steps_s=STEP_S, preempted=0.0, clock=Clock.WALL, b
             steps_per_block=STEPS,
             step_s=1e-3,
             empty_block_s=0.0,
-            lead_in=LEAD_IN,
+            lead_in=lead_in_of_b if info.name == "b" else LEAD_IN,
             restore_s=RESTORE_S,
             t=0.3,
         )
         for info in INFOS
     ]
+    looks = [
+        e.Examined(variant="b", check="timed steps", values={"block_ratio": ratio}, t=now)
+        for ratio in checked
+    ]
     opened = opening(request(clock=clock))
-    return report_of([*opened, *calibrated, samples, *END]).comparison("b")
+    return report_of([*opened, *calibrated, samples, *looks, *END]).comparison("b")
 
 
 def check(compared):
@@ -83,6 +105,47 @@ def test_shorter_times_of_the_same_work_are_invalid(factor, preempted):
 
 def test_longer_times_of_the_baseline_are_invalid():
     assert comparison(base_claims=1.8).reason.code == "time_outside_of_blocks"
+
+
+@pytest.mark.parametrize("preempted", [0.0, 0.3])
+@pytest.mark.parametrize("factor", [1.4, 4.0, 15.0])
+def test_time_that_is_moved_to_the_next_block_is_found_there(factor, preempted):
+    compared = comparison(1 / factor, preempted=preempted, moved=True)
+    assert compared.reason.code == "time_outside_of_blocks"
+
+
+@pytest.mark.parametrize("step_s", [1e-3, 0.25e-3])
+def test_what_passes_behind_an_honest_block_is_no_time_of_its_steps(step_s):
+    compared = comparison(steps_s={**STEP_S, "b": step_s}, after_b_s=0.2 * STEPS * step_s)
+    assert check(compared).state == "passed"
+
+
+def test_a_block_has_the_steps_that_were_calibrated():
+    compared = comparison(0.5, steps_of_b=2 * STEPS)
+    assert compared.reason.code == "block_of_other_steps"
+
+
+def test_untimed_steps_take_about_as_long_for_all():
+    compared = comparison(0.5, lead_in_of_b=4 * LEAD_IN + STEPS)
+    assert compared.reason.code == "time_outside_of_blocks"
+
+
+@pytest.mark.parametrize(
+    ("checked", "state"),
+    [
+        ([1.0] * 6, "failed"),
+        ([1.0, 1.0, 1.0, 2.1], "failed"),
+        ([1.0, 1.0, 2.1, 1.9], "passed"),
+        ([1.4, 1.3, 2.1, 1.9], "passed"),
+        ([1.0] * 3, "failed"),
+        ([1.0, 1.0, 1.5], "passed"),
+        ([1.0] * 2, "passed"),
+    ],
+)
+def test_what_is_saved_in_the_rounds_is_saved_in_the_blocks_of_the_checks_too(checked, state):
+    compared = comparison(steps_s={**STEP_S, "b": 0.5e-3}, checked=checked)
+    assert check(compared).state == state
+    assert (compared.reason is not None) == (state == "failed")
 
 
 def test_the_clock_of_a_device_may_stand():
