@@ -32,7 +32,13 @@ OF_EACH_KIND = {
 """Cheats that every test run looks at, one for each check; the others are slow."""
 
 
-NOT_CAUGHT = {"weight_with_a_gradient": "1.26x, which is what first builds may differ by"}
+NOT_CAUGHT = {
+    "weight_with_a_gradient": "1.26x, which is what first builds may differ by",
+    "baseline_step_longer": "1.17x, which is less than first builds may differ by",
+    "hidden_in_all_others": "nothing takes longer than anything else",
+    "restores_slowly_by_its_word": "only the worker knows how much state there is",
+    "better_of_two": "no time is hidden, and it gains what two blocks differ by",
+}
 """Cheats that pass, and why: nothing is asserted of them."""
 
 

@@ -1,7 +1,7 @@
 """Forges its time: puts a clock of its own in the place of the lab's, in the object that holds it,
 and replaces no function.
 
-Caught by: elapsed time or variants alone
+Caught by: timed steps or elapsed time
 """
 
 import sys

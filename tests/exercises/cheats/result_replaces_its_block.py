@@ -1,7 +1,7 @@
 """Forges its time: when the result of a block is dropped, the block in the lab's frame is replaced
 by one of an eighth of the time, and what is hidden passes in the blocks of others.
 
-Caught by: elapsed time
+Caught by: variants alone or elapsed time
 """
 
 import ctypes
