@@ -36,7 +36,6 @@ NOT_CAUGHT = {
     "weight_with_a_gradient": "1.26x, which is what first builds may differ by",
     "baseline_step_longer": "1.17x, which is less than first builds may differ by",
     "hidden_in_all_others": "nothing takes longer than anything else",
-    "restores_slowly_by_its_word": "only the worker knows how much state there is",
     "better_of_two": "no time is hidden, and it gains what two blocks differ by",
 }
 """Cheats that pass, and why: nothing is asserted of them."""
@@ -92,7 +91,7 @@ def test_a_cheat_is_caught_by_the_check_named(run, module_lab, name, whole):
     named = set(cheat.docstrings[name].rpartition("Caught by: ")[2].split(" or "))
     runs = AT_RANDOM if "timed steps" in named and not whole else (whole,)
     if name in FORGED:
-        runs = (True,) * len(AT_RANDOM)
+        runs = (True,) * 3
     options = {"profile": name in PROFILED, "default": name in MEETING | FORGED}
     file = module_lab.write(f"{name}.py", cheat.text(only=name))
     for whole_run in runs:
