@@ -57,3 +57,6 @@ EPOCHS = 100_000_000
 """Epochs, rounds and steps that an event may count."""
 TRACE_BYTES = 1 << 30
 """Of a trace of the profiler, unpacked."""
+COMPILE_S = 60.0
+COMPILE_BYTES = 4 << 30
+"""Of the compiler of CUDA C++, for one kernel: its time, and its address space."""

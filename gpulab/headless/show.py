@@ -4,12 +4,15 @@ these differ.
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpulab.catalog.catalog import Entry, find
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
 from gpulab.core.payloads import KernelText
+from gpulab.core.statuses import ExitCode
 from gpulab.features.code.view import code_view, machine_code
 from gpulab.features.kernels.compiler import (
     CompileError,
@@ -17,11 +20,13 @@ from gpulab.features.kernels.compiler import (
     architectures,
     compile_kernel,
 )
+from gpulab.features.kernels.compiler_process import compiler_process
 from gpulab.features.kernels.instructions import entry_body
 from gpulab.features.kernels.reading import read_kernel, sass_lines
 from gpulab.features.kernels.view import kernel_page
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal
+from gpulab.headless.standard_streams import print_error
 from gpulab.session.requests import typed_params
 from gpulab.session.settings import UsageError
 
@@ -53,19 +58,39 @@ def show(what: str, options: Options) -> int:
     )
     shown = [variant] if variant else list(names)
     arch = options.arch or _ARCH
-    _check_architecture(arch)
     page = _Page(what, entry, kernels, shown, arch, options, terminal)
+    before = _until_interrupted()
     try:
+        _check_architecture(arch)
         if options.ptx or options.sass:
             page.show_machine_code()
         else:
             page.show_source()
     except CompileError as error:
-        terminal.err.print("\n".join(error.__notes__), soft_wrap=True)
+        for said in getattr(error, "__notes__", ()):
+            terminal.err.print(said, soft_wrap=True)
         raise UsageError(
             f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}"
         ) from None
+    except KeyboardInterrupt:
+        print_error(f"--show {what}: interrupted")
+        return ExitCode.INTERRUPTED
+    finally:
+        compiler_process().close()
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
     return 0
+
+
+def _until_interrupted() -> signal.Handlers | None:
+    """From now on Ctrl-C is a KeyboardInterrupt, where it just ended the process; what was before,
+    None where nothing was changed.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        return None
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return signal.SIG_DFL
 
 
 def _check_architecture(arch: str) -> None:

@@ -4,20 +4,20 @@ scenario's file.
 
 import importlib.util
 import sys
-from functools import partial
 
 import pytest
 
 from gpulab.core.payloads import KernelText
 from gpulab.core.statuses import FailureKind, Stage
 from gpulab.engine.processes.failure import failure
-from gpulab.features.kernels import compiler, reading, source
+from gpulab.features.kernels import compiler, compiler_process, reading, source
 from gpulab.features.kernels.compiler import (
     CompileError,
     NoCompilerError,
     compile_kernel,
     parameters,
 )
+from gpulab.features.kernels.compiler_process import CompilerProcess
 from gpulab.features.kernels.reading import read_kernel, sass_lines
 
 SCENARIO = '''"""A lesson."""
@@ -143,18 +143,16 @@ def test_a_name_that_the_source_does_not_have_is_told_with_the_line_of_the_sourc
     assert error.msg.endswith(f"(in {name})")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ('"--nonsense"', "unrecognized option --nonsense"),
-        ('"-dlto"', "there is no machine code"),
-    ],
-)
-def test_wrong_options_are_an_error_of_the_kernel(only, options, message):
-    variant, path = only('""")\n', f'""", options=({options},))\n')
+def test_a_wrong_option_is_an_error_of_the_kernel_with_its_own_line(only):
+    variant, path = only('""")\n', '""", options=(\n    "-lineinfo", "--nonsense"))\n')
     error = error_of(variant)
-    assert (error.filename, error.lineno) == (path, 6)
-    assert message in error.msg
+    assert (error.filename, error.lineno) == (path, SCENARIO.splitlines().index('""")') + 2)
+    assert error.msg.startswith("--nonsense: an option that is not allowed; those are -D, -U, -I")
+
+
+def test_where_there_is_no_machine_code_it_says_so(kernels):
+    with pytest.raises(CompileError, match="there is no machine code"):
+        compile_kernel(kernels("copy"), "compute_90")
 
 
 def test_options_reach_the_compiler(only):
@@ -298,19 +296,24 @@ def test_a_file_of_any_name_is_named_as_it_is():
         assert (raised.value.lineno == 71) == ("\n" not in file)
 
 
-@pytest.mark.parametrize("missing", ["cuda.bindings", "the library"])
-def test_without_the_compiler_the_error_says_what_to_install(monkeypatch, kernels, missing):
+@pytest.mark.parametrize("missing", ["cuda.bindings", "the library", "the process"])
+def test_without_the_compiler_the_error_says_what_to_install(
+    monkeypatch, kernels, missing, tmp_path
+):
     text = kernels("copy")
     if missing == "the library":
-        from cuda.bindings import nvrtc
-
-        monkeypatch.setattr(nvrtc, "nvrtcVersion", partial(next, iter(())))
+        (tmp_path / "cuda.py").write_text("raise RuntimeError('none')")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    elif missing == "the process":
+        monkeypatch.setattr(compiler_process, "_NVRTC", ("/bin/false",))
     else:
         monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    monkeypatch.setattr(compiler_process, "_current", CompilerProcess())
     compiler._compile.cache_clear()
     for compiled in (compile_kernel, reading.read_kernel):
         with pytest.raises(NoCompilerError, match=r"pip install 'gpulab\[nvrtc\]'"):
             compiled(text, "sm_90")
+    compiler_process.compiler_process().close()
 
 
 def test_processes_of_a_run_share_what_one_of_them_has_compiled(tmp_path, monkeypatch):
@@ -320,7 +323,7 @@ def test_processes_of_a_run_share_what_one_of_them_has_compiled(tmp_path, monkey
     monkeypatch.setenv(compiler.KERNELS_FOLDER, str(tmp_path / "kernels"))
     first = compile_kernel(text, "sm_90")
     compiler._compile.cache_clear()  # as in another process
-    monkeypatch.setattr(compiler, "_nvrtc", None)
+    monkeypatch.setattr(compiler, "_compiled", None)
     assert compile_kernel(text, "sm_90") == first
     compiler._compile.cache_clear()
     for file in (tmp_path / "kernels").iterdir():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import os
 import re
 from contextlib import suppress
@@ -10,14 +12,24 @@ from functools import lru_cache
 from hashlib import sha256
 from importlib import util
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.files import write_whole
+from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.payloads import KernelText
+from gpulab.core.text import cut
 from gpulab.core.wire import UNREADABLE
+from gpulab.features.kernels.allowed import (
+    Folders,
+    RefusedError,
+    allowed_options,
+    check_includes,
+    included_folders,
+)
+from gpulab.features.kernels.compiler_process import CompilerEndedError, compiler_process
+from gpulab.features.kernels.nvrtc import Hello, Source
 
 _ERROR = re.compile(
     r"^(?P<file>.*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<message>.*)$", re.MULTILINE
@@ -29,8 +41,6 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(
     r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?"
 )
-_NO_CACHE = "-no-cache"
-"""NVRTC's cache of machine code says nothing of registers."""
 KERNELS_FOLDER = "GPULAB_KERNELS"
 """Environment variable: the folder in which a run's processes share what they compiled."""
 _HEADER = "cuda_fp16.h"
@@ -96,43 +106,52 @@ def _compile(text: KernelText, arch: str, file: str) -> Compiled:
 
 
 def _compiled(text: KernelText, arch: str, file: str) -> Compiled:
-    nvrtc = _nvrtc()
-    name = text.name.encode(errors="replace")
     quoted = file.replace("\\", "\\\\").replace('"', '\\"')
     numbered = f'#line {text.line} "{quoted}"\n{text.code}'.encode(errors="replace")
-    program = _result(nvrtc.nvrtcCreateProgram(numbered, b"kernel.cu", 0, [], []))
+    name = text.name.encode(errors="replace")
+    folders = Folders.of(file, header_folders())
     try:
-        _result(nvrtc.nvrtcAddNameExpression(program, name))
-        headers = [f"-I{folder}" for folder in header_folders()]
-        flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *headers, *text.options]
-        status = _run_compiler(nvrtc, program, [*flags, _NO_CACHE])
-        if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:  # of an NVRTC that has no cache
-            status = _run_compiler(nvrtc, program, flags)
-        log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(
-            errors="replace"
-        )
-        if int(status) != 0:
-            raise _compile_error(log or str(status), text, file)
-        entry = _result(nvrtc.nvrtcGetLoweredName(program, name)).decode()
-        ptx = _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).decode(errors="replace")
-        cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program, whole=True)
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-    resources = _resources(log, entry)
+        options = allowed_options(text.options, folders)
+        search = [*folders.toolkit, *included_folders(options)]
+        search += [folders.own] if folders.own else []
+        # a name is source, too
+        check_includes(numbered + b"\n" + name, search, folders)
+    except RefusedError as error:
+        line = _line_in(text, file, error.what)
+        raise CompileError(f"{error} (in {text.name})", (file, line, None, None)) from None
+    flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *options]
+    flags += [f"-I{folder}" for folder in search]
+    _require_compiler()
+    try:
+        code = compiler_process().compile(Source(numbered, name, [*map(os.fsencode, flags)]))
+    except CompilerEndedError as error:
+        message = f"the compiler {error} (in {text.name})"
+        raise CompileError(message, (file, text.line, None, None)) from None
+    if code.status:
+        raise _compile_error(code.log or code.status, text, file)
+    resources = _resources(code.log, code.entry)
     if resources is None:
-        message = f"with options {text.options} there is no machine code\n{log}"
+        message = f"with options {text.options} there is no machine code\n{code.log}"
         raise _compile_error(message, text, file)
-    return Compiled(text.name, arch, entry, ptx, cubin, parameters(ptx, entry), *resources, log)
-
-
-def _run_compiler(nvrtc: Any, program: Any, flags: list[str]) -> Any:
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
-    return status
+    kinds = parameters(code.ptx, code.entry)
+    return Compiled(text.name, arch, code.entry, code.ptx, code.cubin, kinds, *resources, code.log)
 
 
 def architectures() -> tuple[str, ...]:
     """Those that this NVRTC compiles for. NoCompilerError."""
-    return tuple(f"sm_{number}" for number in _result(_nvrtc().nvrtcGetSupportedArchs()))
+    return tuple(f"sm_{number}" for number in _require_compiler().architectures)
+
+
+def _require_compiler() -> Hello:
+    """NoCompilerError where there is none."""
+    try:
+        hello = compiler_process().hello() if available() else Hello(problem="no cuda.bindings")
+    except CompilerEndedError as error:
+        hello = Hello(problem=f"it {error}")
+    if hello.problem:
+        message = "NVRTC, the compiler of CUDA C++, is not there: pip install 'gpulab[nvrtc]' "
+        raise NoCompilerError(f"{message}({hello.problem})")
+    return hello
 
 
 @lru_cache(1)
@@ -188,32 +207,27 @@ def _compile_error(log: str, text: KernelText, file: str) -> CompileError:
         lines = text.code.split("\n")
         line = lines[place] if 0 <= place < len(lines) else None
         error = CompileError(first["message"], (file, number, None, line))
-    error.add_note(log.strip())
+    error.add_note(cut(log.strip(), MESSAGE_LENGTH))
     return error
 
 
-def _nvrtc() -> Any:
+def literal_line(value: str, file: str, near: int = 1) -> int | None:
+    """The line at which a literal begins in its file, of several the nearest."""
     try:
-        from cuda.bindings import nvrtc
-
-        _result(nvrtc.nvrtcVersion())
-    except Exception as error:  # the binding raises errors of its own where there is no library
-        message = (
-            f"NVRTC, the compiler of CUDA C++, is not there: pip install 'gpulab[nvrtc]' ({error})"
-        )
-        raise NoCompilerError(message) from None
-    return nvrtc
-
-
-def _result(returned: tuple[Any, ...]) -> Any:
-    """What a call of the library returned beside its status."""
-    status, *values = returned
-    if int(status) != 0:
-        raise RuntimeError(f"NVRTC: {status}")
-    return values[0] if len(values) == 1 else values
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value == value
+    ]
+    return min(lines, key=lambda line: abs(line - near), default=None)
 
 
-def _text(size_of: Any, get: Any, program: Any, *, whole: bool = False) -> bytes:
-    data: bytes = b"\0" * _result(size_of(program))
-    _result(get(program, data))
-    return data if whole else data.rstrip(b"\0")
+def _line_in(text: KernelText, file: str, what: str) -> int:
+    """The line of an option, or of what stands in the source."""
+    if what in text.options:
+        return literal_line(what, file, text.line) or text.line
+    before, found, _ = text.code.partition(what)
+    return text.line + before.count("\n") if found else text.line

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.core.payloads import KernelText
-from gpulab.features.kernels.compiler import Compiled, compile_kernel
+from gpulab.features.kernels.compiler import Compiled, compile_kernel, literal_line
 
 _POINTER = 64
 _LARGE_SHARED = 48 << 10
@@ -124,11 +122,11 @@ class CudaSource:
 
     def __init__(self, code: str, options: Sequence[str] = ()) -> None:
         self.code = code
-        self.options = tuple(options)
+        self.options = tuple(map(str, options))
         frame = sys._getframe(1)
         self.file = frame.f_code.co_filename
         called = frame.f_lineno
-        self.line = _line_of(code, self.file) or called
+        self.line = literal_line(code, self.file) or called
 
     def kernel(self, name: str, threads: Dimensions = 256, shared_bytes: int = 0) -> Kernel:
         """One kernel by its name, of a template with its arguments: `cuda.kernel("copy<float4>",
@@ -184,15 +182,3 @@ def _three(dimensions: Dimensions) -> tuple[int, int, int]:
         )
     x, y, z = (*map(int, given), 1, 1)[:_MOST_DIMENSIONS]
     return x, y, z
-
-
-def _line_of(code: str, file: str) -> int | None:
-    """The line at which the literal begins in its file."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return None
-    literals = (
-        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value == code
-    )
-    return next((node.lineno for node in literals), None)

@@ -3,10 +3,14 @@ wrong with what.
 """
 
 import json
+import os
 import re
+import signal
 import sys
+import time
 from hashlib import sha256
 
+import psutil
 import pytest
 from scripted import CommandLine
 
@@ -246,6 +250,53 @@ def test_a_kernel_that_does_not_compile_has_its_line_and_what_the_compiler_said(
     assert "detected in the compilation" in finished.stderr
     assert "Traceback" not in finished.stderr
     assert "\x1b" not in finished.stderr
+
+
+ENDLESS = """
+    template <int DEEP, long PATH> struct A {
+        static const int v = A<DEEP - 1, 2 * PATH>::v + A<DEEP - 1, 2 * PATH + 1>::v;
+    };
+    template <long PATH> struct A<0, PATH> { static const int v = 0; };
+    template <typename T, int ROWS>
+    __global__ void copy(const T* in, T* out, int n) { n = A<60, 0>::v; }
+    """
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+def test_a_compile_that_does_not_end_ends_with_the_command(lab, by):
+    lab.write("mine.py", re.sub(r'r""".*?"""', lambda _: f'r"""{ENDLESS}"""', MINE, flags=re.S))
+    process = lab.start("--show", "mine.py", start_new_session=True)
+    deadline = time.monotonic() + 60
+    compiler_process = None
+    while compiler_process is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+        for child in psutil.Process(process.pid).children():
+            if child.cpu_times().user > 1:
+                compiler_process = child
+    os.killpg(process.pid, by)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == (130 if by == signal.SIGINT else -by)
+    assert ("interrupted" in stderr.decode()) == (by == signal.SIGINT)
+    compiler_process.wait(10)
+
+
+@pytest.mark.parametrize("option", [[], ["--ptx"]])
+def test_no_file_is_written_or_shown_for_its_options_and_includes(gpulab, lab, option):
+    precious = lab.folder.parent / "precious"
+    precious.write_text("precious words")
+    for source, said in (
+        (MINE.replace('""")', f'""", options=("--create-pch={precious}",))'), "not allowed"),
+        (MINE.replace('""")', '""", options=("-include=/etc/passwd",))'), "not allowed"),
+        (MINE.replace("template", f'#include "{precious}"\n    template'), "line 7 of mine.py"),
+        (MINE.replace("template", '#include "../precious"\n    template'), "own folder"),
+        (MINE.replace("template", "#include </dev/zero>\n    template"), "/dev/zero: outside of"),
+    ):
+        lab.write("mine.py", source)
+        finished = gpulab("--show", "mine.py", *option)
+        assert (finished.code, finished.stdout) == (2, "")
+        assert said in " ".join(finished.stderr.split())
+        assert "precious words" not in finished.stderr
+        assert precious.read_text() == "precious words"
 
 
 def test_nothing_of_the_file_runs(gpulab, lab):
