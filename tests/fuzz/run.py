@@ -25,6 +25,7 @@ COUNTS = {
     "run_files": 5_000,
     "stores": 5_000,
     "event_streams": 5_000,
+    "compiler_options": 5_000,
 }
 MOST_S, MOST_MB = 2.0, 500
 
@@ -32,7 +33,7 @@ MOST_S, MOST_MB = 2.0, 500
 def main(scale="1", *kinds):
     broken = 0
     print(
-        f"{'kind':<16}{'cases':>8}{'broken':>8}{'over 2 s':>10}{'slowest':>10}{'memory':>10}{'time':>8}",
+        f"{'kind':<18}{'cases':>8}{'broken':>8}{'over 2 s':>10}{'slowest':>10}{'memory':>10}{'time':>8}",
         flush=True,
     )
     for kind in kinds or COUNTS:
@@ -62,7 +63,7 @@ def fuzz(kind, count):
     broken = sum(map(len, failures.values()))
     taken = time.monotonic() - started
     print(
-        f"{kind:<16}{count:>8,}{broken:>8}{slow:>10}{slowest:>8.2f} s{peak_mb:>7.0f} "
+        f"{kind:<18}{count:>8,}{broken:>8}{slow:>10}{slowest:>8.2f} s{peak_mb:>7.0f} "
         f"MB{taken:>6.0f} s",
         flush=True,
     )
