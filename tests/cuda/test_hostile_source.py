@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpulab.core.payloads import KernelText
-from gpulab.features.kernels import compiler_process
+from gpulab.features.kernels import compiler_process, source, worker
 from gpulab.features.kernels.compiler import CompileError, compile_kernel, header_folders
 from gpulab.features.kernels.compiler_process import CompilerProcess
 
@@ -242,6 +242,14 @@ def test_a_fork_has_a_compiler_of_its_own(folder):
         os._exit(0 if ours else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert compiled(folder, "// behind\n" + KERNEL).cubin
+
+
+def test_once_the_kernels_of_a_build_are_asked_for_it_has_ended(folder):
+    assert compiled(folder, "// last\n" + KERNEL).cubin
+    pid = compiler_process.compiler_process()._process.pid
+    source.kernels_made()
+    worker.kernels_made()
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def test_it_runs_in_a_folder_that_is_gone(folder):
