@@ -57,6 +57,16 @@ EPOCHS = 100_000_000
 """Epochs, rounds and steps that an event may count."""
 TRACE_BYTES = 1 << 30
 """Of a trace of the profiler, unpacked."""
+TRACE_EVENTS = 2_000_000
+"""Of a trace: one takes up to a kilobyte and 10 µs."""
+TRACE_VALUE_LENGTH = 4 << 20
+"""Characters of one event of a trace."""
+TRACE_TEXTS_LENGTH = 32 << 20
+"""Characters of the names, threads and inputs of its events, those that are alike counted once."""
+TENSOR_DIMS = 64
+"""As torch has it."""
+USER_FILE_BYTES = 64 << 10
+"""Of the theme that is kept, and of the user's keys."""
 COMPILE_S = 60.0
 COMPILE_BYTES = 4 << 30
 """Of the compiler of CUDA C++, for one kernel: its time, and its address space."""

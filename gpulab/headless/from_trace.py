@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import errno
 import gzip
-import json
+import io
+import os
 import re
 import shlex
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
+from gpulab.catalog.reader import read_text
+from gpulab.catalog.source import UnreadableError
 from gpulab.core.files import open_regular
-from gpulab.core.limits import TRACE_BYTES
+from gpulab.core.limits import SOURCE_BYTES, TRACE_BYTES
 from gpulab.core.text import one_line
 from gpulab.features.from_trace.calls import RecordedCalls, recorded_calls
+from gpulab.features.from_trace.stream import trace_events
 from gpulab.features.from_trace.text import NoneIsolableError, operation_file
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.new import write_scenario
@@ -25,6 +30,8 @@ from gpulab.headless.output import open_terminal
 from gpulab.session.settings import UsageError
 
 _GZIP = b"\x1f\x8b"
+_LENGTH_BYTES = 4
+"""At the end of a gzip archive: how long it is unpacked."""
 
 
 def from_trace(files: Sequence[str], options: Options) -> int:
@@ -45,6 +52,7 @@ def from_trace(files: Sequence[str], options: Options) -> int:
         raise UsageError(
             f"--from-trace {trace}: none of its heaviest operations can be called alone: {error}"
         ) from None
+    _require_runnable(trace, text)
     write_scenario("--from-trace", path, text)
     others = f", and why {named} are not in it" if named else ""
     shown = shlex.quote(str(path))
@@ -55,8 +63,8 @@ def from_trace(files: Sequence[str], options: Options) -> int:
 
 def _recorded(path: Path) -> RecordedCalls:
     try:
-        document = json.loads(_content(path))
-        recorded = recorded_calls(read_any(document))
+        with open_regular(path) as file, _unpacked(file) as text:
+            recorded = recorded_calls(read_any(trace_events(text)))
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"--from-trace {path}: not a trace of torch.profiler: {one_line(str(error))}"
@@ -72,13 +80,28 @@ def _recorded(path: Path) -> RecordedCalls:
     return recorded
 
 
-def _content(path: Path) -> bytes:
-    """The whole file, unpacked where it is a gzip archive."""
-    with open_regular(path) as file:
-        packed = file.read(2) == _GZIP
-        file.seek(0)
-        unpacked = gzip.GzipFile(fileobj=file) if packed else file
-        data = unpacked.read(TRACE_BYTES + 1)
-    if len(data) > TRACE_BYTES:
-        raise OSError(errno.EFBIG, f"larger than {TRACE_BYTES} bytes", str(path))
-    return data
+def _unpacked(file: BinaryIO) -> io.TextIOWrapper:
+    """The text of the file, unpacked where it is a gzip archive. OSError where it is too large."""
+    size = os.fstat(file.fileno()).st_size
+    problem = f"larger than {TRACE_BYTES} bytes"
+    packed = file.read(2) == _GZIP
+    if packed and size > _LENGTH_BYTES:
+        file.seek(-_LENGTH_BYTES, os.SEEK_END)
+        size = int.from_bytes(file.read(), "little")
+        problem += " unpacked, or cut short"
+    if size > TRACE_BYTES:
+        raise OSError(errno.EFBIG, problem)
+    file.seek(0)
+    unpacked = gzip.GzipFile(fileobj=file) if packed else file
+    return io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="")
+
+
+def _require_runnable(trace: Path, text: str) -> None:
+    """UsageError where --run would not read what is to be written."""
+    problem = "" if len(text) <= SOURCE_BYTES else f"larger than {SOURCE_BYTES} bytes"
+    try:
+        read_text("" if problem else text)
+    except UnreadableError as error:
+        problem = str(error)
+    if problem:
+        raise UsageError(f"--from-trace {trace}: its operations make no scenario: {problem}")

@@ -104,7 +104,12 @@ def write_scenario(flag: str, path: Path, text: str) -> None:
         )
     try:
         with path.open("x", encoding="utf-8") as out:
-            out.write(text)
+            try:
+                out.write(text)
+                out.flush()
+            except BaseException:
+                path.unlink()  # the next try would find that the file exists
+                raise
     except FileExistsError:
         raise UsageError(f"{flag} {path}: the file exists, and stays as it is") from None
     except OSError as error:

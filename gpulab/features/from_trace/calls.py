@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from gpulab.core.limits import LARGEST_INTEGER, TENSOR_DIMS
+from gpulab.features.from_trace.stream import INPUTS
 from gpulab.features.goodput.trace import Trace, TraceEvent
 
 _STEPS = ("ProfilerStep#", "Optimizer.step#")
@@ -66,7 +68,7 @@ class RecordedCalls:
     elsewhere: float
 
 
-@dataclass
+@dataclass(slots=True)
 class _Node:
     event: TraceEvent
     parent: _Node | None
@@ -133,19 +135,20 @@ def _launch(trace: Trace, threads: dict[Any, list[_Node]]) -> float:
         else:
             unowned_s += event.end - event.start
     for thread, launched in device_events.items():
-        for node, event in _innermost(threads[thread], sorted(launched, key=lambda pair: pair[0])):
+        nodes = threads[thread]
+        for node, event in _innermost(nodes, sorted(launched, key=lambda pair: pair[0])):
             seconds = event.end - event.start
             if node is None:
                 unowned_s += seconds
                 continue
             node.self_s += seconds
+            node.total_s += seconds
             node.copies |= event.kind == "gpu_memcpy" and (
                 "HtoD" in event.name or "DtoH" in event.name
             )
-            outer: _Node | None = node
-            while outer:
-                outer.total_s += seconds
-                outer = outer.parent
+        for node in reversed(nodes):  # those within an operation come after it
+            if node.parent:
+                node.parent.total_s += node.total_s
     return unowned_s
 
 
@@ -167,8 +170,7 @@ def _innermost(
 
 
 def _inputs_key(event: TraceEvent) -> str:
-    fields = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
-    return json.dumps([event.arguments.get(name) for name in fields])
+    return json.dumps([event.arguments.get(name) for name in INPUTS])
 
 
 def _call(nodes: Sequence[_Node], whole_s: float) -> RecordedCall:
@@ -197,9 +199,24 @@ def _inputs(arguments: dict[str, Any]) -> tuple[RecordedInput, ...] | None:
     strides = arguments.get("Input Strides")
     values = arguments.get("Concrete Inputs")
     return tuple(
-        RecordedInput(str(kind), dim, _at(strides, index), str(_at(values, index) or ""))
+        RecordedInput(
+            str(kind), _sizes(dim), _sizes(_at(strides, index)), str(_at(values, index) or "")
+        )
         for index, (kind, dim) in enumerate(zip(types, dims, strict=True))
     )
+
+
+def _sizes(value: Any, depth: int = 1) -> Any:
+    """The sizes or strides of a tensor, or of each of a list; None where they are no such."""
+    if not isinstance(value, list):
+        return None
+    if depth and value and all(isinstance(entry, list) for entry in value):
+        rows = [_sizes(entry, depth - 1) for entry in value]
+        return None if None in rows else rows
+    are_sizes = len(value) <= TENSOR_DIMS and all(
+        type(size) is int and 0 <= size <= LARGEST_INTEGER for size in value
+    )
+    return value if are_sizes else None
 
 
 def _at(values: Any, index: int) -> Any:

@@ -8,9 +8,12 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
+from gpulab.core.limits import TEXT_LENGTH
 from gpulab.features.from_trace import schemas
 from gpulab.features.from_trace.calls import RecordedCall, RecordedInput
 
@@ -49,6 +52,8 @@ _NUMBERED_DTYPES = {
 }
 """As torch numbers them (c10::ScalarType)."""
 _WHOLE = {"int64", "int32", "int16", "int8", "uint8", "bool"}
+_NUMBER = r"True|False|-?\d+(\.\d*)?(e[+-]?\d+)?"
+_VALUE = re.compile(rf"{_NUMBER}|\[(({_NUMBER}), ?)*({_NUMBER})?\]")
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _OTHERS = (
     (
@@ -147,7 +152,7 @@ def _operation(recorded: RecordedCall) -> str:
         if re.match(pattern, recorded.name):
             raise NotIsolableError(reason)
     name = recorded.name.removeprefix("aten::")
-    if not name.isidentifier():
+    if not name.isidentifier() or iskeyword(name):
         raise NotIsolableError("no operation of torch")
     if recorded.inputs is None:
         raise NotIsolableError("its shapes were not recorded")
@@ -201,17 +206,16 @@ def _value(
 
 
 def _scalar(name: str, position: int, text: str) -> str:
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        if text.strip("-") not in ("inf", "nan"):
-            raise NotIsolableError(f"the trace does not hold its argument {position + 1}") from None
+    if text.removeprefix("-") in ("inf", "nan"):
         return f'float("{text}")'
-    if not isinstance(value, bool | int | float | list):
+    value = None
+    if len(text) <= TEXT_LENGTH and _VALUE.fullmatch(text):
+        with suppress(SyntaxError):  # 007
+            value = ast.literal_eval(text)
+    shown = repr(value)
+    if value is None or "inf" in shown:  # 1e999
         raise NotIsolableError(f"the trace does not hold its argument {position + 1}")
-    if schemas.DTYPE_ARGUMENT.get(name) == position:
-        return _numbered_dtype(value)
-    return repr(value)
+    return _numbered_dtype(value) if schemas.DTYPE_ARGUMENT.get(name) == position else shown
 
 
 def _numbered_dtype(value: Any) -> str:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from gpulab.core.limits import NAME_LENGTH
-from gpulab.core.text import one_line
+from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
 from gpulab.features.from_trace.calls import RecordedCall, RecordedCalls
 from gpulab.features.from_trace.isolated import (
@@ -110,9 +110,8 @@ def operation_file(title: str, recorded: RecordedCalls, top: int) -> tuple[str, 
         except NotIsolableError as error:
             others.append((call, str(error)))
     if not calls:
-        raise NoneIsolableError(
-            "; ".join(f"{call.name}: {reason}" for call, reason in others) or "no operations in it"
-        )
+        reasons = [f"{cut(call.name, NAME_LENGTH)}: {reason}" for call, reason in others]
+        raise NoneIsolableError("; ".join(reasons) or "no operations in it")
     names = _names(calls)
     options = ', needs=("cuda",), clock="device"' if recorded.on_device else ""
     head = _HEAD.format(
@@ -196,7 +195,13 @@ def _assignment(variable: str, made: str) -> str:
     if len(line) <= _WIDTH:
         return line
     return (
-        textwrap.fill(line.strip(), _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        textwrap.fill(
+            line.strip(),
+            _WIDTH,
+            initial_indent=" " * 4,
+            subsequent_indent=" " * 8,
+            break_long_words=False,
+        )
         + "\n"
     )
 
@@ -258,7 +263,8 @@ def _name(call: RecordedCall) -> str:
     shapes = [_shape(entry.dims) for entry in inputs if _shape(entry.dims)][:3]
     tensors = next((len(entry.dims) for entry in inputs if entry.type == "TensorList"), 0)
     described = shapes or [f"{tensors}_tensors" if tensors else "call"]
-    return "_".join([call.name.removeprefix("aten::").strip("_"), *described])
+    name = "_".join([call.name.removeprefix("aten::").strip("_"), *described])
+    return name if name[0].isalpha() else f"call{name}"
 
 
 def _time(seconds: float) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from gpulab.core.findings import Finding
 from gpulab.core.payloads import TRACE_PREFIX
@@ -23,6 +22,7 @@ CALLS = frozenset({"cuda_runtime", "cuda_driver"})
 _ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
 """The lab's phases are of the second kind: the profiler takes 100x for the first."""
 RELEVANT = DEVICE | CALLS | _ANNOTATIONS
+_MOST_US = 1e18
 
 Thread = tuple[int | str, int | str]
 """Process and thread; of a device event, device and stream."""
@@ -94,16 +94,21 @@ class Trace:
 
 def read(document: object) -> Trace:
     """Read a Chrome trace. ValueError where no window was recorded, or it is not a trace."""
-    complete, skipped = _complete(document)
+    entries = document.get("traceEvents") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("not a Chrome trace: no list of traceEvents")
+    complete, skipped = _complete(entries)
     window = _window(complete)
     if window is None:
         raise ValueError(f"no {WINDOW} in the recording")
     return _trace(complete, skipped, window)
 
 
-def read_any(document: object) -> Trace:
-    """Read anyone's trace; without a window of the lab the whole is one. ValueError."""
-    complete, skipped = _complete(document)
+def read_any(entries: Iterable[object]) -> Trace:
+    """Read the events of anyone's trace; without a window of the lab the whole is one.
+    ValueError.
+    """
+    complete, skipped = _complete(entries)
     if not complete:
         raise ValueError("no operations in it")
     window = _window(complete)
@@ -116,18 +121,24 @@ def read_any(document: object) -> Trace:
     return _trace(complete, skipped, window)
 
 
-def _complete(document: object) -> tuple[list[dict[str, Any]], int]:
+def is_relevant(raw: object) -> TypeGuard[dict[str, Any]]:
+    """Whether the event is read, if it is complete."""
+    if not isinstance(raw, dict) or raw.get("ph") != "X":
+        return False
+    kind = raw.get("cat")
+    return isinstance(kind, str) and kind in RELEVANT
+
+
+def _complete(entries: Iterable[object]) -> tuple[list[dict[str, Any]], int]:
     """The events that count, and how many of them lack a name, a time or a thread."""
-    entries = document.get("traceEvents") if isinstance(document, dict) else None
-    if not isinstance(entries, list):
-        raise ValueError("not a Chrome trace: no list of traceEvents")
-    relevant = [
-        raw
-        for raw in entries
-        if isinstance(raw, dict) and raw.get("ph") == "X" and raw.get("cat") in RELEVANT
-    ]
-    complete = [raw for raw in relevant if _is_complete(raw)]
-    return complete, len(relevant) - len(complete)
+    complete = []
+    skipped = 0
+    for raw in filter(is_relevant, entries):
+        if _is_complete(raw):
+            complete.append(raw)
+        else:
+            skipped += 1
+    return complete, skipped
 
 
 def _window(complete: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -191,7 +202,9 @@ def _is_complete(raw: dict[str, Any]) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -_MOST_US < value < _MOST_US
 
 
 def validate(document: object) -> list[Finding]:

@@ -3,7 +3,9 @@ and its mistakes.
 """
 
 import gzip
+import io
 import json
+import shlex
 import subprocess
 import sys
 from statistics import median
@@ -11,7 +13,10 @@ from statistics import median
 import pytest
 from scripted import CommandLine
 
+from gpulab.catalog.catalog import read_file
+from gpulab.features.from_trace import stream
 from gpulab.features.from_trace.calls import recorded_calls
+from gpulab.features.from_trace.stream import trace_events
 from gpulab.features.goodput.trace import read_any
 
 RECORD = """
@@ -140,7 +145,8 @@ def test_operations_take_about_as_long_alone_as_in_a_transformers_training_step(
     assert lab.call("--from-trace", "t.json").code == 0
     done = lab.run("t_operations.py", "--threads", "1", time_s="20")
     assert done.code == 0, done.stderr
-    recorded = recorded_calls(read_any(json.loads((lab.folder / "t.json").read_text()))).calls[:10]
+    with (lab.folder / "t.json").open() as file:
+        recorded = recorded_calls(read_any(trace_events(file))).calls[:10]
     alone = done.run["variants"][1:]
     ratios = [
         variant["time_s"]["median"] / call.median_s
@@ -157,8 +163,8 @@ MM = {
 }
 
 
-def trace_of(name="aten::mm", **arguments):
-    entry = {
+def entry(name="aten::mm", **arguments):
+    return {
         "ph": "X",
         "cat": "cpu_op",
         "name": name,
@@ -168,7 +174,30 @@ def trace_of(name="aten::mm", **arguments):
         "dur": 5.0,
         "args": arguments,
     }
-    return json.dumps({"traceEvents": [entry]}).encode()
+
+
+def trace_of(name="aten::mm", **arguments):
+    return json.dumps({"traceEvents": [entry(name, **arguments)]}).encode()
+
+
+def scalar_of(text, kind="Scalar", dims=()):
+    """The arguments of an operation of a tensor and a number."""
+    return {
+        "Input Dims": [[8], list(dims)],
+        "Input Strides": [[1], []],
+        "Input type": ["float", kind],
+        "Concrete Inputs": ["", text],
+    }
+
+
+def packed(*parts):
+    """An archive of texts, each so many times."""
+    archive = io.BytesIO()
+    with gzip.GzipFile(fileobj=archive, mode="wb", compresslevel=1) as file:
+        for part, times in parts:
+            for _ in range(times):
+                file.write(part)
+    return archive.getvalue()
 
 
 def test_a_packed_trace_is_read_and_a_file_never_written_over(lab, gpulab):
@@ -202,6 +231,107 @@ def test_what_is_no_such_trace_says_so(lab, gpulab, content, message):
     assert (process.code, process.stdout) == (2, "")
     assert message in " ".join(process.stderr.split())
     assert not (lab.folder / "t_operations.py").exists()
+
+
+HOSTILE = {
+    "a value without an end": (
+        lambda: b'{"traceEvents": ["' + b"x" * (5 << 20),
+        "more than 4194304 characters of one event",
+    ),
+    "blanks": (lambda: b'{"traceEvents": [0' + b" " * (9 << 20) + b"0]}", "0 in place of ,]"),
+    "millions of objects": (
+        lambda: packed((b'{"traceEvents": [', 1), (b"{}," * 100_000, 3)),
+        "more than 200000 events",
+    ),
+    "more names than fit": (
+        lambda: packed(
+            (b'{"traceEvents": [', 1),
+            *(
+                (json.dumps(entry(f"{number}" * 500_000)).encode() + b",", 1)
+                for number in range(80)
+            ),
+        ),
+        "characters of names and shapes",
+    ),
+    "gigabytes, by its own word": (
+        lambda: gzip.compress(trace_of(**MM))[:-4] + b"\xff" * 4,
+        "larger than 1073741824 bytes unpacked, or cut short",
+    ),
+    "a keyword": (lambda: trace_of("aten::lambda", **MM), "no operation of torch"),
+    "a long name": (lambda: trace_of("a" * 300_000, **MM), "aa... (299900 more characters)"),
+    "a long number": (
+        lambda: trace_of("aten::mul", **scalar_of("0x" + "f" * 6000)),
+        "does not hold its argument 2",
+    ),
+    "a long number in a list": (
+        lambda: trace_of("aten::max", **scalar_of(f"[0x{'f' * 6000}]", "ScalarList")),
+        "does not hold its argument 2",
+    ),
+    "infinity": (
+        lambda: trace_of("aten::mul", **scalar_of("1e999")),
+        "does not hold its argument 2",
+    ),
+    "a long size": (
+        lambda: trace_of(**{**MM, "Input Dims": [[int("9" * 4000), 4], [4, 2]]}),
+        "its shapes were not recorded",
+    ),
+    "a list of many tensors": (
+        lambda: trace_of(
+            "aten::cat",
+            **{
+                "Input Dims": [[[10**18] * 9] * 10_000, []],
+                "Input Strides": [[[1] * 9] * 10_000, []],
+                "Input type": ["TensorList", ""],
+            },
+        ),
+        "its operations make no scenario: larger than",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_trace_is_refused_in_a_line(lab, gpulab, monkeypatch, name):
+    monkeypatch.setattr(stream, "TRACE_EVENTS", 200_000)
+    content, message = HOSTILE[name]
+    (lab.folder / "t.json").write_bytes(content())
+    process = gpulab("--from-trace", "t.json")
+    assert (process.code, process.stdout) == (2, "")
+    assert message in " ".join(process.stderr.split())
+    assert len(process.stderr) < 1_000
+    assert not (lab.folder / "t_operations.py").exists()
+
+
+ODD_FIELDS = ({"cat": ["cpu_op"]}, {"cat": {}}, {"ts": 10**400}, {"dur": 10**400}, {"pid": []})
+
+
+@pytest.mark.parametrize("odd", ODD_FIELDS, ids=["list", "dict", "ts", "dur", "pid"])
+def test_an_event_with_odd_fields_is_skipped(lab, gpulab, odd):
+    entries = [{**entry("aten::bmm", **MM), **odd}, entry(**MM)]
+    (lab.folder / "t.json").write_text(json.dumps({"traceEvents": entries}))
+    assert gpulab("--from-trace", "t.json").code == 0
+    assert "def mm_8x4_4x2(lab):" in (lab.folder / "t_operations.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [trace_of("aten::_3d", **MM), trace_of("aten::mul", **scalar_of("2", dims=[-1]))],
+    ids=["a name that begins with a number", "a negative size"],
+)
+def test_what_is_written_can_be_run(lab, gpulab, trace):
+    (lab.folder / "t.json").write_bytes(trace)
+    assert gpulab("--from-trace", "t.json").code == 0
+    assert read_file(lab.folder / "t_operations.py").error is None
+
+
+@pytest.mark.parametrize("command", [["--from-trace", "t.json", "x.py"], ["--new", "x.py"]])
+def test_on_a_full_disk_no_empty_file_is_left(lab, command):
+    (lab.folder / "t.json").write_bytes(trace_of(**MM))
+    full = f"trap '' XFSZ; ulimit -f 0; {shlex.join([sys.executable, '-m', 'gpulab', *command])}"
+    done = subprocess.run(
+        ["bash", "-c", f"{full} 2>&1 | cat"], cwd=lab.folder, capture_output=True, text=True
+    )
+    assert "x.py: File too large" in done.stdout
+    assert not (lab.folder / "x.py").exists()
 
 
 def test_mistakes_in_the_command_say_what_to_write(lab, gpulab):
