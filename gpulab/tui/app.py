@@ -102,7 +102,8 @@ class LabApp(App[int]):
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
         self._ascii_only = ascii_only
         self._own_filters: dict[str, LineFilter] = {}
-        self._choose_theme(kept_theme())
+        kept, self._no_theme = kept_theme()
+        self._choose_theme(kept)
         self.animation_level = "none"
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
         self._keymap_of_user: dict[str, str] = {}
@@ -303,7 +304,7 @@ class LabApp(App[int]):
     def on_mount(self) -> None:
         self._keymap_of_user, problem = read_keymap()
         self.set_keymap(self._keymap_of_user)
-        if problem:
+        if problem := problem or self._no_theme:
             self._lab.say(problem, "yellow")
         loop = asyncio.get_running_loop()
 

@@ -11,6 +11,9 @@ from pathlib import Path
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from gpulab.core.files import read_regular
+from gpulab.core.limits import NAME_LENGTH, USER_FILE_BYTES
+from gpulab.core.text import cut, one_line
 from gpulab.session.run_files import config_folder
 from gpulab.tui.panels.tabs import TABS
 
@@ -144,16 +147,20 @@ def read_keymap() -> tuple[dict[str, str], str | None]:
     none.
     """
     path = keymap_path()
-    if not path.is_file():
+    try:
+        data = read_regular(path, USER_FILE_BYTES)
+    except FileNotFoundError:
         return {}, None
+    except OSError as error:
+        return {}, f"{path.name}: {error.strerror or error}"
     import tomllib
 
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        return {}, f"{path.name}: {error.strerror or error}"
+        entries = tomllib.loads(data.decode())
     except ValueError as error:  # no TOML, or no UTF-8
-        return {}, f"{path.name}: {error}"
+        return {}, one_line(f"{path.name}: {error}")
+    except RecursionError:
+        return {}, f"{path.name}: nested too deeply"
     known = {key.id for key in KEYS}
     good = {
         name: keys
@@ -162,9 +169,10 @@ def read_keymap() -> tuple[dict[str, str], str | None]:
     }
     wrong = [name for name in entries if name not in good]
     if wrong:
+        names = cut(one_line(", ".join(wrong)), NAME_LENGTH)
         return (
             good,
-            f'{path.name}: {", ".join(wrong)}: write lines such as run = "ctrl+r"; ids: '
+            f'{path.name}: {names}: write lines such as run = "ctrl+r"; ids: '
             f"{' '.join(sorted(known))}",
         )
     return good, None

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from textual.theme import BUILTIN_THEMES
 
-from gpulab.session.run_files import state_folder
+from gpulab.core.files import read_regular, write_whole
+from gpulab.core.limits import USER_FILE_BYTES
+from gpulab.session.run_files import at_home, state_folder
 
 TERMINAL = "terminal"
 MONO = "mono"
@@ -42,16 +44,22 @@ LIGHT = {"dark": False, "light": True}
 NAMES = tuple(theme.name for theme in THEMES)
 
 
-def kept_theme() -> str:
-    """The one that was last chosen on this machine."""
-    name = ""
-    with suppress(OSError, ValueError):
-        name = (state_folder() / "theme").read_text(encoding="utf-8").strip()
-    return name if name in NAMES else TERMINAL
+def kept_theme() -> tuple[str, str | None]:
+    """(the one that was last chosen on this machine, why it is not known)."""
+    path = state_folder() / "theme"
+    try:
+        name = read_regular(path, USER_FILE_BYTES).decode().strip()
+    except FileNotFoundError:
+        return TERMINAL, None
+    except OSError as error:
+        return TERMINAL, f"{at_home(path)}: {error.strerror or error}"
+    except UnicodeError:
+        name = ""
+    return (name, None) if name in NAMES else (TERMINAL, f"{at_home(path)}: it names no theme")
 
 
 def keep_theme(name: str) -> None:
     """Begin with it the next time. Where it cannot be kept, it holds for this time."""
     with suppress(OSError):
         state_folder().mkdir(parents=True, exist_ok=True)
-        (state_folder() / "theme").write_text(f"{name}\n", encoding="utf-8")
+        write_whole(state_folder() / "theme", f"{name}\n".encode())

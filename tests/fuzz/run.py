@@ -26,6 +26,8 @@ COUNTS = {
     "stores": 5_000,
     "event_streams": 5_000,
     "compiler_options": 5_000,
+    "traces": 5_000,
+    "user_files": 5_000,
 }
 MOST_S, MOST_MB = 2.0, 500
 

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-KINDS = ("scenario_files", "values", "run_files", "stores", "event_streams", "compiler_options")
+KINDS = (
+    *("scenario_files", "values", "run_files", "stores", "event_streams"),
+    *("compiler_options", "traces", "user_files"),
+)
 FEWEST, BUDGET_S = 10, 0.7
 MOST_S = 10.0
 """Of one case, on a machine that others share; `run.py` asks for 2."""

@@ -2,13 +2,16 @@
 commands.
 """
 
+import os
+
 import pytest
 from journey import flat, idle, shown, type_in, until, visit
 from recorded import run_file
 
 from gpulab.session.run import File
+from gpulab.session.run_files import state_folder
 from gpulab.tui.app import LabApp
-from gpulab.tui.bindings import read_keymap
+from gpulab.tui.bindings import keymap_path, read_keymap
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.options import OptionsScreen
 
@@ -158,6 +161,55 @@ def test_the_theme_is_kept(sized, monkeypatch):
         patch.setenv("NO_COLOR", "1")
         assert LabApp(ascii_only=False).theme == "terminal", "the only one without colours"
     visit(look, sized)
+
+
+ODD_FILES = {
+    # what lies there: (the theme, the keys, what is said)
+    "pipes": (os.mkfifo, os.mkfifo, "keys.toml: not a regular file"),
+    "a device": (
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.write_text('run = "f5"'),
+        "theme: not a regular file",
+    ),
+    "odd bytes": (
+        lambda path: path.write_bytes(b"\xff"),
+        lambda path: path.write_bytes(b"\xff"),
+        "keys.toml: 'utf-8' codec",
+    ),
+    "another's": (
+        lambda path: path.write_text("sepia"),
+        lambda path: path.touch(),
+        "theme: it names no theme",
+    ),
+    "nesting": (
+        lambda path: path.write_text("light"),
+        lambda path: path.write_text("a = " + "[" * 3000),
+        "keys.toml: nested too deeply",
+    ),
+    "much": (
+        lambda path: path.write_text("light" * 1_000_000),
+        lambda path: path.write_text("#" * 1_000_000),
+        "keys.toml: larger than 65536 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_whatever_lies_in_the_place_of_theme_and_keys_the_app_comes_up_and_says_so(
+    sized, monkeypatch, tmp_path, name
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    *make, said = ODD_FILES[name]
+    for path, make_file in zip((state_folder() / "theme", keymap_path()), make, strict=True):
+        path.parent.mkdir(parents=True)
+        make_file(path)
+
+    async def journey(pilot):
+        await until(pilot, lambda: said in flat(pilot))
+        await pilot.press("T")
+        await until(pilot, lambda: "theme: " in flat(pilot))
+
+    visit(journey, sized, size=(160, 24))
 
 
 def test_the_users_keys_take_the_place_of_others(sized, tmp_path):
