@@ -4,9 +4,12 @@ was tuned.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from gpulab.core.findings import Finding
+from gpulab.core.limits import CANDIDATES
 from gpulab.core.values import (
     Amount,
     Count,
@@ -274,7 +277,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     what failed.
     """
 
-    tried: list[Tried]
+    tried: Annotated[list[Tried], msgspec.Meta(min_length=1, max_length=CANDIDATES)]
     tied: Count = 0
     """How many of those after the first it cannot be told from."""
     rounds: Count = 0

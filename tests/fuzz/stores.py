@@ -19,7 +19,8 @@ from gpulab.core.payloads import Ceiling, Choice, Tried, Tuning
 from gpulab.core.statuses import CeilingChoice
 from gpulab.features.history import view
 from gpulab.features.history.report import PastComparison, PastRun
-from gpulab.features.predictions.report import Answered, Prediction, record
+from gpulab.features.predictions.report import Answered, Prediction, newest_answers, record
+from gpulab.features.predictions.view import judged
 from gpulab.session.run import Run
 from gpulab.session.run_files import state_folder
 from gpulab.session.store import NAME, Store
@@ -92,7 +93,17 @@ PAST = PastRun(
 )
 KEPT = {
     "ceilings": MEASURED,
-    "choices": Choice(key="k", tuning=Tuning(tried=[Tried(config="block=1")])),
+    "choices": Choice(
+        key="k",
+        tuning=Tuning(
+            tried=[
+                Tried(config="block=1", time_s=1e-3, blocks=9, ratio=1.0),
+                Tried(config="block=2", time_s=2e-3, blocks=9, ratio=2.0, low=1.9, high=2.1),
+                Tried(config="block=3", reason="does not compile"),
+            ],
+            rounds=9,
+        ),
+    ),
     "predictions": Answered(
         at="", scenario="x", prediction=Prediction((2.0,)), measured=PAST.comparisons[0]
     ),
@@ -116,9 +127,12 @@ def case(random):
     if random.randrange(3) == 0:
         return mutated_bytes(random, whole())
     values = {"runs": PAST, **KEPT}
-    return {
+    rows = {
         kind: mutated_json(random, msgspec.json.encode(value)) for kind, value in values.items()
     }
+    if random.randrange(10) == 0:
+        rows[random.choice(list(rows))] = random.choice((None, 1, 0.5, "text", b""))
+    return rows
 
 
 def check(data, folder):
@@ -137,22 +151,24 @@ def check(data, folder):
         db.close()
     with Store() as store:
         known = store.kept("ceilings", "", e.CeilingsMeasured)
-        store.kept("choices", "", Choice)
+        choices = store.kept("choices", "", Choice)
         runs = [run for part in store.runs() for run in part.runs]
         store.set_aside()
     record()
+    for answered in newest_answers().values():
+        judged(answered)
     now = datetime.now(UTC)
     for run in runs:
         view.line(run, now, 80)
         view.search_text(run)
         view.facts(run)
         view.others_on_one_axis([run], run, width=80, height=8)
-    for measured in known:
-        check_run_with(measured)
+    for measured in known or [MEASURED] * len(choices):
+        check_run_with(measured, choices)
 
 
-def check_run_with(known):
-    """Show the run that is given these ceilings."""
+def check_run_with(known, choices=()):
+    """Show the run that is given these ceilings and choices."""
     built = e.Built(
         variant="a",
         build_s=0.0,
@@ -180,6 +196,7 @@ def check_run_with(known):
         e.RunStarted(request=REQUEST, at="", host=""),
         e.WorkerReady(pid=1, device=DEVICE, environment={}),
         *(known, built, calibrated, samples, solo),
+        *(e.Tuned(variant="a", choice=choice, cached=True) for choice in choices),
         e.RunEnded(outcome="done"),
     ]
     run = Run(_Events(events))

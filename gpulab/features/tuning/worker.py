@@ -130,7 +130,7 @@ class Tuner:
         key = self._key(variant, list(configs))
         tried = _Candidates(configs, make, Generators(self._builder))
         choice = self._choices.get(key)
-        if choice is not None and choice.tuning.time_s < self._job.time_s:
+        if choice is not None and not self._holds(choice.tuning, configs):
             choice = None
         cached = choice is not None
         if choice is None:
@@ -146,6 +146,10 @@ class Tuner:
             self._reporter.channel.emit(Tuned(variant=variant, choice=choice, cached=cached))
         forget_kernels(but=kernels)  # those of all candidates
         return tried.work(choice.tuning.tried[0].config)
+
+    def _holds(self, tuning: Tuning, configs: Iterable[str]) -> bool:
+        """Whether an earlier choice is one of this run's candidates, and was given as much time."""
+        return tuning.time_s >= self._job.time_s and tuning.tried[0].config in configs
 
     def _key(self, variant: str, configs: list[str]) -> str:
         info = self._builder.lab.info

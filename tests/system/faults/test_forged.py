@@ -12,7 +12,7 @@ from gpulab.report.build import build_report, fold_all
 FORGE = """
 import os, time
 from gpulab.core import events as e
-from gpulab.core.payloads import Ceiling
+from gpulab.core.payloads import Ceiling, Choice, Tuning
 from gpulab.core.wire import numbered, signed
 from gpulab.core.wire import encode
 
@@ -69,6 +69,11 @@ FORGED = {
         f"{RESULT}    os.kill(os.getppid(), 9); time.sleep(9)",
         3,
         "supervisor_gone",
+    ),
+    "a choice of nothing": (
+        "forge(numbered(3, e.Tuned(variant='good', choice=Choice(key='k', tuning=Tuning(tried=[])))))",
+        0,
+        None,
     ),
     "an end": ("forge(numbered(3, e.WorkerDone(sent=3)))", 7, "event_after_end"),
     "an end, and no more": (

@@ -1,6 +1,11 @@
 """A scenario that tunes, as a real run on the CPU: chosen, kept, chosen again when it has to be."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
+
+from gpulab.session.store import NAME
 
 TUNED = '''
 """Pieces: sums of a vector."""
@@ -97,6 +102,13 @@ def test_the_fastest_is_chosen_and_kept(lab):
     again = lab.run("pieces.py", time_s="0.1")
     assert again.variant("tuned")["tuning_cached"]
     assert again.variant("tuned")["tuning"] == tuning
+
+    with closing(sqlite3.connect(lab.folder / "state" / "gpulab" / NAME)) as db, db:
+        query = "UPDATE kept SET value = CAST(replace(value, 'pieces=2\"', 'pieces=7\"') AS BLOB)"
+        db.execute(query)
+    changed = lab.run("pieces.py", time_s="0.1").variant("tuned")
+    assert not changed["tuning_cached"]
+    assert changed["tuning"]["tried"][0]["config"] == "pieces=2"
 
 
 @pytest.mark.slow
