@@ -493,7 +493,7 @@ def thread_rewrites_rows(lab):
 def buffer_proxied(lab):
     """Puts a buffer of its own between the recorder and the shared memory.
 
-    Caught by: lab_functions_replaced or elapsed time
+    Caught by: elapsed time or variants alone
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -517,7 +517,7 @@ def buffer_proxied(lab):
 def clock_proxied(lab):
     """Puts a clock of its own into the lab's context.
 
-    Caught by: lab_functions_replaced or elapsed time
+    Caught by: elapsed time or variants alone
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -563,7 +563,7 @@ def rows_packed_otherwise(lab):
 def steps_taken_from_the_iterator(lab):
     """Takes every second step of a timed block out of the iterator that the lab goes through.
 
-    Caught by: timed steps
+    Caught by: elapsed time
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -581,7 +581,7 @@ def steps_taken_from_the_iterator(lab):
 def works_when_looked_at(lab):
     """Looks up in the lab's checks whether anybody looks at this block.
 
-    Caught by: timed steps
+    Caught by: elapsed time
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
     known = a @ b
@@ -695,7 +695,7 @@ def baseline_without_untimed_steps(lab):
 def rounds_moved(lab):
     """Moves the blocks of a whole round: what is hidden passes between two rounds.
 
-    Caught by: elapsed time
+    Caught by: elapsed time or variants alone
     """
 
     def change(rows, own):
