@@ -164,6 +164,20 @@ def test_no_file_of_somebody_else_is_included(folder, directive, standard):
     assert "in the compilation of" not in str(error.__notes__ if error.msg is None else error.msg)
 
 
+@pytest.mark.skipif(not header_folders(), reason="no headers of the toolkit")
+@pytest.mark.parametrize("header", ["thrust/", "cuda/../thrust/", "./thrust/", "{}/thrust/"])
+def test_no_header_of_the_toolkit_includes_what_a_macro_of_the_source_names(folder, header):
+    start = f"#include <{header.format(header_folders()[-1])}"
+    code = f"""{start}detail/config/host_system.h>
+#undef __THRUST_HOST_SYSTEM_ROOT
+#define __THRUST_HOST_SYSTEM_ROOT {folder.parent}
+#define detail
+#define gather secret
+{start}system/detail/adl/gather.h>
+"""
+    assert "thrust and cub include what macros name" in refused(folder, code + KERNEL).msg
+
+
 def test_a_name_includes_nothing_either(folder):
     assert "outside of" in refused(folder, name=f'k\n#include "{folder.parent}/secret.h"\n').msg
 

@@ -56,6 +56,8 @@ of zero are white space to the compiler, and comments can hide where a directive
 """
 _HEADER = re.compile(rb'"([^"\n]{1,1024})"|<([^>\n]{1,1024})>')
 _HEADERS = 200
+_INCLUDE_BY_MACRO = {"thrust", "cub"}
+"""Of the toolkit's headers (CUDA 13.0) only thrust's; cub includes them."""
 _UNKNOWN = (OSError, ValueError, RuntimeError)
 """Of a path: it cannot be looked up, or is no path."""
 
@@ -184,16 +186,20 @@ def _own_header(name: str, folder: Path, folders: Folders) -> Path | None:
     the toolkit, or nothing. RefusedError of everything else.
     """
     absolute = Path(name).is_absolute()
-    if folder in folders.toolkit and not absolute and ".." not in Path(name).parts:
-        return None  # its files may be links
+    trusted = folder in folders.toolkit and not absolute and ".." not in Path(name).parts
     try:
         exists = (folder / name).exists()
     except _UNKNOWN:
         exists = True
     if not exists and not absolute:
         return None
-    path = folders.inside(folder / name, name)
-    return path if folders.own and path.is_relative_to(folders.own) else None
+    # the toolkit's files may be links
+    path = folder / name if trusted else folders.inside(folder / name, name)
+    if not trusted and folders.own and path.is_relative_to(folders.own):
+        return path
+    if _INCLUDE_BY_MACRO.intersection(path.parts):
+        raise RefusedError(name, "thrust and cub include what macros name, which may be any file")
+    return None
 
 
 def _read(path: Path, name: str) -> bytes:
