@@ -2,6 +2,7 @@
 they are.
 """
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -156,7 +157,7 @@ def named_by_halves():
 
 def computed_when_read():
     rows, factors = data()
-    return Work(lambda: None, inputs=(rows, factors), output=lambda: rows * factors)
+    return Work(lambda: time.sleep(1e-3), inputs=(rows, factors), output=lambda: rows * factors)
 
 
 def from_its_own_seed():
