@@ -35,9 +35,10 @@ TESTS = Path(__file__).parent.parent.parent
 @pytest.mark.parametrize("name", ENDS)
 def test_the_end_of_a_process_is_named_with_stage_and_line(tmp_path, name):
     statement, kind, code, values = ENDS[name]
-    path = tmp_path / "ends.py"
-    path.write_text(SERVE.format(statement=statement))
     for timeout_s in (1.0, 8.0) if kind == "timeout" else (20.0,):
+        path = tmp_path / str(timeout_s) / "ends.py"
+        path.parent.mkdir()
+        path.write_text(SERVE.format(statement=statement))
         events = events_of_session(path, ["good", "bad"], timeout_s=timeout_s)
         (failure,) = [event for event in events if isinstance(event, VariantFailed)]
         if kind != "timeout" or failure.line == line_of(path, statement):
