@@ -30,6 +30,8 @@ from gpulab.stats.statistics import FEWEST
 
 _MOST_BLOCKS = 2000
 """The latest of each variant."""
+_LEAST_SAVED = 0.02
+"""Of a step of the baseline: who saves less has no use for a forged time."""
 _OF_STEP = 0.25
 _OF_SAVED = 0.5
 """Time that is hidden, as a part of a step and of what a step saves. In recordings of honest runs
@@ -169,7 +171,9 @@ def _outside_of_blocks(
     # noise makes neither end of it larger
     hidden_s = _quantile(own.beside_s, 0.25) - _quantile(other.beside_s, 0.75)
     hidden_s = max(0.0, hidden_s) + max(0.0, _left_to_others_s(variant.name, state) / own.items)
-    if saved_s <= 0 or hidden_s <= max(_OF_STEP * own.claimed_s, _OF_SAVED * saved_s):
+    if saved_s <= _LEAST_SAVED * other.claimed_s:
+        return None
+    if hidden_s <= max(_OF_STEP * own.claimed_s, _OF_SAVED * saved_s):
         return None
     return time_outside_of_blocks(
         variant.name,
