@@ -14,7 +14,7 @@ class Pty:
     """Starts `command`, a list, on a terminal of `size`; `env` is its whole environment; `output`
     is all it wrote.
 
-    `flags` are the local ones of the terminal's settings, once it has ended.
+    `settings` are those of the terminal, once it has ended.
     """
 
     def __init__(self, command, *, size=(80, 24), env=None, cwd=None):
@@ -62,7 +62,7 @@ class Pty:
             if pid:
                 if self.fd is not None:
                     self.read(0.2)
-                    self.flags = termios.tcgetattr(self.fd)[3]
+                    self.settings = termios.tcgetattr(self.fd)
                     os.close(self.fd)
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.02)

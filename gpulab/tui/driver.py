@@ -5,8 +5,9 @@ loop; and the last look at every line that is drawn.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
-from contextlib import suppress
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from queue import Full
 from typing import Any
@@ -82,6 +83,24 @@ class LabDriver(LinuxDriver):
     def _sigcont_application(self, *_: object) -> None:
         self._call(self._restart)
 
+    def _handle_stop_signals(self) -> None:
+        signal.signal(signal.SIGTSTP, self._sigtstp_application)
+        signal.signal(signal.SIGCONT, self._sigcont_application)
+        self._stop_asked = False
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Another program has the terminal of the suspended app, whose event loop waits: a stop
+        takes place at once. The settings of the terminal are as before then.
+        """
+        settings = termios.tcgetattr(self.fileno)
+        release_stop_signals()
+        try:
+            yield
+        finally:
+            self._handle_stop_signals()
+            termios.tcsetattr(self.fileno, termios.TCSANOW, settings)
+
     def _call(self, function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(function)
@@ -92,9 +111,7 @@ class LabDriver(LinuxDriver):
         if was_on_screen:
             self.suspend_application_mode()
         release_stop_signals()
-        signal.signal(signal.SIGTSTP, self._sigtstp_application)
-        signal.signal(signal.SIGCONT, self._sigcont_application)
-        self._stop_asked = False
+        self._handle_stop_signals()
         if was_on_screen:
             self._resume()
 

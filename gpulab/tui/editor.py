@@ -5,38 +5,68 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import termios
+from contextlib import nullcontext
 from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from gpulab.tui.driver import LabDriver
+
 _EDITORS = ("vi", "nano")
 """Tried where neither $VISUAL nor $EDITOR names one."""
+_ENDED_OR_STOPPED = os.WEXITED | os.WSTOPPED | os.WNOWAIT
 
 
 def edit(app: App[int], path: Path, line: int | None) -> str | None:
     """Open the file in the editor, at a line where one is known, and come back; the problem where
-    that cannot be.
+    there was one.
     """
-    command = _editor()
-    if command is None:
+    chosen = _editor()
+    if chosen is None:
         return "no editor: set EDITOR, for instance EDITOR=nano"
+    name, command = chosen
+    if shutil.which(command[0]) is None:
+        is_there = os.path.lexists(command[0])
+        return f"{name}: not executable" if is_there else f"{name}: not found"
     at = [f"+{line}"] if line else []
     try:
         with app.suspend():
-            subprocess.run([*command, *at, str(path)], check=False)
+            problem = _run(app, [*command, *at, str(path)])
     except SuspendNotSupported:
         return "an editor cannot be opened from here: the screen is not on a terminal"
+    return f"{name}: {problem}" if problem else None
+
+
+def _run(app: App[int], command: list[str]) -> str | None:
+    """Run the editor; what went wrong. It raises nothing: the app that is suspended is to go on."""
+    driver = app._driver
+    lent = driver.lent() if isinstance(driver, LabDriver) else nullcontext()
+    try:
+        with lent, subprocess.Popen(command) as editor:
+            while os.waitid(os.P_PID, editor.pid, _ENDED_OR_STOPPED).si_code == os.CLD_STOPPED:  # type: ignore[union-attr]
+                # Stopped alone, it would be waited for unseen; without a shell this does nothing.
+                signal.raise_signal(signal.SIGTSTP)
+                editor.send_signal(signal.SIGCONT)
     except OSError as error:
-        return f"{command[0]}: {error.strerror or error}"
-    return None
+        return error.strerror or str(error)
+    except termios.error:
+        return "the terminal is gone"
+    code = editor.returncode
+    if code < 0:
+        return f"ended by signal {-code}"
+    return f"exit code {code}" if code else None
 
 
-def _editor() -> list[str] | None:
+def _editor() -> tuple[str, list[str]] | None:
+    """(what names it, its command)."""
     for name in ("VISUAL", "EDITOR"):
+        value = os.environ.get(name, "")
         try:
-            if words := shlex.split(os.environ.get(name, "")):
-                return words
+            if words := shlex.split(value):
+                return f"{name}={value}", words
         except ValueError:  # a quote without its end
             continue
-    return next(([name] for name in _EDITORS if shutil.which(name)), None)
+    return next(((name, [name]) for name in _EDITORS if shutil.which(name)), None)

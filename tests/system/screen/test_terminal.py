@@ -74,8 +74,43 @@ def test_at_rest_not_a_byte_is_sent_until_the_editor_has_written(lab):
     terminal.press(b"q")
     assert terminal.end() == 0
     assert restored(terminal.output)
-    assert terminal.flags & termios.ECHO
+    assert terminal.settings[3] & termios.ECHO
     assert lab.none_left()
+
+
+@pytest.mark.parametrize(
+    ("editor", "problem"),
+    [
+        ("/nope/ed", b": not found"),
+        ("./fault.py", b": Exec format error"),
+        ("sh -c 'stty raw -echo; kill -STOP $$; exit 3'", b": exit code 3"),
+    ],
+)
+def test_whatever_becomes_of_the_editor_the_lab_goes_on(lab, editor, problem):
+    """And the settings of the terminal are what they were before."""
+    terminal = terminal_of(lab, EDITOR=editor, VISUAL="")
+    (lab.folder / "fault.py").chmod(0o755)
+    before = termios.tcgetattr(terminal.fd)
+    terminal.read(20, until=b"batched_matmul")
+    terminal.press(b"e")
+    terminal.read(20, until=problem)
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert restored(terminal.output)
+    assert terminal.settings == before
+
+
+def test_an_editor_that_stops_gives_the_terminal_to_the_shell(lab, tmux):
+    """Ctrl+Z of an editor stops the whole job, and `fg` goes on with it."""
+    scenario(lab)
+    tmux.press(f"EDITOR=\"sh -c 'kill -TSTP 0; exit 5'\" VISUAL= {GPULAB}", "Enter")
+    tmux.until("r run")
+    tmux.press("e")
+    tmux.until("Stopped")
+    tmux.press("clear; fg; echo ended $?", "Enter")
+    tmux.until("exit code 5")
+    tmux.press("q")
+    tmux.until("ended 0")
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def restored(terminal):
     return (
         screen
         and cursor
-        and bool(terminal.flags & termios.ECHO and terminal.flags & termios.ICANON)
+        and bool(terminal.settings[3] & termios.ECHO and terminal.settings[3] & termios.ICANON)
     )
 
 

@@ -1,0 +1,2 @@
+#!/bin/sh
+stty raw -echo
