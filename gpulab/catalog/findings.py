@@ -9,6 +9,16 @@ from gpulab.core.findings import finding
 def run_on_cpu() -> None: ...
 @finding("torch is not installed")
 def torch_not_installed() -> None: ...
+
+
+@finding()
+def torch_broken(*, folder: str, message: str, code: int | None) -> str:
+    """`code`: of a process that has imported it, and had no word left."""
+    ended = "" if code is None else f"its import exited with {code}"
+    problem = ", ".join(filter(None, (ended, message)))
+    return f"torch in {folder} is broken ({problem}); pip install --force-reinstall torch"
+
+
 @finding("this torch is a build without CUDA")
 def torch_without_cuda() -> None: ...
 @finding("CUDA_VISIBLE_DEVICES hides every device")

@@ -17,11 +17,14 @@ from gpulab.catalog.findings import (
     no_gpu,
     not_installed,
     run_on_cpu,
+    torch_broken,
     torch_not_installed,
     torch_without_cuda,
 )
 from gpulab.catalog.source import assigned
+from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
+from gpulab.core.limits import SOURCE_BYTES
 
 _NEED_A_GPU = ("cuda", "cupy", "triton")
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
@@ -40,8 +43,10 @@ def missing(need: str) -> Finding | None:
 
 def first_missing(needs: tuple[str, ...], device: str | None = None) -> Finding | None:
     """The first need that is not met, here or on the device that was chosen; its values hold the
-    `need`.
+    `need`. Everything needs a torch that is not broken.
     """
+    if (broken := broken_torch()) is not None:
+        return broken
     for need in needs:
         reason = missing(need)
         if reason is None and device == "cpu" and need in _NEED_A_GPU:
@@ -60,7 +65,7 @@ def default_device() -> str:
 def _no_cuda() -> Finding | None:
     cuda = torch_cuda()
     if cuda == NO_TORCH:
-        return torch_not_installed()
+        return broken_torch() or torch_not_installed()
     if cuda is None:
         return torch_without_cuda()
     if devices_are_hidden():
@@ -79,29 +84,60 @@ def has_gpu() -> bool:
 
 
 def torch_cuda() -> str | None:
-    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none."""
+    """The CUDA version torch was built with, None for a CPU build, NO_TORCH where there is none
+    that can be imported.
+    """
     versions = _torch_versions()
-    return versions.get("cuda") if versions else NO_TORCH
+    return versions.get("cuda") if isinstance(versions, dict) else NO_TORCH
 
 
 def torch_version() -> str | None:
     """Such as 2.13; None where there is none."""
-    version = _torch_versions().get("__version__")
+    versions = _torch_versions()
+    version = versions.get("__version__") if isinstance(versions, dict) else None
     return ".".join(version.split(".")[:2]) if version else None
 
 
-@cache
-def _torch_versions() -> dict[str, str | None]:
-    """What torch says of itself, without importing it; empty where there is none."""
+def broken_torch() -> Finding | None:
+    """What is wrong with the torch that is installed, as far as one sees without importing it."""
+    versions = _torch_versions()
+    return versions if isinstance(versions, Finding) else None
+
+
+def failed_import_of_torch(message: str = "", code: int | None = None) -> Finding:
+    """Why a process could not import torch. `code`: that it exited with."""
+    folder = _torch_folder()
+    if folder is None:
+        return torch_not_installed()
+    return torch_broken(folder=folder, message=message, code=code)
+
+
+def _torch_folder() -> str | None:
     spec = util.find_spec("torch")
-    if spec is None or not spec.submodule_search_locations:
-        return {}
-    tree = ast.parse((Path(spec.submodule_search_locations[0]) / "version.py").read_text())
+    if spec is None:
+        return None
+    return str([*(spec.submodule_search_locations or ()), spec.origin][0])
+
+
+@cache
+def _torch_versions() -> dict[str, str | None] | Finding | None:
+    """What torch says of itself, without importing it; None where there is none."""
+    folder = _torch_folder()
+    if folder is None:
+        return None
+    path = Path(folder) / "version.py"
+    try:
+        tree = ast.parse(read_regular(path, SOURCE_BYTES))
+    except OSError as error:
+        return failed_import_of_torch(f"version.py, {error.strerror}")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return failed_import_of_torch(f"version.py, {getattr(error, 'msg', error)}")
     versions: dict[str, str | None] = {}
     for node in tree.body:
         match assigned(node):
             case [ast.Name(id="cuda" | "__version__" as name), *_], ast.expr() as value:
-                versions[name] = ast.literal_eval(value)
+                with suppress(ValueError):
+                    versions[name] = ast.literal_eval(value)
     return versions
 
 
@@ -125,7 +161,7 @@ def short_need(missing: Finding) -> tuple[str, str] | None:
     """
     if missing.code == compiler_not_installed.code:
         return "C", "g++"
-    if missing.code in (not_installed.code, torch_not_installed.code):
+    if missing.code in (not_installed.code, torch_not_installed.code, torch_broken.code):
         return "P", str(missing.values.get("package", "torch"))
     return ("G", "a GPU") if "need" in missing.values else None
 

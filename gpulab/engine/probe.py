@@ -8,8 +8,8 @@ import os
 
 import msgspec
 
+from gpulab.catalog.needs import failed_import_of_torch
 from gpulab.core.machine import TorchProbe
-from gpulab.features.doctor.findings import torch_broken
 
 
 def main() -> None:
@@ -17,8 +17,9 @@ def main() -> None:
     os.dup2(2, 1)  # whatever libraries print is not the answer
     try:
         answer = _probe()
-    except Exception as error:
-        answer = TorchProbe(problem=torch_broken(message=f"{type(error).__name__}: {error}"))
+    except (Exception, SystemExit) as error:
+        message = f"{type(error).__name__}: {error}"
+        answer = TorchProbe(problem=failed_import_of_torch(message))
     os.write(stdout, msgspec.json.encode(answer))
 
 

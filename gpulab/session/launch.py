@@ -11,7 +11,7 @@ from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, read_file
 from gpulab.catalog.findings import file_unreadable, no_scenario, takes_arguments
-from gpulab.catalog.needs import first_missing
+from gpulab.catalog.needs import broken_torch, first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
@@ -102,7 +102,7 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
     """
     reason = why_not(launch, settings.device)
     if reason is not None:
-        skipped = not launch.named and launch.entry.error is None
+        skipped = not launch.named and launch.entry.error is None and broken_torch() is None
         return _not_run(launch, ExitCode.MEASURED if skipped else ExitCode.FAILED, reason)
     scenario, chosen = launch.entry.scenario, settings.chosen
     if several:
@@ -132,7 +132,7 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
             function = entry.text.functions.get(name)
             if function and function.required:
                 return takes_arguments(name, arguments=list(function.required))
-        return None
+        return first_missing(())
     if entry.scenario is None:
         return no_scenario(file=entry.path.name)
     baseline = next(iter(entry.scenario.variants.values()))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 
+from gpulab.catalog.needs import failed_import_of_torch
 from gpulab.core.events import (
     PIPE_LOST,
     Event,
@@ -200,7 +201,7 @@ def failure_of(
     if transcript.exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
         return failure_of_whole_run(kind, Stage.END, supervisor_gone())
-    return _of_exit(request, transcript.exited, stopped, overtime)
+    return _of_exit(request, transcript, transcript.exited, stopped, overtime)
 
 
 def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
@@ -208,9 +209,16 @@ def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> Var
 
 
 def _of_exit(
-    request: RunRequest, exited: WorkerExited, stopped: Outcome | None, overtime: Finding | None
+    request: RunRequest,
+    transcript: WorkerTranscript,
+    exited: WorkerExited,
+    stopped: Outcome | None,
+    overtime: Finding | None,
 ) -> VariantFailed:
     kind, cause = _cause(exited)
+    if cause.code == worker_exited.code and exited.stage == Stage.LOAD and not transcript.events:
+        # it sends its first event once it has imported torch
+        cause = failed_import_of_torch(code=exited.code)
     if stopped == Outcome.TIMEOUT:
         kind, cause = (
             FailureKind.TIMEOUT,

@@ -76,7 +76,9 @@ def fix_of(check):
         ),
         (
             {},
-            TorchProbe(problem=finding("torch_broken", message="no libcudart")),
+            TorchProbe(
+                problem=finding("torch_broken", folder="torch", message="no libcudart", code=None)
+            ),
             BROKEN,
             "torch_broken",
             "pip install --force-reinstall torch",
@@ -156,7 +158,7 @@ def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, f
 
 def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(machine):
     machine()
-    hostile = finding("torch_broken", message="[red]no\x1b[31m")
+    hostile = finding("torch_broken", folder="torch", message="[red]no\x1b[31m", code=None)
     text = printed(
         table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()]), 80
     )

@@ -22,8 +22,10 @@ from gpulab.catalog.needs import (
     CUPY,
     NO_TORCH,
     NVRTC,
+    broken_torch,
     compiler,
     devices_are_hidden,
+    failed_import_of_torch,
     fitting_cupy,
     has_gpu,
     installed,
@@ -95,10 +97,11 @@ def _output_of(command: Sequence[str], timeout_s: float) -> bytes:
                 raise ProbeError(findings.probe_hangs(timeout_s=timeout_s)) from None
         output.seek(0)
         errors.seek(0)
-        if code:
+        answer = output.read()
+        if code or not answer:
             last_line = plain(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
             raise ProbeError(findings.probe_ended(code=code, message=last_line))
-        return output.read()
+        return answer
 
 
 _INSTALLERS = {
@@ -144,13 +147,16 @@ def can_measure(checks: Iterable[MachineCheck]) -> bool:
 
 def check_torch(torch: TorchProbe) -> MachineCheck:
     """Whether torch is there, works, and was built for the machine's GPU."""
-    if torch_cuda() == NO_TORCH:
+    problem = broken_torch() or torch.problem
+    if torch_cuda() == NO_TORCH and broken_torch() is None:
         return _missing(_TORCH, findings.not_there(), "everything", _command("pip install torch"))
-    if torch.problem:
+    if problem:
         fix = _command(_REINSTALL_TORCH)
-        if torch.problem.code == findings.probe_hangs.code:
+        if problem.code == findings.probe_hangs.code:
             fix = findings.reboot()
-        return _broken(_TORCH, torch.problem, "everything", fix)
+        if problem.code == findings.probe_ended.code:
+            problem = failed_import_of_torch(**problem.values)  # type: ignore[arg-type]
+        return _broken(_TORCH, problem, "everything", fix)
     gpu_unused = torch.cuda is None and has_gpu()
     result = findings.torch_build(torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
     if gpu_unused:

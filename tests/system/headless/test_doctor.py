@@ -78,9 +78,42 @@ def test_what_is_missing_or_broken_is_named(lab):
 
 
 @pytest.mark.parametrize(
+    ("version", "code", "problem", "can_run"),
+    [
+        (None, "", "No such file or directory", 0),
+        ("cuda = (", "", "'(' was never closed", 0),
+        ("cuda = None\0", "", "null bytes", 0),
+        ("cuda = None", "import os; os._exit(0)", "its import exited with 0", 1),
+        ("cuda = None", "raise SystemExit('no')", "its import exited with 1", 1),
+    ],
+)
+def test_a_broken_torch_is_named_by_every_command(lab, version, code, problem, can_run):
+    (lab.folder / "site" / "torch").mkdir(parents=True)
+    lab.write("plain.py", "def step():\n    pass\n")
+    lab.write("site/torch/__init__.py", code)
+    if version is not None:
+        lab.write("site/torch/version.py", version)
+    lab.env["PYTHONPATH"] = str(lab.folder / "site")
+    words = f"torch in {lab.folder / 'site' / 'torch'} is broken"
+    listed = lab.call("--list")
+    run = lab.call("--run", "plain.py:step", "--telemetry", "off")
+    assert (listed.code, run.code) == (0, 3)
+    assert can_run or words in listed.stdout
+    assert words in run.stdout
+    assert problem in run.stdout
+    assert run.stdout.count("pip install --force-reinstall torch") == 1
+    doctor = lab.call("--doctor", "--json")
+    (check,) = [check for check in json.loads(doctor.stdout) if check["name"] == "torch"]
+    assert (doctor.code, check["status"]) == (3, "broken")
+    assert check["result"]["code"] == "torch_broken"
+    assert words in check["result"]["sentence"]
+    assert "Traceback" not in listed.stderr + doctor.stderr
+
+
+@pytest.mark.parametrize(
     ("code", "finding", "message"),
     [
-        ("import os; os.abort()", "probe_ended", "exited with -6"),
+        ("import os; os.abort()", "probe_ended", "with -6"),
         ("raise SystemExit('no such thing')", "probe_ended", "no such thing"),
         ("print('not json')", "probe_unreadable", "cannot be read"),
         ("import time; time.sleep(60)", "probe_hangs", "the driver hangs"),
@@ -93,9 +126,10 @@ def test_a_probe_that_fails_is_a_finding(code, finding, message):
         check_torch(probe_torch(command, timeout_s=timeout_s)),
         check_driver(TorchProbe(), probe_driver(command, timeout_s=timeout_s)),
     ]
-    for check in checks:
-        assert (check.status, check.result.code) == ("broken", finding)
-        assert message in sentence(check.result)
+    assert [check.status for check in checks] == ["broken", "broken"]
+    of_torch = "torch_broken" if finding == "probe_ended" else finding
+    assert [check.result.code for check in checks] == [of_torch, finding]
+    assert all(message in sentence(check.result) for check in checks)
 
 
 def test_a_probe_that_cannot_be_started_is_a_finding():
