@@ -89,8 +89,11 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     doubt = next((doubt for doubt in evidence.doubts if doubted_check(doubt) == kind), None)
     if doubt is None or check.state == CheckState.FAILED:
         return check
-    state = CheckState.NOT_RUN if check.state == CheckState.NOT_RUN else CheckState.DOUBTFUL
-    return Check(kind=kind, state=state, result=doubt)
+    if check.state != CheckState.NOT_RUN:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+    # why it did not run is no doubt, but may be the cause of one
+    is_cause = check.result is not None and doubt.values.get("cause") == check.result.code
+    return replace(check, result=doubt) if is_cause else check
 
 
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:

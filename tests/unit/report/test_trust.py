@@ -240,6 +240,14 @@ def test_a_gpu_that_nobody_watched_is_a_doubt_and_a_cpu_has_nothing_to_watch():
     )
 
 
+def test_a_doubt_does_not_hide_why_its_check_did_not_run():
+    drifts = e.WarmedUp(variant="b", times_s=[1.0], drift=0.08, drifting=True, t=0.3)
+    trust = trust_of(opened=[*opening(processes=8), drifts])
+    check = check_of(trust, CheckKind.CLOCKS)
+    assert (check.state, check.result) == ("not run", finding("clocks_of_cpu"))
+    assert "warm_up_drifts" in codes(trust)
+
+
 def test_what_weakens_another_variant_is_no_doubt_of_this_one():
     infos = (*INFOS, VariantInfo(name="c", against="a"))
     drifts = e.WarmedUp(variant="c", times_s=[1.0], drift=0.05, drifting=True, t=0.3)
