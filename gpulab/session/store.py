@@ -154,7 +154,7 @@ class Store:
 
     def last_result(self, of: PastRun) -> PastRun:
         """What stands for the scenario of its newest run: the newest that is no smoke run, or where
-        that was stopped the last one before it with a result. Where there is none: the newest.
+        that was stopped the last one before it that was not, if that has a result.
         """
         if not (of.stopped or of.smoke):
             return of
@@ -167,9 +167,10 @@ class Store:
         )
         runs = _runs(rows)
         runs = [run for run in runs if not run.smoke] or runs
-        if runs and not runs[0].stopped:
-            return runs[0]
-        return next((run for run in runs if run.measured), runs[0] if runs else of)
+        ended = next((run for run in runs if not run.stopped), None)
+        if ended is not None and ended.measured:
+            return ended
+        return runs[0] if runs else of
 
     def add_run(self, run: PastRun) -> bool:
         """Enter a run that has ended; returns whether it could be."""

@@ -340,6 +340,7 @@ def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
         ("measured smoke stopped", 0),
         ("measured stopped smoke", 0),
         ("measured failed smoke", 1),
+        ("measured failed stopped", 2),
         ("measured smoke measured", 2),
         ("smoke smoke", 1),
         ("smoke stopped", 1),
