@@ -153,6 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
     except OSError as error:  # no file descriptor is left, or no space
         message = str(error.strerror or error)
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd
+            message = "the current folder was deleted: cd to another"
         print_error(f"{error.filename}: {message}" if error.filename else message)
         return OUTPUT_LOST
 

@@ -136,3 +136,12 @@ def test_a_mistake_ends_the_real_program_with_2(lab):
     process = lab.call("--run", "nothing_such")
     assert (process.code, process.stdout) == (2, "")
     assert process.stderr.startswith("gpulab: there is no scenario 'nothing_such'")
+
+
+def test_a_folder_that_was_deleted_is_named(lab):
+    path = lab.write("mine.py", "def step():\n    pass\n")
+    gone = lab.folder / "gone"
+    gone.mkdir()
+    process = lab.call("--run", f"{path}:step", cwd=gone, preexec_fn=gone.rmdir)
+    assert process.code == 74
+    assert "the current folder was deleted" in process.stderr
