@@ -188,7 +188,7 @@ class LabApp(App[int]):
         else:
             about = ""
             keys = keys_of(screen, self._keymap_of_user)
-        self.push_screen(help_page(about, shown, keys))
+        self.push_screen(help_page(about, shown, keys, of_the_list=screen is self._lab))
 
     def action_edit(self) -> None:
         """Open the file of the scenario under the cursor in an editor, where it failed if it

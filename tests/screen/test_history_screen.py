@@ -97,6 +97,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
         await until(pilot, lambda: "runs of its scenario only" in flat(pilot))
         assert "words on this screen" in flat(pilot)
         assert "mark a run as A" in flat(pilot)
+        assert "keys.toml changes the keys of the list; of these, only" in flat(pilot)
         await pilot.press("escape", "enter")
         await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "── trust ──" in flat(pilot))
         assert "? help" in shown(pilot).splitlines()[-1]

@@ -46,10 +46,12 @@ class Page(Screen[None]):
         page.show(self._content(page.scrollable_content_region.width))
 
 
-def help_page(about: str, shown: str, keys: Sequence[tuple[str, str]]) -> Page:
+def help_page(
+    about: str, shown: str, keys: Sequence[tuple[str, str]], *, of_the_list: bool
+) -> Page:
     """For a screen that shows this text, with its keys and what they do."""
-    changed_by = (
-        f'{at_home(keymap_path())} changes them, with lines such as: run = "ctrl+r"; ids as in '
-        "ctrl+p"
-    )
+    path = at_home(keymap_path())
+    changed_by = f"{path} changes the keys of the list; of these, only that of this page"
+    if of_the_list:
+        changed_by = f'{path} changes them, with lines such as: run = "ctrl+r"; ids as in ctrl+p'
     return Page("keys and words", lambda width: help_view(about, shown, keys, changed_by))
