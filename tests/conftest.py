@@ -266,9 +266,12 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_state(tmp_path_factory):
-    """Runs that tests make in their own process are no history of the user's."""
+    """Runs that tests make in their own process are no history of the user's, whose keys and theme
+    are not theirs.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        for name in ("STATE", "CONFIG"):
+            patch.setenv(f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name.lower())))
         yield
     WORKERS.close()
 

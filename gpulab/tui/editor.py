@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import termios
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from gpulab.tui.driver import LabDriver
 
 _EDITORS = ("vi", "nano")
 """Tried where neither $VISUAL nor $EDITOR names one."""
+_SETTLE_S = 0.05
 _ENDED_OR_STOPPED = os.WEXITED | os.WSTOPPED | os.WNOWAIT
 
 
@@ -47,6 +49,9 @@ def _run(app: App[int], command: list[str]) -> str | None:
     try:
         with lent, subprocess.Popen(command) as editor:
             while os.waitid(os.P_PID, editor.pid, _ENDED_OR_STOPPED).si_code == os.CLD_STOPPED:  # type: ignore[union-attr]
+                time.sleep(_SETTLE_S)  # a stop of the whole job is over once this goes on
+                if not _is_stopped(editor):
+                    continue
                 # Stopped alone, it would be waited for unseen; without a shell this does nothing.
                 signal.raise_signal(signal.SIGTSTP)
                 editor.send_signal(signal.SIGCONT)
@@ -58,6 +63,11 @@ def _run(app: App[int], command: list[str]) -> str | None:
     if code < 0:
         return f"ended by signal {-code}"
     return f"exit code {code}" if code else None
+
+
+def _is_stopped(editor: subprocess.Popen[bytes]) -> bool:
+    stopped = os.waitid(os.P_PID, editor.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG)
+    return stopped is not None and stopped.si_code == os.CLD_STOPPED
 
 
 def _editor() -> tuple[str, list[str]] | None:
