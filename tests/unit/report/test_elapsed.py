@@ -150,3 +150,77 @@ def test_what_is_saved_in_the_rounds_is_saved_in_the_blocks_of_the_checks_too(ch
 
 def test_the_clock_of_a_device_may_stand():
     assert check(comparison(0.25, clock=Clock.DEVICE)).state == "not run"
+
+
+ON_H100 = """
+0 c207 b97+4.22 a207+9.23 | b96+149.59 c199+8.62 a202+5.98
+1 c201 a201+7.02 b96+3.31 | b97+5.86 a202+8.95 c203+6.68 | b96+139.14 c200+8.71 a200+5.98
+2 a201 b96+4.09 c201+8.99 | b96+3.09 a198+8.56 c201+6.66 | a203+6.62 b96+3.04 c202+8.67
+3 a200 c200+7.09 b96+3.93 | a200+8.70 b96+3.70 c203+6.41 | c200+141.14 a201+6.72 b96+3.07
+4 a202 b96+3.47 c202+6.68 | a201+6.70 b96+3.04 c203+8.74 | b96+3.04 a205+6.46 c206+6.77
+5 b96 a201+9.32 c201+6.94 | c198+149.85 a200+6.12 b96+3.88
+6 b96 a201+32.41 c201+6.97 | c201+6.68 a200+5.65 b96+2.72 | b96+5.70 c202+5.72 a201+5.69
+7 a201 b100+7.98 c202+9.03 | c200+5.97 b99+3.76 a199+8.78 | b96+4.03 a203+8.68 c206+7.01
+"""
+"""Each process of channels_last (b) beside channels_first (a), with its rounds: microseconds of a
+step, and milliseconds beside the block since the end of the one before. Blocks had 23 steps, and 28
+untimed ones before them.
+"""
+COPIED_S = 2e-3
+"""What more passed behind blocks of b than of a, while their outputs were copied to be compared."""
+
+
+def recorded(behind_b_s):
+    """The comparison of that run, with so much less behind the blocks of b."""
+    names = {"a": "a", "b": "b", "c": "control"}
+    columns = {name: [] for name in ("epoch", "round", "variant", "times_s", "ended")}
+    now = 1.0
+    for line in ON_H100.strip().splitlines():
+        epoch, blocks = line.split(maxsplit=1)
+        after = ""
+        for number, blocks_of_round in enumerate(blocks.split("|")):
+            for block in blocks_of_round.split():
+                step_us, _, beside_ms = block[1:].partition("+")
+                step_s = float(step_us) * 1e-6
+                now += float(beside_ms or 1e3) * 1e-3 + 23 * step_s
+                now -= behind_b_s * (after == "b")
+                after = block[0]
+                row = int(epoch), number, NAMES.index(names[after]), step_s, now
+                for column, value in zip(columns.values(), row, strict=True):
+                    column.append(value)
+    count = len(columns["ended"])
+    samples = e.Samples(
+        names=NAMES,
+        complete=8,
+        cpu_s=[1e-4] * count,
+        faults=[0] * count,
+        switches=[0] * count,
+        steps=[23] * count,
+        t=now,
+        **columns,
+    )
+    calibrated = [
+        e.Calibrated(
+            variant=info.name,
+            steps_per_block=23,
+            step_s=2e-4,
+            empty_block_s=3e-6,
+            lead_in=28,
+            restore_s=4e-6,
+            t=0.3,
+        )
+        for info in INFOS
+    ]
+    opened = opening(request(clock=Clock.WALL), processes=8, epochs=8)
+    return report_of([*opened, *calibrated, samples, *END]).comparison("b")
+
+
+@pytest.mark.parametrize("behind_b_s", [COPIED_S, 0.5 * COPIED_S])
+def test_outputs_compared_behind_short_blocks_on_a_gpu_are_no_time_of_its_steps(behind_b_s):
+    compared = recorded(behind_b_s)
+    assert check(compared).state == "passed"
+    assert compared.speedup == pytest.approx(2.09, rel=0.02)
+
+
+def test_as_much_more_as_copies_took_behind_short_blocks_is_found():
+    assert recorded(0.0).reason.code == "time_outside_of_blocks"
