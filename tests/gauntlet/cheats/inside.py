@@ -261,7 +261,7 @@ def replace_block(lead_in):
 def block_that_ends_earlier(lab):
     """The same, and the block ends earlier: what it hides passes in the next variant's.
 
-    Caught by: elapsed time
+    Caught by: block_longer_than_passed
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -309,7 +309,7 @@ def tuple_rewritten(lab):
 def profiler_rewrites_the_block(lab):
     """A profiler sees the block on its way out of the lab's clock.
 
-    Caught by: elapsed time
+    Caught by: nothing
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
     kept = []

@@ -21,16 +21,14 @@ def comparison(
     preempted=0.0,
     clock=Clock.WALL,
     base_claims=1.0,
-    moved=False,
     after_b_s=0.0,
     steps_of_b=STEPS,
     lead_in_of_b=LEAD_IN,
     checked=(),
 ):
     """Of b with a, after rounds in random order. `claims`: what part of its times b claims, and
-    `base_claims` what a does; `preempted`: the part of the blocks that others interrupt; `moved`:
-    blocks of b end as much earlier as is hidden; `after_b_s` passes behind each; `checked`: its
-    speedups in blocks of the checks.
+    `base_claims` what a does; `preempted`: the part of the blocks that others interrupt;
+    `after_b_s` passes behind each of b; `checked`: its speedups in blocks of the checks.
     """
     draw = random.Random(1)
     part = {"a": base_claims, "control": base_claims, "b": claims}
@@ -42,10 +40,7 @@ def comparison(
                 step_s = steps_s[name] * draw.uniform(0.99, 1.01)
                 now += (STEPS + LEAD_IN) * step_s + RESTORE_S + 50e-6
                 now += draw.choice((0.0, 20e-3)) * (draw.random() < preempted)
-                ended = now
-                if moved:
-                    ended -= (STEPS + LEAD_IN) * step_s * (1 - part[name])
-                row = epoch, number, NAMES.index(name), step_s * part[name], ended
+                row = epoch, number, NAMES.index(name), step_s * part[name], now
                 for column, value in zip(columns.values(), row, strict=True):
                     column.append(value)
                 now += after_b_s * (name == "b")
@@ -107,16 +102,9 @@ def test_longer_times_of_the_baseline_are_invalid():
     assert comparison(base_claims=1.8).reason.code == "time_outside_of_blocks"
 
 
-@pytest.mark.parametrize("preempted", [0.0, 0.3])
-@pytest.mark.parametrize("factor", [1.4, 4.0, 15.0])
-def test_time_that_is_moved_to_the_next_block_is_found_there(factor, preempted):
-    compared = comparison(1 / factor, preempted=preempted, moved=True)
-    assert compared.reason.code == "time_outside_of_blocks"
-
-
 @pytest.mark.parametrize("step_s", [1e-3, 0.25e-3])
 def test_what_passes_behind_an_honest_block_is_no_time_of_its_steps(step_s):
-    compared = comparison(steps_s={**STEP_S, "b": step_s}, after_b_s=0.2 * STEPS * step_s)
+    compared = comparison(steps_s={**STEP_S, "b": step_s}, after_b_s=2 * STEPS * step_s)
     assert check(compared).state == "passed"
 
 
@@ -166,26 +154,21 @@ ON_H100 = """
 step, and milliseconds beside the block since the end of the one before. Blocks had 23 steps, and 28
 untimed ones before them.
 """
-COPIED_S = 2e-3
-"""What more passed behind blocks of b than of a, while their outputs were copied to be compared."""
 
 
-def recorded(behind_b_s):
-    """The comparison of that run, with so much less behind the blocks of b."""
+def recorded():
+    """The comparison of that run, in which outputs of b took 3 ms to be compared, of a 1 ms."""
     names = {"a": "a", "b": "b", "c": "control"}
     columns = {name: [] for name in ("epoch", "round", "variant", "times_s", "ended")}
     now = 1.0
     for line in ON_H100.strip().splitlines():
         epoch, blocks = line.split(maxsplit=1)
-        after = ""
         for number, blocks_of_round in enumerate(blocks.split("|")):
             for block in blocks_of_round.split():
                 step_us, _, beside_ms = block[1:].partition("+")
                 step_s = float(step_us) * 1e-6
                 now += float(beside_ms or 1e3) * 1e-3 + 23 * step_s
-                now -= behind_b_s * (after == "b")
-                after = block[0]
-                row = int(epoch), number, NAMES.index(names[after]), step_s, now
+                row = int(epoch), number, NAMES.index(names[block[0]]), step_s, now
                 for column, value in zip(columns.values(), row, strict=True):
                     column.append(value)
     count = len(columns["ended"])
@@ -215,12 +198,7 @@ def recorded(behind_b_s):
     return report_of([*opened, *calibrated, samples, *END]).comparison("b")
 
 
-@pytest.mark.parametrize("behind_b_s", [COPIED_S, 0.5 * COPIED_S])
-def test_outputs_compared_behind_short_blocks_on_a_gpu_are_no_time_of_its_steps(behind_b_s):
-    compared = recorded(behind_b_s)
+def test_outputs_that_are_compared_behind_blocks_are_no_time_of_its_steps():
+    compared = recorded()
     assert check(compared).state == "passed"
     assert compared.speedup == pytest.approx(2.09, rel=0.02)
-
-
-def test_as_much_more_as_copies_took_behind_short_blocks_is_found():
-    assert recorded(0.0).reason.code == "time_outside_of_blocks"
