@@ -62,7 +62,7 @@ examples:
 verdicts:
   faster, slower  the 99 % interval of the speedup lies beyond 1 %
   same            the interval lies within 2 % of 1x
-  inconclusive    the interval is too wide for either
+  inconclusive    the interval is too wide for either, or its ends over 3x apart
   unchecked       measured, but the output was not compared with anything
   wrong           the output differs from the baseline's
   invalid         no fair comparison, or the lab's own control failed
@@ -206,7 +206,10 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
     chosen = next((mode_flag for mode_flag in MODES if mode_flag.is_chosen(given)), None)
     mode = chosen.mode if chosen else Mode.SCREEN
     if given.paths and mode != Mode.SCREEN:
-        parser.error(f"{given.paths[0]}: pass it after --run or --list")
+        advice = "pass it after --run or --list"
+        if mode == Mode.NEW:
+            advice = "--new FILE takes one name, and an exercise has a name of its own"
+        parser.error(f"{given.paths[0]}: {advice}")
     if problem := flag_problem(mode, given):
         parser.error(problem)
     if chosen is None:

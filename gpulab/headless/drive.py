@@ -33,7 +33,7 @@ from gpulab.report.raw_times import RAW_NOTE, markdown, raw_table
 from gpulab.report.report import RunReport
 from gpulab.report.results import failures, header, result
 from gpulab.report.short_result import ShortResult
-from gpulab.report.view import comparison_table, failure_causes
+from gpulab.report.view import comparison_table, failure_causes, inconclusive, note_lines
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run
 from gpulab.session.session import Session
@@ -181,13 +181,16 @@ def show_raw(report: RunReport, terminal: Terminal) -> None:
 
 
 def show_markdown(report: RunReport, terminal: Terminal) -> None:
-    """Print the comparison and the raw times as tables in Markdown."""
+    """Print the comparison, what weakens it, and the raw times in Markdown."""
     heading, *facts = header(report).plain.split("\n")
     terminal.say(f"**{heading}**", "", *facts, "")
     for line, _ in failure_causes(report):
         terminal.say(line, "")
     if report.timed:
         terminal.say(*markdown(comparison_table(report)), "")
+        for line, _ in [*inconclusive(report), *note_lines(report)]:
+            terminal.say(f"- {line}")
+        terminal.say("")
         with _of_run_file(terminal):
             terminal.say(*markdown(raw_table(report)), "", RAW_NOTE, "")
 

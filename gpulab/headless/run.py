@@ -294,7 +294,8 @@ class _Command:
         terminal = self._terminal
         names = max(len(planned_run.launch.entry.name) for planned_run in self._to_make)
         line = run_line(report, number, len(self._to_make), name_width=names)
-        console = terminal.results if self._library else terminal.err
+        is_result = self._library and not self._options.markdown
+        console = terminal.results if is_result else terminal.err
         if console.is_terminal:
             line.no_wrap = True
             line.overflow = "ellipsis"

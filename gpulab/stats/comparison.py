@@ -22,6 +22,7 @@ from gpulab.core.statuses import CheckKind, CheckState, Grade, IntervalUnit, Ver
 from gpulab.scenario import CONTROL
 from gpulab.stats.findings import (
     below_minimum_detectable_effect,
+    interval_too_wide,
     overlaps_equivalence_margin,
     pairs_dropped,
     too_few_values,
@@ -302,7 +303,8 @@ def compare(
     verdict, reason = verdict_of(theta, floor), None
     if verdict != Verdict.SAME and speedup.high > WIDEST * speedup.low:
         verdict = Verdict.INCONCLUSIVE
-    if verdict == Verdict.INCONCLUSIVE and theta.half_width <= NARROW:
+        reason = interval_too_wide(low=speedup.low, high=speedup.high)
+    elif verdict == Verdict.INCONCLUSIVE and theta.half_width <= NARROW:
         largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
         reason = overlaps_equivalence_margin(largest=largest)
     elif verdict == Verdict.INCONCLUSIVE:

@@ -200,11 +200,12 @@ def others_on_one_axis(
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
         area.put(1, 17 + start, label)
     for row, (run, entry) in enumerate(shown, 2):
-        at = run.at[5:16].replace("T", " ")
-        if run is chosen:
-            area.put(row, 0, f"> {at}", "bold")
-        else:
-            area.put(row, 0, f"  {at}")
+        label = f"  {run.at[5:16]}".replace("T", " ")
+        if row > 2 and shown[row - 3][0] is run:  # of a ladder, with the rung below
+            label = f"  vs {entry.against}"
+        elif run is chosen:
+            label = f">{label[1:]}"
+        area.put(row, 0, label, "bold" if run is chosen else "", most=16)
         area.interval(row, 17, axis, (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0))
     return canvas.text()
 

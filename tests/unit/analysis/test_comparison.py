@@ -135,6 +135,12 @@ def test_the_detectable_effect_is_the_floor_and_one_and_a_half_widths():
     assert comparison.reason.values == {"mde": comparison.mde}
 
 
+def test_a_large_effect_of_unknown_size_has_its_interval_for_a_reason():
+    comparison = compare(PAIR, Interval(-1.5, -2.2, -0.9, 20), pairs=100, units=20)
+    assert (comparison.verdict, comparison.reason.code) == ("inconclusive", "interval_too_wide")
+    assert comparison.reason.values == {"low": comparison.low, "high": comparison.high}
+
+
 def test_a_narrow_interval_at_the_edge_of_same_gives_the_largest_effect():
     comparison = compare(PAIR, Interval(-0.015, -0.0235, -0.0065, 20), pairs=100, units=20)
     assert (comparison.verdict, comparison.reason.code) == (
