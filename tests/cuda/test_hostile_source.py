@@ -164,7 +164,10 @@ def test_no_file_of_somebody_else_is_included(folder, directive, standard):
     assert "in the compilation of" not in str(error.__notes__ if error.msg is None else error.msg)
 
 
-@pytest.mark.skipif(not header_folders(), reason="no headers of the toolkit")
+@pytest.mark.skipif(
+    not any((folder / "thrust").is_dir() for folder in map(Path, header_folders())),
+    reason="no thrust among the headers of the toolkit",
+)
 @pytest.mark.parametrize("header", ["thrust/", "cuda/../thrust/", "./thrust/", "{}/thrust/"])
 def test_no_header_of_the_toolkit_includes_what_a_macro_of_the_source_names(folder, header):
     start = f"#include <{header.format(header_folders()[-1])}"
