@@ -6,7 +6,7 @@ Names and numbers only: callables, tensors and exceptions never cross a process 
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Iterator, Sized
 from enum import Flag, auto
 from time import monotonic
 from typing import ClassVar
@@ -390,6 +390,12 @@ class Samples(Event, frozen=True):
             columns.append(self.sm_mhz)
         if len(set(map(len, columns))) > 1 or max(self.variant, default=-1) >= len(self.names):
             raise ValueError("samples whose columns do not fit together")
+
+    def blocks(self) -> Iterator[tuple[int, int, int, float, float, int]]:
+        """(epoch, round, index of the variant, seconds per step, when it ended, steps) of each."""
+        return zip(
+            self.epoch, self.round, self.variant, self.times_s, self.ended, self.steps, strict=True
+        )
 
 
 class AloneRun(VariantEvent, frozen=True, kw_only=True):

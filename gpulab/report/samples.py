@@ -114,16 +114,7 @@ class SampleHistory:
     def add(self, event: Samples, items: Mapping[str, float]) -> None:
         """One batch; `items` per step by name."""
         divisors = [items.get(name, 1.0) for name in event.names]
-        rows = zip(
-            event.epoch,
-            event.round,
-            event.variant,
-            event.times_s,
-            event.ended,
-            event.steps,
-            strict=True,
-        )
-        for epoch, number, index, time_s, end, block_steps in rows:
+        for epoch, number, index, time_s, end, block_steps in event.blocks():
             if epoch < self._complete_below:  # it is complete, and no block of it can be to come
                 continue
             rounds = self._open.get(epoch)

@@ -84,16 +84,7 @@ class ElapsedTimes:
     _last: _LastBlock | None = None
 
     def add(self, event: Samples) -> None:
-        rows = zip(
-            event.epoch,
-            event.round,
-            event.variant,
-            event.times_s,
-            event.ended,
-            event.steps,
-            strict=True,
-        )
-        for epoch, number, index, time_s, ended, steps in rows:
+        for epoch, number, index, time_s, ended, steps in event.blocks():
             name = event.names[index]
             last = self._last
             self._last = _LastBlock(epoch, number, name, ended)

@@ -109,12 +109,12 @@ def allowed_options(options: Sequence[str], folders: Folders) -> list[str]:
     not come through. A relative path is one of the scenario's folder. RefusedError.
     """
     allowed = []
-    given = iter(options)
-    for option in given:
+    remaining = iter(options)
+    for option in remaining:
         name, value = _parsed(option)
         wanted = _OPTIONS.get(name, "")
         if wanted and not value:
-            value = next(given, "").strip()
+            value = next(remaining, "").strip()
         if name not in _OPTIONS or not value.isprintable() or not re.fullmatch(wanted or "", value):
             raise RefusedError(option, f"an option that is not allowed; those are {_listed()}")
         if name == "include-path":

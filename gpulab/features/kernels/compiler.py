@@ -166,16 +166,16 @@ def header_folders() -> tuple[str, ...]:
     folders.append(Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "include")
     for folder in folders:
         if (folder / _HEADER).is_file():
-            own = str(folder)
-            return (own, f"{own}/cccl") if (folder / "cccl").is_dir() else (own,)
+            headers = str(folder)
+            return (headers, f"{headers}/cccl") if (folder / "cccl").is_dir() else (headers,)
     return ()
 
 
 def parameters(ptx: str, entry: str) -> tuple[str, ...]:
     """The types of an entry's parameters, such as u64, f32, or b8[16] of a struct."""
     header = re.search(rf"\.entry {re.escape(entry)}\((.*?)\)", ptx, re.DOTALL)
-    found = _PARAMETER.findall(header[1]) if header else []
-    return tuple(f"{kind}[{size}]" if size else kind for kind, size in found)
+    parameters = _PARAMETER.findall(header[1]) if header else []
+    return tuple(f"{kind}[{size}]" if size else kind for kind, size in parameters)
 
 
 def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:

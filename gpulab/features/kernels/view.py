@@ -66,12 +66,12 @@ def kernels(report: RunReport) -> RenderableType | None:
     if not of_variants:
         return None
     shown = {variant.name: seconds(time.median) for variant, time in report.timed}
-    found = {
+    differences = {
         variant.name: variant.kernel_difference
         for variant in report.variants
         if variant.kernel_difference
     }
-    return _page(of_variants, found, times=shown, per=report.per)
+    return _page(of_variants, differences, times=shown, per=report.per)
 
 
 def kernel_page(
@@ -87,7 +87,7 @@ def kernel_page(
 
 def _page(
     of_variants: Mapping[str, Sequence[KernelCode]],
-    found: Mapping[str, KernelDifference],
+    differences: Mapping[str, KernelDifference],
     *,
     times: Mapping[str, str] | None = None,
     per: str = "step",
@@ -115,10 +115,10 @@ def _page(
     first = next(code for codes in of_variants.values() for code in codes)
     mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
     parts: list[RenderableType] = [table, "", _Named(mixes, "dim")]
-    if found:
+    if differences:
         lines = [
             (name, f"against {each.against}: {difference_words(each)}")
-            for name, each in found.items()
+            for name, each in differences.items()
         ]
         parts += ["", _Named(lines, "")]
     counted = (
