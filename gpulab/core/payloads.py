@@ -170,9 +170,19 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """A row: calls, and their seconds less those of the operations within them; of a window, or of
     a step.
 
-    `share` is of the window; rows of several threads or streams may sum to more than 1. `shapes`
-    are those of the inputs, such as "64x32, 32", and empty for a kernel. `rows` is over 1 where
-    this one sums the rest of a table.
+    A row is a kernel or copy of a device (`on_device`), or an operation of the host with what it
+    launched. `share` is of the window; rows of several threads or streams may sum to more than 1.
+    `shapes` are those of the inputs, such as "64x32, 32", and empty for a kernel. `rows` is over 1
+    where this one sums the rest of a table. Of the host's operations, as far as they are known,
+    and None otherwise:
+    - `total_s` with the operations within them, those of the same row counted once;
+    - `device_s` of the kernels that they launched themselves, `device_total_s` with those that the
+      operations within them launched;
+    - `memory_bytes`, allocated less freed within them, by themselves;
+    - `line` of the program that called them ("train.py:42"), `module` ("Net_0.Linear_1");
+    - `flops`, and `bytes` that must move at least, from shapes and dtypes by a formula.
+
+    `launched_by` is the operation that launched most of a kernel; None where none did.
     """
 
     name: Text
@@ -182,6 +192,15 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     shapes: Text
     on_device: bool
     rows: PositiveCount = 1
+    total_s: Amount | None = None
+    device_s: Amount | None = None
+    device_total_s: Amount | None = None
+    memory_bytes: Number | None = None
+    line: Line | None = None
+    module: Line | None = None
+    flops: Amount | None = None
+    bytes: Amount | None = None
+    launched_by: Text | None = None
 
 
 USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"
