@@ -16,7 +16,7 @@ import msgspec
 from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling, Choice, KernelCode, Operation, Partition
+from gpulab.core.payloads import Ceiling, Choice, KernelCode, Operation, Partition, WindowFacts
 from gpulab.core.statuses import (
     CheckKind,
     CheckTime,
@@ -166,6 +166,7 @@ class Profiled(VariantEvent, frozen=True):
     peak_bytes: Count | None = None
     waited: Fraction | None = None
     interpreted: Fraction | None = None
+    facts: WindowFacts | None = None
 
 
 class RoofProbed(Event, frozen=True):

@@ -17,7 +17,7 @@ import msgspec
 from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, Samples, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
-from gpulab.core.payloads import KernelCode, Operation, Tuning
+from gpulab.core.payloads import KernelCode, Operation, Tuning, WindowFacts
 from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.core.statuses import (
     Cache,
@@ -32,6 +32,7 @@ from gpulab.core.statuses import (
     Status,
     StopReason,
 )
+from gpulab.features.findings.advice import Advice, NotJudged
 from gpulab.features.kernels.differences import KernelDifference
 from gpulab.features.roofline.bound import Cause, Point
 from gpulab.scenario import Param
@@ -104,6 +105,8 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[Finding] = []
     operations: list[Operation] = []
     """Calls and seconds of one step."""
+    facts: WindowFacts | None = None
+    """What else the recording says of a step."""
     steps: int | None = None
     """How many of them the window had."""
     peak_bytes: int | None = None
@@ -181,6 +184,8 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
     """Letters of clock throttling meanwhile: T thermal, H hardware, B power brake, P power cap; or
     ok.
     """
+    slowed: float | None = None
+    """Share of the readings that show a slowdown: T, H or B; None where clocks are not read."""
     bytes_per_s: float | None = None
     flops_per_s: float | None = None
     """Both derived from declared work."""
@@ -236,9 +241,13 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """What its first steps took longer than those that it settled at, after the very first."""
     drifting: bool | None = None
     error: float | None = None
+    tolerance: float | None = None
+    """The relative error that was allowed."""
     solo_run: SoloReport | None = None
     operations: int | None = None
     """Operations that the host starts in a step, as torch counts them; views are none."""
+    operand_bytes: int | None = None
+    """Bytes of the tensors that these read and write, each as often as it is one of theirs."""
     flops_counted: int | None = None
     """Of products, convolutions and attention, by torch's own formulas; None where some operation
     has none.
@@ -257,6 +266,10 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """What `gpulab.tune` chose, and from which candidates."""
     tuning_cached: bool = False
     """Whether it was measured in an earlier run."""
+    advice: list[Advice] = []
+    """What makes it slow and what to do, what would gain most first."""
+    not_judged: list[NotJudged] = []
+    """Rules that lack a measurement."""
     stage: Stage | None = None
     line: int | None = None
 

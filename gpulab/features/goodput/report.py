@@ -287,7 +287,7 @@ def goodput_of(
     return GoodputReport(
         **fields_of(step, "goodput", "seconds", "step_s", "step_source", "overhead", "uncertainty"),
         **fields_of(partition, "marked"),
-        **fields_of(profiled, "steps", "peak_bytes", "trace"),
+        **fields_of(profiled, "steps", "peak_bytes", "trace", "facts"),
         phases=phases,
         running=running,
         waiting=waiting,

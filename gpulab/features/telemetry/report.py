@@ -58,6 +58,8 @@ class SoloMeans:
     energy_j: float | None
     readings: int
     reasons: int | None
+    slowed: float | None = None
+    """Share of the readings that show a slowdown."""
 
 
 def belongs_to(reading: Telemetry, solo: SoloRun) -> bool:
@@ -84,7 +86,10 @@ def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
         power = (counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])
         energy_j = power * (solo.ended - solo.started) / solo.steps
     means.pop("energy", None)
-    return SoloMeans(means, energy_j, len(readings), reduce(or_, reasons) if reasons else None)
+    if not reasons:
+        return SoloMeans(means, energy_j, len(readings), None)
+    slowed = fmean(bool(each & SLOWED) for each in reasons)
+    return SoloMeans(means, energy_j, len(readings), reduce(or_, reasons), slowed)
 
 
 _RECENT = 120
@@ -303,6 +308,7 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
         energy_j=None if means.energy_j is None or cold else means.energy_j / variant.items,
         means=means.means,
         clocks=reason_letters(means.reasons),
+        slowed=means.slowed,
         bytes_per_s=rate(built.bytes if built else None, solo.time_s),
         flops_per_s=rate(built.flops if built else None, solo.time_s),
     )
