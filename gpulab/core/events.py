@@ -24,7 +24,9 @@ from gpulab.core.statuses import (
     FailureKind,
     Outcome,
     Stage,
+    StepMark,
     StopReason,
+    WindowKind,
 )
 from gpulab.core.values import (
     Amount,
@@ -154,7 +156,7 @@ class Profiled(VariantEvent, frozen=True):
     it was not looked at.
     """
 
-    sent_by = Sender.TIMING
+    sent_by = Sender.TIMING | Sender.SESSION
     steps: PositiveCount
     plain_s: StepTime
     profiled_s: Seconds
@@ -167,6 +169,58 @@ class Profiled(VariantEvent, frozen=True):
     waited: Fraction | None = None
     interpreted: Fraction | None = None
     facts: WindowFacts | None = None
+
+
+class ProcessFollowed(Event, frozen=True):
+    """A Python process of a program that can be followed; said again once it has imported torch.
+
+    `rank` is its RANK, `ranked` whether it has one; `parent` the process that started it.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    parent: Count = 0
+    ranked: bool = False
+    python: Name = ""
+    torch: Name | None = None
+
+
+class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
+    """Steps in a row of one process of a program, on the host's clock; `mark` is what ends a step.
+
+    `times` has the seconds of single steps, each with how many took as long within 1 %; a step
+    ends when the host has issued it. A `synchronised` window begins and ends with an idle device:
+    then `seconds` are what its steps take. `cpu_s` is what the thread ran meanwhile, `between_s`
+    what following took just before it, in none of its steps. `peak_bytes`: the most device memory
+    that torch had allocated so far.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    kind: WindowKind
+    mark: StepMark
+    steps: PositiveCount
+    seconds: StepTime
+    cpu_s: Seconds = 0.0
+    times: list[tuple[StepTime, PositiveCount]] = []
+    synchronised: bool = False
+    between_s: Seconds = 0.0
+    peak_bytes: Count | None = None
+
+
+class ProgramEnded(VariantEvent, frozen=True, kw_only=True):
+    """How a program ended: by `code` or by `signal`, after `wall_s`. CPU time and the largest
+    resident set are of it and of the processes that it waited for; `left` still run.
+    """
+
+    sent_by = Sender.SESSION
+    code: Count | None
+    signal: SignalNumber | None
+    wall_s: Seconds
+    user_s: Seconds = 0.0
+    system_s: Seconds = 0.0
+    resident_bytes: Count = 0
+    left: Count = 0
 
 
 class RoofProbed(Event, frozen=True):
@@ -565,11 +619,11 @@ class EarlierRuns(Event, frozen=True):
 
 
 class WorkerReady(Event, frozen=True):
-    """The worker has its device. `environment` holds versions; None where something is not
-    installed.
+    """The worker, or a program that is followed, has its device. `environment` holds versions;
+    None where something is not installed.
     """
 
-    sent_by = Sender.WORKER
+    sent_by = Sender.WORKER | Sender.SESSION
     pid: Count
     device: Device
     environment: dict[Name, Line | None]

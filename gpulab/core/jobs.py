@@ -83,6 +83,15 @@ class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
     """Plain functions of the file: no Scenario, no parameters, nothing to compare them with."""
 
 
+class Program(Subject, frozen=True, kw_only=True, tag="program"):
+    """A program as it was started; its one variant has its name. `path` is its script, or what is
+    executed. `argv` and `folder` are for readers: what is executed is not made of them.
+    """
+
+    argv: tuple[Text, ...] = ()
+    folder: Text = ""
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
     """What every worker is told of the device and of its process."""
 
@@ -187,19 +196,27 @@ class Calibrate(Job, frozen=True, kw_only=True, tag="calibrate"):
     """Measure every ceiling of the device."""
 
 
+class Follow(Job, frozen=True, kw_only=True, tag="follow"):
+    """Start a program as it is, and follow its steps from within: no worker is given this job."""
+
+    subject: Program
+    profile: ProfileOptions | None = None
+    """None: its steps are timed, and none is recorded."""
+
+
 AnyJob = Measure | TimeFunctions | Calibrate
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its first job, and what the session does around it."""
 
-    job: Measure | TimeFunctions | Calibrate
+    job: Measure | TimeFunctions | Calibrate | Follow
     telemetry: Line = TELEMETRY_ON
     """on, off, or the index or UUID of the GPU to sample, whatever the run is on."""
     timeout_s: Seconds | None = None
     profile: ProfileOptions | None = None
 
 
-def subject_of(job: AnyJob) -> ScenarioFile | FunctionFile | None:
-    """The file of a job; None for a calibration, which has none."""
+def subject_of(job: AnyJob | Follow) -> ScenarioFile | FunctionFile | Program | None:
+    """The file or the program of a job; None for a calibration, which has none."""
     return None if isinstance(job, Calibrate) else job.subject

@@ -151,6 +151,25 @@ class IntervalUnit(StrEnum):
     EPOCH_MEDIANS = "epoch medians"
 
 
+class StepMark(StrEnum):
+    """What ends a step of a program: a call of `gpulab.step()`, the first optimizer that steps, or
+    the outermost call of a module.
+    """
+
+    CALL = "gpulab.step"
+    OPTIMIZER = "optimizer"
+    MODULE = "module"
+
+
+class WindowKind(StrEnum):
+    """What the steps of a window are: the first, warm-up, plain, or with the profiler."""
+
+    FIRST = "first"
+    WARM_UP = "warm-up"
+    PLAIN = "plain"
+    PROFILED = "profiled"
+
+
 class Relation(StrEnum):
     """All fixes together against the product of each: they gain less than it, more, or as much."""
 

@@ -41,7 +41,7 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Calibrate, RunRequest, TimedJob, TimeFunctions, VariantInfo
+from gpulab.core.jobs import Calibrate, Follow, RunRequest, TimedJob, TimeFunctions, VariantInfo
 from gpulab.core.limits import KEPT_LINES
 from gpulab.core.machine import Device
 from gpulab.core.readable import readable
@@ -277,7 +277,7 @@ class RunState(KeptEvents):
         return started.request if started else None
 
     @property
-    def job(self) -> TimedJob | Calibrate | None:
+    def job(self) -> TimedJob | Calibrate | Follow | None:
         return self.request.job if self.request else None
 
     @property
@@ -374,7 +374,8 @@ class RunState(KeptEvents):
             info.name: VariantState(info, self._keeps, functions=functions)
             for info in job.subject.variants
         }
-        self.samples = SampleHistory(keys_of(job))
+        if isinstance(job, TimedJob):
+            self.samples = SampleHistory(keys_of(job))
 
     def _add_samples(self, event: Samples) -> None:
         # the control has no build in the events: it has the items of the baseline

@@ -14,7 +14,14 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.jobs import TELEMETRY_OFF, Calibrate, RunRequest, ScenarioFile, subject_of
+from gpulab.core.jobs import (
+    TELEMETRY_OFF,
+    Calibrate,
+    RunRequest,
+    ScenarioFile,
+    TimedJob,
+    subject_of,
+)
 from gpulab.core.payloads import CACHE, COSTS, MEMORY
 from gpulab.core.statuses import CeilingChoice, Outcome
 from gpulab.session.store import Store
@@ -28,7 +35,7 @@ class CeilingCache:
     def __init__(self, request: RunRequest) -> None:
         job, subject = request.job, subject_of(request.job)
         self._measures_all = isinstance(job, Calibrate)
-        self._used = isinstance(job, Calibrate) or job.ceilings != CeilingChoice.NONE
+        self._used = not isinstance(job, TimedJob) or job.ceilings != CeilingChoice.NONE
         self._sampling = request.telemetry != TELEMETRY_OFF
         # What a scenario does to its own process, such as waiting for every launch, is no property
         # of the device.

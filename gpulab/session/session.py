@@ -32,7 +32,15 @@ from gpulab.core.events import (
 )
 from gpulab.core.failures import timeout, worker_not_run
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, TELEMETRY_OFF, AnyJob, Calibrate, RunRequest
+from gpulab.core.jobs import (
+    CANCEL,
+    CEILINGS_KNOWN,
+    TELEMETRY_OFF,
+    AnyJob,
+    Calibrate,
+    Follow,
+    RunRequest,
+)
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.features.goodput.findings import profiling_ended
@@ -63,13 +71,14 @@ class Session:
     def __init__(
         self, request: RunRequest, run_file: RunFile, command: Sequence[str] = WORKER
     ) -> None:
-        self._request, self._command = request, command
+        assert not isinstance(request.job, Follow)
+        self._request, self._job, self._command = request, request.job, command
         self._log = EventLog(run_file)
         self._ceilings = CeilingCache(request)
         self._history = History(request)
         self._worker: WorkerProcess | None = None
         self._telemetry: TelemetryProcess | None = None
-        self._transcript = WorkerTranscript(request.job)
+        self._transcript = WorkerTranscript(self._job)
         """Of the worker that measures: how it ended is how the run ended."""
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""
@@ -150,7 +159,7 @@ class Session:
         try:
             self._telemetry = self._start_telemetry()
             with ExitStack() as stack:
-                self._work(self._job(stack), self._transcript, output)
+                self._work(self._whole_job(stack), self._transcript, output)
         except Exception as error:
             self._error = error
         if self._telemetry:
@@ -158,11 +167,11 @@ class Session:
             self._append(*telemetry.stop())
         self._append(*output.end())
 
-    def _job(self, stack: ExitStack) -> AnyJob:
+    def _whole_job(self, stack: ExitStack) -> AnyJob:
         """The job with what earlier runs chose, its profile, and a folder for what goes with the
         run.
         """
-        job = self._request.job
+        job = self._job
         if isinstance(job, Calibrate):
             return job
         folder = stack.enter_context(

@@ -24,7 +24,7 @@ from gpulab.core.events import (
     SoloRun,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Calibrate, Measure
+from gpulab.core.jobs import Calibrate, Measure, TimedJob
 from gpulab.core.payloads import (
     BUSY,
     CACHE,
@@ -277,8 +277,9 @@ _MOST_ARROWS = 2
 def roofs_of(state: RunState) -> RoofSet | None:
     """Everything known to limit the run's device; None where no ceilings were asked for."""
     job = state.job
-    wanted = isinstance(job, Calibrate) or (job is not None and job.ceilings != CeilingChoice.NONE)
-    if not wanted or state.device is None:
+    if job is None or state.device is None:
+        return None
+    if isinstance(job, TimedJob) and job.ceilings == CeilingChoice.NONE:
         return None
     event = state.last(CeilingsMeasured)
     measured = event.ceilings if event else ()
