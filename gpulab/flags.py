@@ -284,6 +284,17 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="a parameter of the scenario",
         ),
         _flag(
+            "--with",
+            _RUN,
+            dest="arguments",
+            type=file_name,
+            metavar="FILE:function",
+            help=(
+                "a function that makes the arguments of plain functions: a tuple, a dict of "
+                "keywords, or one value"
+            ),
+        ),
+        _flag(
             "--sweep",
             _RUN,
             nargs="?",

@@ -33,10 +33,18 @@ def not_installed(*, package: str, install: str) -> None: ...
 def file_unreadable(*, file: str, line: int, message: str, fix: str) -> None: ...
 @finding("{file} has no Scenario")
 def no_scenario(*, file: str) -> None: ...
-@finding(
-    "it takes arguments ({arguments:list}), but is called without any: wrap it, or give defaults"
-)
-def takes_arguments(*, arguments: list[str]) -> None: ...
+@finding()
+def takes_arguments(*, arguments: list[str]) -> str:
+    if arguments and arguments[0] == "self":
+        returned = ", ".join(["object", *arguments[1:]])
+        return (
+            f"a method, which takes {', '.join(arguments)}: --with FILE:function, which returns "
+            f"({returned}{',' * (len(arguments) == 1)})"
+        )
+    return (
+        f"it takes arguments ({', '.join(arguments)}): --with FILE:function makes them, or give "
+        "defaults"
+    )
 
 
 @finding()

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from inspect import cleandoc
 from math import isfinite
 from typing import Any
@@ -143,6 +143,12 @@ class ScenarioText:
     """Names that the module binds to what may be called, by line: what FILE:function can name."""
     exercise: str | None = None
     """The name of the exercise that judges the file: EXERCISE = "NAME"."""
+    methods: dict[str, PlainFunction] = field(default_factory=dict)
+    """Of classes at the top level, as Class.method."""
+
+    def callable_of(self, name: str) -> PlainFunction | None:
+        """The public function or the method of that name."""
+        return self.functions.get(name) or self.methods.get(name)
 
 
 _ATTRIBUTE = re.compile(r"\.[\s\\]*variant")
@@ -162,7 +168,9 @@ def read_text(text: str) -> ScenarioText:
         )
     scenario = _scenario(text, tree, *calls[0]) if calls else None
     exercise = next((name for node in tree.body if (name := _exercise_of(node)) is not None), None)
-    return ScenarioText(lesson, scenario, _functions(tree), _callable_names(tree), exercise)
+    return ScenarioText(
+        lesson, scenario, _functions(tree), _callable_names(tree), exercise, _methods(tree)
+    )
 
 
 def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
@@ -324,20 +332,50 @@ def _is_variant(node: ast.expr, name: str) -> bool:
     )
 
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 def _functions(tree: ast.Module) -> dict[str, PlainFunction]:
     functions = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+        node for node in tree.body if isinstance(node, _Function) and not node.name.startswith("_")
     ]
     return {
-        function.name: PlainFunction(
-            _summary(function),
-            tuple(cut(name, NAME_LENGTH) for name in _required(function)[:PARAMETERS]),
-        )
+        function.name: _plain(function)
         for function in functions
         if len(function.name) <= NAME_LENGTH
     }
+
+
+def _methods(tree: ast.Module) -> dict[str, PlainFunction]:
+    """Public methods, and `__call__`, of the classes at the top level."""
+    methods = {}
+    for name, node in _methods_of(tree):
+        bound = _decorated(node, "classmethod")
+        methods[name] = _plain(node, skipped=1 if bound else 0)
+    return methods
+
+
+def _methods_of(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
+    for cls in tree.body:
+        if not isinstance(cls, ast.ClassDef):
+            continue
+        for node in cls.body:
+            name = f"{cls.name}.{node.name}" if isinstance(node, _Function) else ""
+            if isinstance(node, _Function) and len(name) <= NAME_LENGTH:
+                yield name, node
+
+
+def _decorated(function: _Function, name: str) -> bool:
+    return any(
+        isinstance(decorator, ast.Name) and decorator.id == name
+        for decorator in function.decorator_list
+    )
+
+
+def _plain(function: _Function, skipped: int = 0) -> PlainFunction:
+    """`skipped`: first arguments that nobody has to give."""
+    required = _required(function)[skipped : skipped + PARAMETERS]
+    return PlainFunction(_summary(function), tuple(cut(name, NAME_LENGTH) for name in required))
 
 
 def _summary(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -357,10 +395,11 @@ def _required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 def _callable_names(tree: ast.Module) -> dict[str, int]:
     names: dict[str, int] = {}
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names[node.name] = node.lineno
         elif isinstance(node, ast.Assign):
             names.update(
                 {target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)}
             )
+    names.update({name: node.lineno for name, node in _methods_of(tree)})
     return {name: line for name, line in names.items() if len(name) <= NAME_LENGTH}

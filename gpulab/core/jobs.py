@@ -79,8 +79,23 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     """Of the answer to an exercise, which `source` is: the scenario that judges it."""
 
 
+class Arguments(msgspec.Struct, frozen=True, kw_only=True):
+    """A function that makes the arguments of plain functions: a tuple, a dict of keywords, or one
+    value.
+    """
+
+    multi_line = ("source",)
+    function: Name
+    path: Text
+    source_sha256: Name
+    source: Source = ""
+    """Empty where it is in the file of the functions themselves."""
+
+
 class FunctionFile(Subject, frozen=True, kw_only=True, tag="functions"):
     """Plain functions of the file: no Scenario, no parameters, nothing to compare them with."""
+
+    arguments: Arguments | None = None
 
 
 class Program(Subject, frozen=True, kw_only=True, tag="program"):

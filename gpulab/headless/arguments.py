@@ -74,7 +74,7 @@ def path_of(name: str, value: object) -> Path:
     return Path(text)
 
 
-def name_of(scenario: object) -> str:
+def name_of(scenario: object, *, with_arguments: bool = False) -> str:
     """A scenario's name or file as it was given, a function as FILE:function."""
     if isinstance(scenario, (str, PathLike)):
         text = fspath(scenario)
@@ -85,7 +85,10 @@ def name_of(scenario: object) -> str:
     function = inspect.unwrap(scenario)
     if not isinstance(function, FunctionType):
         _refuse("scenario", scenario, "it is no Python function: define one with def, in a file")
-    return f"{_file_of(function, scenario)}:{function.__name__}"
+    file = _file_of(function, scenario)
+    if not with_arguments:
+        _require_no_arguments(function, scenario)
+    return f"{file}:{function.__name__}"
 
 
 def _file_of(function: FunctionType, given: Callable[..., object]) -> str:
@@ -103,6 +106,10 @@ def _file_of(function: FunctionType, given: Callable[..., object]) -> str:
     module = sys.modules.get(function.__module__)
     if getattr(module, name, None) is not given:
         _refuse("scenario", given, f"{name} of its file is another object: write FILE:NAME")
+    return file
+
+
+def _require_no_arguments(function: FunctionType, given: Callable[..., object]) -> None:
     required = [
         parameter.name
         for parameter in inspect.signature(function).parameters.values()
@@ -110,9 +117,8 @@ def _file_of(function: FunctionType, given: Callable[..., object]) -> str:
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     if required:
-        hint = f"it takes arguments ({', '.join(required)}), but is called without any"
-        _refuse("scenario", given, f"{hint}: wrap it, or give defaults")
-    return file
+        hint = f"it takes arguments ({', '.join(required)})"
+        _refuse("scenario", given, f"{hint}: arguments=FUNCTION makes them, or give defaults")
 
 
 def _refuse(name: str, value: object, hint: str) -> NoReturn:
@@ -204,7 +210,17 @@ def _trace(name: str, value: object) -> Path:
     return path
 
 
+def _arguments(name: str, value: object) -> str:
+    """FILE:function, or a function at the top of a file."""
+    if isinstance(value, str):
+        return value
+    if not callable(value) or not isinstance(inspect.unwrap(value), FunctionType):
+        _refuse(name, value, "write a function that makes them, or FILE:function")
+    return name_of(value, with_arguments=True)
+
+
 _CHECKS: Mapping[str, Callable[[str, object], Any]] = {
+    "arguments": _arguments,
     "device": _device,
     "threads": _threads,
     "time_s": _seconds,

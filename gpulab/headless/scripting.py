@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 def run(
     scenario: str | PathLike[str] | Callable[..., object],
     *,
+    arguments: str | Callable[..., object] | None = None,
     device: str | None = None,
     params: Mapping[str, Param] | None = None,
     threads: int = 1,
@@ -56,21 +57,22 @@ def run(
     once it has ended.
 
     `scenario` may also be a function that is defined at the top of a file: what runs is the file as
-    it is now. Arguments are the flags of `gpulab --run` for one run; `output` is the run file, by
-    default a new one under the user's state directory: folders that are missing are made.
-    `progress`: whether to show how far it is, on a terminal or below a notebook's cell; None: only
-    there. A failure is a report too: its `exit_code` is that of the command line. Raises
-    `UsageError` where the arguments make no sense, and `ScenarioNotFoundError`. An interrupt, as
-    any exception, stops the run; its file keeps what was measured.
+    it is now; `arguments`, a function too, makes what it is called with. Arguments are the flags of
+    `gpulab --run` for one run; `output` is the run file, by default a new one under the user's
+    state directory: folders that are missing are made. `progress`: whether to show how far it is,
+    on a terminal or below a notebook's cell; None: only there. A failure is a report too: its
+    `exit_code` is that of the command line. Raises `UsageError` where the arguments make no sense,
+    and `ScenarioNotFoundError`. An interrupt, as any exception, stops the run; its file keeps what
+    was measured.
     """
-    arguments = locals()
+    given = locals()
     if in_worker():
         raise UsageError(
             "gpulab.run was called by a file that gpulab itself is running: put the call below "
             "if __name__ == '__main__':"
         )
-    launch = single_launch(name_of(scenario))
-    settings = settings_of(launch, arguments)
+    launch = single_launch(name_of(scenario, with_arguments=arguments is not None))
+    settings = settings_of(launch, given)
     path = run_file_of(output, settings.trace)
     check_progress(progress)
     try:

@@ -100,7 +100,7 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
 
     Of `several` scenarios each takes those of the chosen parameters that it has.
     """
-    reason = why_not(launch, settings.device)
+    reason = why_not(launch, settings.device, with_arguments=settings.arguments is not None)
     if reason is not None:
         skipped = not launch.named and launch.entry.error is None and broken_torch() is None
         return _not_run(launch, ExitCode.MEASURED if skipped else ExitCode.FAILED, reason)
@@ -113,7 +113,7 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
     return request_for(launch.entry, replace(settings, chosen=chosen), launch.functions)
 
 
-def why_not(launch: Launch, device: str | None) -> Finding | None:
+def why_not(launch: Launch, device: str | None, *, with_arguments: bool = False) -> Finding | None:
     """What keeps a launch from running: an unreadable file, an unmet need, arguments that nobody
     gives.
     """
@@ -129,8 +129,8 @@ def why_not(launch: Launch, device: str | None) -> Finding | None:
         )
     if launch.functions:
         for name in launch.functions:
-            function = entry.text.functions.get(name)
-            if function and function.required:
+            function = entry.text.callable_of(name)
+            if function and function.required and not with_arguments:
                 return takes_arguments(name, arguments=list(function.required))
         return first_missing(())
     if entry.scenario is None:

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from gpulab.catalog.catalog import Entry
+from gpulab.catalog.catalog import Entry, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.jobs import (
     TELEMETRY_OFF,
     TELEMETRY_ON,
+    Arguments,
     Calibrate,
     FunctionFile,
     Measure,
@@ -47,6 +49,8 @@ _LEAST_FOR_ALONE_S = 5.0
 def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the functions of it that are named."""
     check_settings(settings)
+    if settings.arguments and not functions:
+        raise UsageError("--with makes arguments of functions: write --run FILE:function")
     time_s = settings.time_s or usual_time_s(settings)
     telemetry = telemetry_of(settings)
     device = device_of(settings)
@@ -187,14 +191,7 @@ def _time_functions(
     if len(set(functions)) < len(functions):
         raise UsageError(f"{beginning(','.join(functions))}: name each function once")
     for name in functions:
-        if name not in entry.text.names:
-            names = ", ".join(entry.text.names)
-            hint = (
-                f"it defines {cut(names, TEXT_LENGTH)}"
-                if names
-                else "the file defines no functions"
-            )
-            raise UsageError(f"{entry.path.name} defines no {shown(name)} at its top level; {hint}")
+        _check_defined(entry, name)
     subject = FunctionFile(
         scenario=f"{entry.path.stem}:{','.join(functions)}",
         path=str(entry.path),
@@ -203,8 +200,46 @@ def _time_functions(
         hides=entry.hides,
         title="" if entry.title == entry.name else entry.title,
         variants=tuple(VariantInfo(name=name) for name in functions),
+        arguments=_arguments(entry, settings.arguments) if settings.arguments else None,
     )
     return TimeFunctions(**common, subject=subject)  # type: ignore[arg-type]
+
+
+def _check_defined(entry: Entry, name: str) -> None:
+    if name in entry.text.names:
+        return
+    names = ", ".join(entry.text.names)
+    hint = f"it defines {cut(names, TEXT_LENGTH)}" if names else "the file defines no functions"
+    raise UsageError(f"{entry.path.name} defines no {shown(name)} at its top level; {hint}")
+
+
+_GIVEN = ("device",)
+"""What a function that makes arguments may ask for."""
+
+
+def _arguments(entry: Entry, given: str) -> Arguments:
+    """The function that --with names, in a file of its own or in that of the functions."""
+    file, colon, function = given.rpartition(":")
+    made_by = entry
+    if colon:
+        made_by = read_file(Path(file))
+        if made_by.error:
+            raise UsageError(f"--with {beginning(given)}: {made_by.error}")
+    _check_defined(made_by, function)
+    callable_ = made_by.text.callable_of(function)
+    required = callable_.required if callable_ else ()
+    if others := [name for name in required if name not in _GIVEN]:
+        raise UsageError(
+            f"--with {beginning(given)}: {function} itself takes {', '.join(others)}; it may take "
+            "device, and nothing else without a default"
+        )
+    same = made_by.path == entry.path
+    return Arguments(
+        function=function,
+        path=str(made_by.path),
+        source_sha256=made_by.sha256,
+        source="" if same else made_by.source,
+    )
 
 
 def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:

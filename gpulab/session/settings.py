@@ -56,6 +56,10 @@ class Settings:
     """Whether what `gpulab.tune` chose in an earlier run is measured again."""
     trace: Path | None = None
     memory: bool = False
+    arguments: str | None = None
+    """FILE:function that makes the arguments of plain functions; without FILE, one of their own
+    file.
+    """
 
 
 def telemetry_of(settings: Settings) -> str:

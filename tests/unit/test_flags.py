@@ -17,6 +17,7 @@ VALUES = {
     "--device": "cpu",
     "--set": "n=1",
     "--sweep": "n=1,2",
+    "--with": "train.py:inputs",
     "--time": "2",
     "--repeat": "8",
     "--every": "60",

@@ -9,7 +9,6 @@ import linecache
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping
-from functools import partial
 from hashlib import sha256
 from importlib.abc import ExecutionLoader
 from importlib.machinery import ModuleSpec
@@ -25,9 +24,10 @@ import torch
 from gpulab.core.jobs import FunctionFile, ScenarioFile
 from gpulab.core.text import BYTE_ORDER_MARK
 from gpulab.engine.build.exercise import ANSWER
+from gpulab.engine.build.functions import scenario_of_functions
 from gpulab.engine.processes.integrity import watch
 from gpulab.engine.processes.startup import FILE, timed
-from gpulab.scenario import Lab, Scenario, ScenarioError, Variant, Work
+from gpulab.scenario import Lab, Scenario, ScenarioError, Variant
 
 _LONG_S = 0.1
 _LIBRARIES = tuple(
@@ -141,7 +141,7 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
         else:
             module = _execute(subject.path, subject.source, f"_scenario_{Path(subject.path).stem}")
     if isinstance(subject, FunctionFile):
-        return _scenario_of_functions(module, subject)
+        return scenario_of_functions(module, _module_of_arguments(module, subject), subject)
     scenarios = {id(value): value for value in vars(module).values() if isinstance(value, Scenario)}
     if len(scenarios) != 1:
         raise ScenarioError(
@@ -204,19 +204,13 @@ def _execute(path: str, source: str, name: str) -> ModuleType:
     return module
 
 
-def _scenario_of_functions(module: ModuleType, subject: FunctionFile) -> Scenario:
-    scenario = Scenario(topic="functions")
-    for info in subject.variants:
-        function = getattr(module, info.name, None)
-        if not callable(function):
-            raise ScenarioError(
-                f"{info.name} is not a function in {Path(subject.path).name} once it has run"
-            )
-        scenario.add(
-            Variant(name=info.name, unchecked=info.unchecked, function=partial(_build, function))
-        )
-    return scenario
-
-
-def _build(step: Callable[[], object], lab: Lab) -> Work:
-    return Work(step)
+def _module_of_arguments(module: ModuleType, subject: FunctionFile) -> ModuleType:
+    """Where the function is that makes the arguments."""
+    arguments = subject.arguments
+    if arguments is None or not arguments.source:
+        return module
+    if sha256(arguments.source.encode()).hexdigest() != arguments.source_sha256:
+        raise ScenarioError("the text of the file is not what was read: run it again")
+    # it may import the file of the functions, whose classes must be the same ones
+    sys.modules.setdefault(Path(subject.path).stem, module)
+    return _execute(arguments.path, arguments.source, f"_arguments_{Path(arguments.path).stem}")

@@ -15,6 +15,7 @@ from gpulab.core.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.functions import kind_of
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.clock import WallClock
@@ -69,6 +70,9 @@ def load_job(job: Measure | TimeFunctions, reporter: Reporter, *, first: bool) -
         warm_checks(device)
     present = [variant for variant in job.subject.variants if variant.missing is None]
     variants = [scenario.variants[variant.name] for variant in present]
+    if first and isinstance(job, TimeFunctions):
+        for kind in filter(None, map(kind_of, variants)):
+            reporter.found(kind, explains=True)
     return LoadedJob(device, info, wait, variants, calibration)
 
 

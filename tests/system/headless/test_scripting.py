@@ -306,7 +306,7 @@ def test_a_function_runs_in_its_file(steps):
         ("Steps().method", "it is no Python function: define one with def, in a file"),
         ("functools.partial(step)", "it is no Python function: define one with def, in a file"),
         ("len", "it is no Python function: define one with def, in a file"),
-        ("takes", "it takes arguments (x), but is called without any: wrap it, or give defaults"),
+        ("takes", "it takes arguments (x): arguments=FUNCTION makes them, or give defaults"),
         ("fast", "step of its file is another object: write FILE:NAME"),
         (
             "cell",

@@ -124,8 +124,8 @@ def test_a_plain_function_says_what_is_done_with_it():
     assert "a plain function: it is timed and profiled, and compared with nothing" in lines
     wide = lines_of(row, 200)
     assert (
-        "missing here  it takes arguments (x, y), but is called without any: wrap it, or "
-        "give defaults" in wide
+        "missing here  it takes arguments (x, y): --with FILE:function makes them, or give defaults"
+        in wide
     )
 
 
