@@ -28,6 +28,7 @@ def serve(path):
     import gpulab.engine.processes.fork_server  # noqa: F401
     from gpulab.engine.__main__ import main as work
     from gpulab.engine.measure import candidate
+    from gpulab.engine.processes.integrity import freeze
     from gpulab.features.goodput import worker as profiler
     from gpulab.features.roofline import calibration, probes
 
@@ -36,6 +37,7 @@ def serve(path):
     profiler._LONG_WINDOW_S, profiler._LONGEST_WINDOW_S = 0.3, 0.5
     calibration._LONG_S, calibration._TRIES, probes._PRODUCT_S = 0.02, 1, 0.01
 
+    freeze()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()

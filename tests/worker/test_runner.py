@@ -2,7 +2,6 @@
 that take long.
 """
 
-import gc
 import sys
 from hashlib import sha256
 
@@ -106,7 +105,6 @@ def job_events(tmp_path, monkeypatch):
 
     yield run
     torch.set_num_threads(threads)
-    gc.unfreeze()
 
 
 def of_kind(events, kind):

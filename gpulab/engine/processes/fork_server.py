@@ -8,7 +8,6 @@ rounds in one process shows.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import random
@@ -44,7 +43,7 @@ from gpulab.engine.processes.child import (
 )
 from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
 from gpulab.engine.processes.failure import first_line
-from gpulab.engine.processes.integrity import LabFunctions
+from gpulab.engine.processes.integrity import LabFunctions, freeze
 from gpulab.engine.processes.layout import in_own_layout, seed_of
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.supervisor import work
@@ -151,7 +150,8 @@ class ForkServer:
         adopt_orphans()
         # A process that is told to stop ends by itself, and this one ends like it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _freeze()
+        # the collector of a child would write to the memory that it shares with this process
+        freeze()
         self._pipe.ready()
         ended = False
         while not ended:
@@ -269,7 +269,7 @@ class ForkServer:
         if preload.vector_instructions is not None:
             with suppress(Exception):  # then each process asks for itself
                 compiled.know_vector_instructions(preload.vector_instructions)
-        _freeze()
+        freeze()
         if self._starts_early and preload.opened:
             self._start_all()
         if preload.rounds_next:  # no device is opened during them
@@ -397,12 +397,6 @@ def _import_all(names: Sequence[str]) -> None:
         del os.environ[_ASK_NVML]
     else:
         os.environ[_ASK_NVML] = before
-
-
-def _freeze() -> None:
-    """Keep the collector of a child from writing to the memory that it shares with this process."""
-    gc.collect()
-    gc.freeze()
 
 
 def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:

@@ -14,7 +14,10 @@ import operator
 import resource
 import sys
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import compress
 from struct import Struct
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -72,6 +75,8 @@ QualifiedName = tuple[str, str]
 """The name of a module or class, and a name in it."""
 
 
+_frozen: list[weakref.ref[Any]] = []
+"""The lab's own objects of when the collector was told to leave alone whatever was there."""
 _watched: list[tuple[str, Any, dict[str, list[Any]]]] = []
 """Namespaces that a judged file must leave as they were: (name, module or class, its functions)."""
 
@@ -138,16 +143,39 @@ class LabFunctions:
                     yield name, key
 
 
+def freeze() -> None:
+    """As `gc.freeze`: the collector leaves alone whatever is there by now.
+
+    It lists none of it either, and to list it again would have a forked process copy the memory
+    that it shares: the lab's own objects are remembered.
+    """
+    for candidate in _objects_of_lab():
+        with suppress(TypeError):  # of a class without weak references
+            _frozen.append(weakref.ref(candidate))
+    gc.freeze()
+
+
 def _hidden_by_instances() -> Iterator[QualifiedName]:
     """Methods of the lab's classes that an attribute of one of their objects hides."""
-    gc.unfreeze()  # what is frozen is not among the objects
-    for candidate in gc.get_objects():
-        kind = type(candidate)
-        if not str(kind.__module__).startswith("gpulab.") or not kind.__dictoffset__:
+    for candidate in (*(known() for known in _frozen), *_objects_of_lab()):
+        if candidate is None:
             continue
+        kind = type(candidate)
         for key in vars(candidate).keys() - getattr(kind, "__dataclass_fields__", {}).keys():
             if callable(getattr(kind, key, None)):
                 yield f"{kind.__module__}.{kind.__name__}", key
+
+
+def _objects_of_lab() -> list[Any]:
+    """Objects of the lab's classes that have attributes of their own, of those not frozen."""
+    objects = gc.get_objects()
+    kinds = {id(kind): kind for kind in map(type, objects)}  # a class may have no hash
+    own = {
+        number
+        for number, kind in kinds.items()
+        if kind.__dictoffset__ and str(kind.__module__).startswith("gpulab.")
+    }
+    return [*compress(objects, map(own.__contains__, map(id, map(type, objects))))]
 
 
 def _replaced_in_watched() -> Iterator[QualifiedName]:
