@@ -270,7 +270,10 @@ def have_moved(builder: Builder) -> bool:
 def seed_everything(seed: int) -> None:
     """Seed every generator a build may draw from, so that all variants see the same data."""
     random.seed(seed)
-    torch.manual_seed(seed)
+    if torch.backends.cuda.is_built():
+        torch.manual_seed(seed)
+    else:  # for a GPU to come, it would keep a traceback of each call
+        torch.default_generator.manual_seed(seed)
     for name in ("numpy", "cupy"):
         if module := sys.modules.get(name):
             module.random.seed(seed % 2**32)
