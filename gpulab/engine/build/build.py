@@ -270,7 +270,7 @@ def have_moved(builder: Builder) -> bool:
 def seed_everything(seed: int) -> None:
     """Seed every generator a build may draw from, so that all variants see the same data."""
     random.seed(seed)
-    if torch.backends.cuda.is_built():
+    if torch.backends.cuda.is_built():  # type: ignore[no-untyped-call]
         torch.manual_seed(seed)
     else:  # for a GPU to come, it would keep a traceback of each call
         torch.default_generator.manual_seed(seed)

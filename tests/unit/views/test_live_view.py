@@ -43,6 +43,7 @@ def events(name):
     return File(run_file(name, mkdtemp())).take()
 
 
+@cache
 def at(name, share, predicted=None):
     """The run after this share of its events."""
     state = new_state()
