@@ -94,8 +94,10 @@ def order_of_firsts(processes, *, alone=lambda first, process: {}, slower=0.0):
     """The variants that are built first in processes whose rounds say 1.6x and 2x; alone they take
     the same.
 
-    `alone` gives other seconds for the variants of a process.
+    `alone` gives other seconds for the variants of a process; `slower`: of the baseline after the
+    rounds, in all processes or in each.
     """
+    slower_by_process = slower if isinstance(slower, list) else [slower] * processes
     infos = (*SUBJECT.variants, VariantInfo(name="third", against="old"))
     rule = StopRule(Measure(subject=replace(SUBJECT, variants=infos), alone=True))
     values = [(("new", "old"), [[log(0.625)] * 5]), (("third", "old"), [[log(0.5)] * 5])]
@@ -108,7 +110,7 @@ def order_of_firsts(processes, *, alone=lambda first, process: {}, slower=0.0):
             values=values,
             first=firsts[-1],
             alone_s={name: seconds[name] for name in known},
-            slower=slower if firsts[-1] == "old" else None,
+            slower=slower_by_process[process] if firsts[-1] == "old" else None,
         )
         rule.add(result, 0.1)
         told.append(rule.to_time_alone(result))
@@ -134,6 +136,15 @@ def test_a_variant_that_differs_alone_is_the_first_until_that_is_sure(suspect):
     )
     assert firsts.count(suspect) >= 4
     assert order_of_firsts(8, slower=0.5)[0][:4] == ["old"] * 4
+
+
+def test_one_that_was_disturbed_has_more_turns_until_that_is_sure():
+    slower = [0.5, 0.5, -0.1, *[0.5] * 20]
+    firsts, _ = order_of_firsts(10, slower=slower)
+    assert firsts[:7] == ["old"] * 7  # six of seven are as sure as four of four
+    assert firsts[7] != "old"
+    undecided = [0.5, 0.5, -0.1] * 10
+    assert order_of_firsts(30, slower=undecided)[0].index("third") <= 14
 
 
 def test_what_seems_to_differ_alone_keeps_a_run_from_ending():

@@ -24,11 +24,14 @@ from gpulab.stats.comparison import (
     is_narrow_time,
     is_settled,
     keys_of,
+    left_out,
     pairs_of,
 )
 from gpulab.stats.series import Epoch, EpochSeries, Quantity
 from gpulab.stats.statistics import FEWEST, Interval
 
+_MOST_FIRST = 14
+"""Turns as the first, after which a variant that is far alone in most of them is not sure to be."""
 _PATIENCE = 1.3
 """Times the time that was asked for, where it takes that long to have as many processes as
 planned.
@@ -168,24 +171,28 @@ class StopRule:
         """Variants whose figures alone seem to be others than in the rounds, and are too few to say
         so.
         """
-        return [
-            name for name in names if len(self._firsts[name]) < FEWEST_FIRST and self._differs(name)
-        ]
+        return [name for name in names if self._is_suspicious(name)]
 
-    def _differs(self, name: str) -> bool:
-        """Whether a variant's figures alone are all far from those in the rounds."""
-        values = self._firsts[name]
+    def _is_suspicious(self, name: str) -> bool:
+        """Most are far from the rounds', and one that was disturbed is not enough to acquit."""
+        count = len(self._firsts[name])
+        near = count - self._count_far(name)
+        if near * 2 >= count or count >= _MOST_FIRST:
+            return False
+        return count < FEWEST_FIRST or near > left_out(count)
+
+    def _count_far(self, name: str) -> int:
+        """How many of a variant's figures alone are far from those in the rounds."""
+        values = [value for value in self._firsts[name] if value is not None]
         baseline = self._job.subject.variants[0].name
         if name == baseline:
-            return bool(values) and all(
-                value is not None and value > log(SLOWED) for value in values
-            )
-        if not values or (name, baseline) not in set(self._series):
-            return False
+            return sum(value > log(SLOWED) for value in values)
+        if (name, baseline) not in set(self._series):
+            return 0
         theta = self._series[name, baseline].rough()
         if theta is None:
-            return False
-        return all(value is not None and abs(value - theta) > log(INFLUENCED) for value in values)
+            return 0
+        return sum(abs(value - theta) > log(INFLUENCED) for value in values)
 
     def _are_decided(self, names: set[str]) -> bool:
         of_effect = DECIDED_OF_EFFECT if self._processes < PROCESSES else LATER_OF_EFFECT

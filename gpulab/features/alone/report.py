@@ -23,12 +23,12 @@ from gpulab.report.report import VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import (
-    FEWEST_FIRST,
     INFLUENCED,
     SLOWED,
     Comparison,
     Sustained,
     differ,
+    inner_interval,
     of_another_process,
     outermost_interval,
     ratio_of,
@@ -68,9 +68,7 @@ def _baseline_slowed(baseline: VariantState) -> Finding | None:
     """Its steps before others were built, against those after the rounds of the same process."""
     firsts = [run for run in baseline.all(AloneRun) if run.first]
     times = [(run.time_s, run.later_s) for run in firsts if run.later_s]
-    slower = outermost_interval(
-        [log(later_s / before_s) for before_s, later_s in times], FEWEST_FIRST
-    )
+    slower = inner_interval([log(later_s / before_s) for before_s, later_s in times])
     if slower is None or slower.low <= log(SLOWED):
         return None
     before_s, later_s = (median(seconds) for seconds in zip(*times, strict=True))
@@ -83,24 +81,26 @@ def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Ex
     if against is None or against not in state.variants:
         return None
     ratios = alone_ratios(state.variants, (name, against), first=True)
-    alone, rounds = outermost_interval(ratios, 1), samples.interval((name, against))
+    rounds = samples.interval((name, against))
     known = variant.last(Examined, CheckKind.ALONE)
-    if alone is None or rounds is None or (known and not known.ok):
+    if not ratios or rounds is None or (known and not known.ok):
         return None
-    reason = _differs(name, alone, rounds)
+    reason = _differs(name, ratios, rounds)
     return Examined(
         variant=name,
         check=CheckKind.ALONE,
         ok=reason is None,
         count=len(ratios),
-        values={"alone": exp(-alone.median), "interleaved": exp(-rounds.median)},
+        values={"alone": exp(-median(ratios)), "interleaved": exp(-rounds.median)},
         reason=reason,
     )
 
 
-def _differs(name: str, alone: Interval, rounds: Interval) -> Finding | None:
-    apart = alone.low > rounds.high or alone.high < rounds.low
-    if alone.n < FEWEST_FIRST or not apart or abs(alone.median - rounds.median) <= log(INFLUENCED):
+def _differs(name: str, ratios: list[float], rounds: Interval) -> Finding | None:
+    alone = inner_interval(ratios)
+    if alone is None or abs(alone.median - rounds.median) <= log(INFLUENCED):
+        return None
+    if alone.low <= rounds.high and alone.high >= rounds.low:
         return None
     return variants_influence(name, interleaved=exp(-rounds.median), alone=exp(-alone.median))
 

@@ -11,15 +11,15 @@ BASELINE_S = 1e-3
 
 def alone(speedups, baselines=None, later=1.0, first=True):
     """A process for each speedup of b over a, which takes a millisecond in each, or what
-    `baselines` says.
+    `baselines` says; and `later` times as long after the rounds, in all or in each.
     """
+    laters = later if isinstance(later, list) else [later] * len(speedups)
     events = []
     for process, speedup in enumerate(speedups):
         before_s = baselines[process] if baselines else BASELINE_S
+        later_s = before_s * laters[process]
         events.append(
-            e.AloneRun(
-                variant="a", process=process, time_s=before_s, later_s=before_s * later, t=50.0
-            )
+            e.AloneRun(variant="a", process=process, time_s=before_s, later_s=later_s, t=50.0)
         )
         events.append(
             e.AloneRun(variant="b", process=process, time_s=before_s / speedup, first=first, t=50.0)
@@ -35,7 +35,10 @@ def comparison_of(speedups, *, rounds=2.0, **options):
     ).comparison("b")
 
 
-@pytest.mark.parametrize("speedups", [[0.9] * 5, [0.8, 0.95, 0.7, 0.9, 0.96], [4.3] * 8])
+@pytest.mark.parametrize(
+    "speedups",
+    [[0.9] * 5, [0.8, 0.95, 0.7, 0.9, 0.96], [4.3] * 8, [*[0.9] * 6, 2.1]],
+)
 def test_a_speedup_that_is_another_one_alone_is_invalid_with_both_figures(speedups):
     comparison = comparison_of(speedups)
     middle = sorted(speedups)[len(speedups) // 2]
@@ -70,6 +73,17 @@ def test_a_baseline_that_the_others_slow_down_makes_the_run_invalid():
     assert comparison.reason.code == expected.code
     assert comparison.reason.values == pytest.approx(expected.values)
     assert comparison.verdict == "invalid"
+
+
+@pytest.mark.parametrize("later", [[1.8] * 6 + [0.4], [1.8] * 4 + [0.9] * 2 + [1.8] * 5])
+def test_processes_that_were_disturbed_do_not_hide_what_the_others_show(later):
+    comparison = comparison_of([2.0] * len(later), later=later)
+    assert (comparison.verdict, comparison.reason.code) == ("invalid", "baseline_slowed")
+
+
+@pytest.mark.parametrize("later", [[1.8] * 3 + [0.9], [1.8] * 5 + [0.9], [1.8, 0.9] * 6])
+def test_a_baseline_that_is_slower_in_too_few_processes_says_nothing(later):
+    assert comparison_of([2.0] * len(later), later=later).verdict == "faster"
 
 
 @pytest.mark.parametrize(("later", "processes"), [(1.2, 8), (0.5, 8), (1.8, 3)])
