@@ -3,6 +3,7 @@ mistake is told.
 """
 
 import itertools
+import sys
 from contextlib import nullcontext
 
 import pytest
@@ -223,6 +224,11 @@ REFUSED = [
         sets_while_building(lambda: torch.set_num_threads(3)),
         "set_while_building",
         "torch.set_num_threads",
+    ),
+    (
+        sets_while_building(lambda: sys.setprofile(lambda *call: None)),
+        "set_while_building",
+        "sys.setprofile",
     ),
     (
         sets_while_building(lambda: torch.set_grad_enabled(False)),

@@ -5,6 +5,7 @@ every other variant too.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter, is_
@@ -153,6 +154,8 @@ _SETTINGS: dict[str, Setting] = {
     "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
     "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
     "os.chdir": (os.getcwd, os.chdir),
+    "sys.setprofile": (sys.getprofile, sys.setprofile),
+    "sys.settrace": (sys.gettrace, sys.settrace),
     "torch modes": (modes, leave_modes),
     "functions of torch": (TorchFunctions, TorchFunctions.put_back),
 }
