@@ -111,7 +111,8 @@ def computes_when_read(*, kind: str) -> None: ...
 def remembers_its_inputs(*, ratio: float, baseline: float) -> None: ...
 @finding(
     "a step alone, after a pause, takes {ratio:.3g} times as long as one in a timed block (the "
-    "baseline's {baseline:.2g}): most of the timed ones return what another one computed"
+    "baseline's {baseline:.2g}): most of the timed ones return what another one computed, or "
+    "claim less time than they take"
 )
 def computes_when_waited_for(*, ratio: float, baseline: float) -> None: ...
 @finding(
