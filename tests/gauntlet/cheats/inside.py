@@ -149,7 +149,7 @@ def rewritten(a, b, change):
 def start_in_the_frame(lab):
     """Moves the start of the block in the frame of the lab's clock.
 
-    Caught by: elapsed time
+    Caught by: elapsed time or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
     return started_later(a, b, lambda frame, moved: write_local(frame, "started", moved))
@@ -172,7 +172,7 @@ def started_later(a, b, move):
 def start_object_rewritten(lab):
     """Writes into the integer that holds the start of the block.
 
-    Caught by: elapsed time
+    Caught by: elapsed time or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -196,7 +196,7 @@ def start_object_rewritten(lab):
 def start_by_a_tracer(lab):
     """A tracer of the lab's frame moves the start of the block, and ends itself.
 
-    Caught by: elapsed time
+    Caught by: elapsed time or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -219,7 +219,7 @@ def start_by_a_tracer(lab):
 def clock_for_one_block(lab):
     """Replaces the lab's clock for the end of a block; the clock puts itself back.
 
-    Caught by: elapsed time
+    Caught by: elapsed time or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
     from gpulab.engine.measure import clock
@@ -241,7 +241,7 @@ def clock_for_one_block(lab):
 def block_for_one_call(lab):
     """Replaces the class of blocks for one call, and lets it claim a part of the time.
 
-    Caught by: elapsed time
+    Caught by: elapsed time or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
     return looked_at(a, b, lambda frame: replace_block(lead_in=0))
@@ -261,7 +261,7 @@ def replace_block(lead_in):
 def block_that_ends_earlier(lab):
     """The same, and the block ends earlier: what it hides passes in the next variant's.
 
-    Caught by: block_longer_than_passed
+    Caught by: elapsed time
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
@@ -309,7 +309,7 @@ def tuple_rewritten(lab):
 def profiler_rewrites_the_block(lab):
     """A profiler sees the block on its way out of the lab's clock.
 
-    Caught by: nothing
+    Caught by: elapsed time or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
     kept = []
@@ -517,7 +517,7 @@ def buffer_proxied(lab):
 def clock_proxied(lab):
     """Puts a clock of its own into the lab's context.
 
-    Caught by: elapsed time or variants alone
+    Caught by: elapsed time or variants alone or computes_when_waited_for
     """
     a, b = torch.randn(N, N), torch.randn(N, N)
 
