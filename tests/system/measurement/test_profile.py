@@ -164,7 +164,7 @@ def test_what_ends_a_profiling_process_takes_no_other_variant_with_it_and_fails_
     path = lab.write(
         "ends.py", ENDS + "".join(END.format(name=name, end=end) for name, end in ends.items())
     )
-    finished = lab.run(path, "--profile", "on", time_s="1")
+    finished = lab.run(path, "--profile", "all", time_s="1")
     ended = {
         finding["variant"]: finding["values"]["cause"]
         for finding in finished.findings("profiling_ended")
