@@ -80,8 +80,9 @@ def kernel(start, end, correlation=None, name="gemm", stream=7):
     )
 
 
-def copy(direction, start, end):
-    return event("gpu_memcpy", f"Memcpy {direction} (Pinned -> Device)", start, end, (0, 7))
+def copy(direction, start, end, **args):
+    name = f"Memcpy {direction} (Pinned -> Device)"
+    return event("gpu_memcpy", name, start, end, (0, 7), **args)
 
 
 def document(*events, length=1000):

@@ -4,9 +4,10 @@ was tuned.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gpulab.core.findings import Finding
 from gpulab.core.limits import CANDIDATES
@@ -166,6 +167,22 @@ class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
+REST = "..."
+"""The name of the row that sums the rest of a table."""
+_AMOUNTS = (
+    "calls",
+    "self_s",
+    "share",
+    "total_s",
+    "device_s",
+    "device_total_s",
+    "memory_bytes",
+    "flops",
+    "bytes",
+)
+_COMMON = ("line", "module", "dtype", "launched_by")
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """A row: calls, and their seconds less those of the operations within them; of a window, or of
     a step.
@@ -180,6 +197,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
       operations within them launched;
     - `memory_bytes`, allocated less freed within them, by themselves;
     - `line` of the program that called them ("train.py:42"), `module` ("Net_0.Linear_1");
+    - `dtype` of their first tensor ("bf16");
     - `flops`, and `bytes` that must move at least, from shapes and dtypes by a formula.
 
     `launched_by` is the operation that launched most of a kernel; None where none did.
@@ -198,9 +216,21 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: Number | None = None
     line: Line | None = None
     module: Line | None = None
+    dtype: Name | None = None
     flops: Amount | None = None
     bytes: Amount | None = None
     launched_by: Text | None = None
+
+    def plus(self, other: Operation) -> Operation:
+        """Both as one row: sums, and what they have in common. What either lacks is unknown."""
+        amounts: dict[str, Any] = {}
+        for name in _AMOUNTS:
+            pair = getattr(self, name), getattr(other, name)
+            amounts[name] = None if None in pair else sum(pair)
+        for name in _COMMON:
+            alike = getattr(self, name) == getattr(other, name)
+            amounts[name] = getattr(self, name) if alike else None
+        return replace(self, **amounts)
 
 
 class KernelLaunch(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from gpulab.core.events import Checked, FindingMade, OtherClock, Profiled, SoloR
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TimeFunctions, subject_of
 from gpulab.core.statuses import Cache, Clock, Relation, Verdict
+from gpulab.features.goodput.analysis import by_inputs
 from gpulab.features.telemetry.findings import (
     clocks_not_checked,
     clocks_slowed,
@@ -146,7 +147,7 @@ def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | Non
     profiled = variant.last(Profiled) if variant else None
     if profiled is None or not profiled.repeatable:
         return None
-    rows = [operation for operation in profiled.operations if operation.rows == 1]
+    rows = [row for row in by_inputs(profiled.operations) if row.rows == 1]
     return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
 
 

@@ -9,7 +9,8 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.data import DataLoader
 
 from gpulab.core.payloads import TRACE_PREFIX
-from gpulab.features.goodput.analysis import call_counts, operations, partition
+from gpulab.features.goodput.analysis import call_counts, partition
+from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import WINDOW, read, validate
 from gpulab.stats.time_spans import measure, union
 

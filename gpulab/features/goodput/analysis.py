@@ -1,5 +1,4 @@
-"""Where the time of a recorded window goes: work that the step is for, everything else, and each
-operation.
+"""Where the time of a recorded window goes: work that the step is for, and everything else.
 
 Every instant of the window belongs to the first of `CATEGORIES` that it fits, by subtracting
 unions: nothing counts twice, and the categories sum to the window. The profiler makes the window
@@ -16,14 +15,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from gpulab.core.payloads import (
     BUSY,
     CATEGORIES,
     COPY,
     DATA,
+    REST,
     SYNC,
     TRACE_PREFIX,
     UNMARKED,
@@ -271,40 +270,27 @@ def _subtract_preempted(
 
 
 _COMPILED_GRAPH = "## Call CompiledFxGraph"
+_COMPILED = (_COMPILED_GRAPH, "Torch-Compiled Region")
 
 
-def operations(trace: Trace, most: int = 40) -> list[Operation]:
-    """The kernels and copies of a device, else the host's operations by name and shapes; the
-    longest first.
+def is_compiled(trace: Trace) -> bool:
+    """Whether torch's compiler made code that ran; in a recording without shapes it says so."""
+    names = (event.name for events in trace.operations.values() for event in events)
+    return any(name.startswith(_COMPILED) for name in names)
 
-    At most `most` of them, and one more for the rest.
+
+def by_inputs(operations: Iterable[Operation]) -> list[Operation]:
+    """Summed by name and shapes, whoever called them, the longest first: kernels by themselves, and
+    where there are none the host's operations.
     """
-    on_device = trace.on_device
-    self_s: dict[tuple[str, str], float] = defaultdict(float)
-    calls: Counter[tuple[str, str]] = Counter()
-    for event, seconds in _kernel_times(trace) if on_device else _host_times(trace):
-        key = event.name, "" if on_device else _shapes(event.dims)
-        self_s[key] += seconds
-        calls[key] += 1
-    order = sorted(self_s, key=lambda key: (-self_s[key], key))
-    groups = [(*key, [key]) for key in order[:most]]
-    if rest := order[most:]:
-        groups.append(("...", "", rest))
-    table = []
-    for name, shapes, keys in groups:
-        seconds = sum(self_s[key] for key in keys)
-        table.append(
-            Operation(
-                name=name,
-                calls=sum(calls[key] for key in keys),
-                self_s=seconds,
-                share=seconds / trace.window_s if trace.window_s else 0.0,
-                shapes=shapes,
-                on_device=on_device,
-                rows=len(keys),
-            )
-        )
-    return table
+    rows = list(operations)
+    on_device = any(row.on_device for row in rows)
+    sums: dict[tuple[str, str], Operation] = {}
+    for row in rows:
+        if row.on_device == on_device:
+            key = row.name, row.shapes
+            sums[key] = row.plus(sums[key]) if key in sums else row
+    return sorted(sums.values(), key=lambda row: (row.name == REST, -row.self_s))
 
 
 def call_counts(trace: Trace) -> dict[str, int]:
@@ -318,36 +304,6 @@ def call_counts(trace: Trace) -> dict[str, int]:
         return dict(Counter(event.name for event in trace.inside(trace.device)))
     names = (event.name for events in trace.operations.values() for event in trace.inside(events))
     return dict(Counter(name for name in names if not name.startswith(_COMPILED_GRAPH)))
-
-
-def _kernel_times(trace: Trace) -> Iterator[tuple[TraceEvent, float]]:
-    for event in trace.inside(trace.device):
-        yield event, measure(clip([event.span], *trace.window))
-
-
-def _host_times(trace: Trace) -> Iterator[tuple[TraceEvent, float]]:
-    """Each operation with its own seconds, without those of the operations within it."""
-    for events in trace.operations.values():
-        inside = list(trace.inside(events))
-        self_s = [0.0] * len(inside)
-        for start, end, index in innermost([event.span for event in inside]):
-            self_s[index] += measure(clip([(start, end)], *trace.window))
-        yield from zip(inside, self_s, strict=True)
-
-
-def _shapes(dims: Any) -> str:
-    """Those of tensors and lists of tensors: [[64, 32], [], [[8], [8]]] is "64x32, [8, 8]"."""
-    if not isinstance(dims, list):
-        return ""
-    return ", ".join(filter(None, map(_shape, dims)))
-
-
-def _shape(dim: Any) -> str:
-    if not isinstance(dim, list) or not dim:
-        return ""
-    if isinstance(dim[0], list):
-        return f"[{_shapes(dim)}]"
-    return "x".join(map(str, dim))
 
 
 OUTSIDE = 0.0

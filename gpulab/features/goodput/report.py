@@ -254,7 +254,7 @@ def _share(useful_s: float, step_s: float) -> float:
 
 
 _MOST_OVERHEAD = 0.1
-_MOST_ROWS = 40
+_MOST_KERNELS, _MOST_OPERATIONS = 40, 200
 _WAITS = 0.5
 """A phase whose thread runs for less of its time than this waits, or was preempted."""
 
@@ -317,18 +317,25 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
-    """Of one step. A kernel's time is the recording's, a host operation's is scaled."""
+    """Of one step. What a device does takes the recording's time, the host's is scaled."""
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
-    rows = []
-    for row in profiled.operations[:_MOST_ROWS]:
-        self_s = row.self_s / profiled.steps
-        share = row.share
-        if row.on_device:
-            share = self_s / step.step_s
-        elif recorded_s:
-            self_s *= step.step_s / recorded_s
-        rows.append(replace(row, calls=row.calls / profiled.steps, self_s=self_s, share=share))
-    return rows
+    scale = step.step_s / recorded_s if recorded_s else 1.0
+    kernels = [row for row in profiled.operations if row.on_device]
+    host = [row for row in profiled.operations if not row.on_device]
+    rows = [_of_a_step(row, profiled.steps, 1.0) for row in kernels[:_MOST_KERNELS]]
+    rows = [replace(row, share=row.self_s / step.step_s) for row in rows]
+    return rows + [_of_a_step(row, profiled.steps, scale) for row in host[:_MOST_OPERATIONS]]
+
+
+def _of_a_step(row: Operation, steps: int, scale: float) -> Operation:
+    """A row of a window as that of one of its steps, the seconds of the host times `scale`."""
+    amounts = {
+        name: getattr(row, name) / steps
+        for name in ("calls", "device_s", "device_total_s", "memory_bytes", "flops", "bytes")
+        if getattr(row, name) is not None
+    }
+    total_s = None if row.total_s is None else row.total_s / steps * scale
+    return replace(row, self_s=row.self_s / steps * scale, total_s=total_s, **amounts)
 
 
 def _why_unreliable(profiled: Profiled, step: StepGoodput) -> list[Finding]:
@@ -371,9 +378,9 @@ def _products_per_step(variant: VariantState) -> float | None:
     profiled = variant.last(Profiled)
     if profiled is None or profiled.steps * _LEAST < 1:
         return None
-    calls = (
-        row.calls for row in profiled.operations if not row.on_device and _PRODUCTS.match(row.name)
-    )
+    if any(row.on_device for row in profiled.operations):
+        return None  # kernels do not say which operation they are
+    calls = (row.calls for row in profiled.operations if _PRODUCTS.match(row.name))
     return sum(calls) / profiled.steps
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeGuard
 
 from gpulab.core.findings import Finding
@@ -21,6 +21,9 @@ DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 CALLS = frozenset({"cuda_runtime", "cuda_driver"})
 _ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
 """The lab's phases are of the second kind: the profiler takes 100x for the first."""
+CALLER = f"{TRACE_PREFIX}at "
+"""Of spans that say which line of the program, in which module, called what is within them."""
+_MEMORY = "[memory]"
 RELEVANT = DEVICE | CALLS | _ANNOTATIONS
 _MOST_US = 1e18
 
@@ -52,11 +55,21 @@ class TraceEvent(NamedTuple):
         return self.start, self.end
 
 
+class Allocation(NamedTuple):
+    """Bytes that were allocated, or freed where they are negative."""
+
+    at: float
+    thread: Thread
+    bytes: int
+    on_device: bool
+
+
 @dataclass(frozen=True)
 class Trace:
     """What was recorded, inside the window or not. `main` is the thread of the window.
 
-    `skipped` counts relevant events that lack a name, a time or a thread.
+    `callers` are the spans that name lines of the program, `allocations` what a recording with
+    memory has. `skipped` counts relevant events that lack a name, a time or a thread.
     """
 
     window: Span
@@ -66,6 +79,8 @@ class Trace:
     annotations: list[TraceEvent]
     device: list[TraceEvent]
     skipped: int
+    callers: list[TraceEvent] = field(default_factory=list)
+    allocations: list[Allocation] = field(default_factory=list)
 
     @property
     def window_s(self) -> float:
@@ -101,7 +116,8 @@ def read(document: object) -> Trace:
     window = _window(complete)
     if window is None:
         raise ValueError(f"no {WINDOW} in the recording")
-    return _trace(complete, skipped, window)
+    trace = _trace(complete, skipped, window)
+    return replace(trace, allocations=list(_allocations(entries, window["ts"])))
 
 
 def read_any(entries: Iterable[object]) -> Trace:
@@ -152,12 +168,15 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
     calls = defaultdict(list)
     annotations = []
     device = []
+    callers = []
     for raw in complete:
         event = _event(raw, frame["ts"])
         if event.kind in DEVICE:
             device.append(event)
         elif event.kind in CALLS:
             calls[event.thread].append(event)
+        elif event.name.startswith(CALLER):
+            callers.append(event)
         elif event.kind == "cpu_op" and not event.name.startswith(TRACE_PREFIX):
             operations[event.thread].append(event)
         elif raw is not frame:
@@ -170,7 +189,26 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
         annotations=annotations,
         device=device,
         skipped=skipped,
+        callers=callers,
     )
+
+
+def _allocations(entries: Iterable[object], origin: float) -> Iterator[Allocation]:
+    """Those of a recording with memory; what lacks a time, a thread or its bytes is no such."""
+    for raw in entries:
+        if not isinstance(raw, dict) or raw.get("ph") != "i" or raw.get("name") != _MEMORY:
+            continue
+        arguments = raw.get("args")
+        if not isinstance(arguments, dict) or not _is_complete({**raw, "dur": 0}):
+            continue
+        amount = arguments.get("Bytes")
+        if isinstance(amount, int):
+            yield Allocation(
+                at=(raw["ts"] - origin) * 1e-6,
+                thread=(raw["pid"], raw["tid"]),
+                bytes=amount,
+                on_device=arguments.get("Device Type") != 0,
+            )
 
 
 def _event(raw: dict[str, Any], origin: float) -> TraceEvent:

@@ -12,6 +12,7 @@ import json
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
@@ -36,7 +37,14 @@ from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.goodput import findings
-from gpulab.features.goodput.analysis import call_counts, is_disturbed, operations, partition
+from gpulab.features.goodput.analysis import (
+    call_counts,
+    is_compiled,
+    is_disturbed,
+    partition,
+)
+from gpulab.features.goodput.marks import marked_calls
+from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.features.memory.worker import build_and_weigh, peak_bytes
 from gpulab.features.tuning.worker import Tuner
@@ -197,6 +205,8 @@ class Profiler:
             )
             self._reporter.channel.emit(profiled)
             self._check_streams(variant.name, second)
+            profiled = self._with_callers(build, profiled, second, compiled=is_compiled(first))
+            self._reporter.channel.emit(profiled)
             if self._options.memory is not None:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
                 peak = peak_bytes(build, self._device, snapshot)
@@ -207,6 +217,20 @@ class Profiler:
                 self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
         finally:
             build.close()
+
+    def _with_callers(
+        self, build: Build, profiled: Profiled, trace: Trace, *, compiled: bool
+    ) -> Profiled:
+        """With lines, modules and memory of its operations, from a recording of one more step; as
+        it is where that fails. All that was measured has been reported by then.
+        """
+        marks = None if compiled else marked_calls()
+        try:
+            sample, _ = self._recorded(build, 1, shapes=True, memory=True, marks=marks)
+        except Exception as error:
+            forget(error)
+            return profiled
+        return replace(profiled, operations=operations(trace, sample))
 
     def _check_streams(self, name: str, trace: Trace) -> None:
         """Catches work on a side stream that nothing waits for."""
@@ -265,26 +289,38 @@ class Profiler:
         self._written = self._write(file, *self._latest) if file else None
         return trace, parts
 
-    def _recorded(self, build: Build, steps: int, *, shapes: bool) -> tuple[Trace, PhaseTimes]:
+    def _recorded(
+        self,
+        build: Build,
+        steps: int,
+        *,
+        shapes: bool,
+        memory: bool = False,
+        marks: AbstractContextManager[object] | None = None,
+    ) -> tuple[Trace, PhaseTimes]:
         build.restore()
         step = build.work.step
         wait = self._wait
 
         def run() -> None:
-            _repeat(step, steps)
+            with marks or nullcontext():
+                _repeat(step, steps)
             wait()
 
         with build.context():
             step()
             wait()
-            return self._record(run, shapes=shapes)
+            return self._record(run, shapes=shapes, memory=memory)
 
-    def _record(self, run: Callable[[], None], *, shapes: bool = False) -> tuple[Trace, PhaseTimes]:
+    def _record(
+        self, run: Callable[[], None], *, shapes: bool = False, memory: bool = False
+    ) -> tuple[Trace, PhaseTimes]:
         """Run it under the profiler; its trace, and the times of its phases meanwhile."""
         activities = [ProfilerActivity.CPU]
         if self._device.type == "cuda":
             activities.append(ProfilerActivity.CUDA)
-        with profile(activities=activities, record_shapes=shapes) as recording, recorded(WINDOW):
+        recording = profile(activities=activities, record_shapes=shapes, profile_memory=memory)
+        with recording, recorded(WINDOW):
             times = self._lab.phases.record(run, traced=True)
         with tempfile.TemporaryDirectory(dir=self._job.folder) as folder:
             exported = Path(folder) / "trace.json"

@@ -39,7 +39,7 @@ from gpulab.core.payloads import (
     Ceiling,
 )
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
-from gpulab.features.goodput.analysis import parts_on_cpu
+from gpulab.features.goodput.analysis import by_inputs, parts_on_cpu
 from gpulab.features.roofline.bound import (
     DIFFERS,
     Bound,
@@ -148,7 +148,7 @@ def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
     parts = parts_on_cpu(profiled.partition, profiled.steps, profiled.plain_s, 1.0)
     launch = roofs.launch_s()
     longest_s = _SHORT * launch.median if launch else _SHORT_S
-    rows = [row for row in profiled.operations if not row.on_device and row.calls]
+    rows = [row for row in by_inputs(profiled.operations) if not row.on_device and row.calls]
     short = [row for row in rows if row.self_s / row.calls <= longest_s]
     several = sum(row.calls for row in short) >= _SEVERAL * profiled.steps
     running = 1 - parts.get("preempted", 0.0)

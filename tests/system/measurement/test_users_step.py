@@ -9,7 +9,7 @@ import pytest
 from finished_runs import events_of
 
 from gpulab.core.events import Checked, Profiled
-from gpulab.features.goodput.analysis import operations
+from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read, validate
 
 STEP = """

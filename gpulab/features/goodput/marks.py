@@ -1,0 +1,101 @@
+"""Spans in a recording that say which line of the program, in which module, calls torch.
+
+The profiler's own stacks have the first line of each function, never the line of the call, and an
+event for every call of Python's. A span around each call of torch costs 5 to 10 us, which is why a
+recording of its own has them.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+import gpulab
+from gpulab.features.goodput.trace import CALLER
+
+_PACKAGES = ("site-packages", "dist-packages")
+_OF_TORCH = f"{Path(torch.__file__).parent}/"
+_OF_THE_LAB = f"{Path(gpulab.__file__).parent}/"
+_OF_PYTHON = tuple(
+    f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib") if sysconfig.get_path(name)
+)
+_CALL = torch.nn.Module._call_impl.__code__
+
+
+def marked_calls() -> AbstractContextManager[object]:
+    """Mark every call of torch within. What torch compiled would be compiled anew under it."""
+    return _Marks()
+
+
+class _Marks(TorchFunctionMode):
+    """Within a call of torch it is off: the outermost call is the program's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._own: dict[CodeType, bool] = {}
+        """Whether a function is the program's."""
+        self._names: dict[int, dict[int, str]] = {}
+        """Of the modules of each root, by their ids."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        line, module = self._caller(sys._getframe(1))
+        # the profiler gives a name with a control character another: unknown
+        with torch._C._profiler._RecordFunctionFast(f"{CALLER}{line}|{module}"):
+            return func(*args, **(kwargs or {}))
+
+    def _caller(self, frame: FrameType | None) -> tuple[str, str]:
+        """The innermost line of the program, and the module that it is in; empty where there is
+        none.
+        """
+        line = ""
+        modules = []
+        while frame is not None:
+            code = frame.f_code
+            if code is _CALL:
+                modules.append(frame.f_locals.get("self"))
+            elif not line and self._is_own(code):
+                line = f"{Path(code.co_filename).name}:{frame.f_lineno}"
+            frame = frame.f_back
+        return line, self._module(modules)
+
+    def _is_own(self, code: CodeType) -> bool:
+        own = self._own.get(code)
+        if own is None:
+            own = self._own[code] = is_of_the_program(code.co_filename)
+        return own
+
+    def _module(self, innermost_first: list[Any]) -> str:
+        """Such as Net.layers.0.linear: the class of the outermost, then names."""
+        modules = [module for module in innermost_first if isinstance(module, torch.nn.Module)]
+        if not modules:
+            return ""
+        root = modules[-1]
+        if id(root) not in self._names:
+            self._names[id(root)] = {id(each): name for name, each in root.named_modules()}
+        name = self._names[id(root)].get(id(modules[0]))
+        if name is None:
+            return type(root).__name__
+        return ".".join(filter(None, (type(root).__name__, name)))
+
+
+def is_of_the_program(file: str) -> bool:
+    """Whether a file is neither torch's, nor Python's, nor the lab's."""
+    if file.startswith("<") or file.startswith((_OF_TORCH, _OF_THE_LAB)):
+        return False
+    if any(f"/{folder}/" in file for folder in _PACKAGES):
+        return True
+    return not file.startswith(_OF_PYTHON)

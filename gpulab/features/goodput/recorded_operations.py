@@ -1,0 +1,301 @@
+"""What ran in a recorded window, summed by name, inputs, and who called it: the host's operations
+with what they launched, and the kernels and copies of a device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gpulab.core.limits import TEXT_LENGTH
+from gpulab.core.payloads import REST, Operation
+from gpulab.features.goodput.callers import Caller, callers_of
+from gpulab.features.goodput.formulas import Work, formula_of
+from gpulab.features.goodput.inputs import Inputs
+from gpulab.features.goodput.trace import Trace, TraceEvent
+from gpulab.features.goodput.tree import Forest, Node, forest
+from gpulab.stats.time_spans import clip, measure
+
+MOST_KERNELS = 40
+MOST_OPERATIONS = 200
+_NUMBERED = re.compile(r"\.\d+(?=\.|$)")
+"""A part of a list of modules: block.3."""
+_TF32 = re.compile(r"tf32|s1688")
+"""In the names of kernels that multiply fp32 in tensor cores, rounded to tf32."""
+
+
+def operations(
+    trace: Trace,
+    sample: Trace | None = None,
+    *,
+    kernels: int = MOST_KERNELS,
+    most: int = MOST_OPERATIONS,
+) -> list[Operation]:
+    """The kernels and copies of a device, if it did anything; then the host's operations. Of both
+    the longest first, at most so many, and one more for the rest.
+
+    `sample` is a recording of fewer steps of the same, which says who called what, and what was
+    allocated: recording that takes time, so that no time is taken from it. Without it that is read
+    from `trace`, as far as it is there.
+    """
+    woods = forest(trace)
+    known = _known(woods, callers_of(trace, woods))
+    if sample is not None:
+        before = forest(sample)
+        known = _from_sample(woods, before, _known(before, callers_of(sample, before)))
+    rows = _kernels(trace, woods, kernels) if trace.on_device else []
+    return rows + _host(trace, woods, known, most)
+
+
+class _Known(NamedTuple):
+    """What only a recording that takes longer says of a call."""
+
+    caller: Caller
+    memory_bytes: int | None
+
+
+def _known(woods: Forest, callers: Mapping[Node, Caller]) -> dict[Node, _Known]:
+    has_memory = any(node.memory_bytes for node in woods.nodes)
+    return {
+        node: _Known(callers.get(node, Caller()), node.memory_bytes if has_memory else None)
+        for node in woods.nodes
+    }
+
+
+def _from_sample(woods: Forest, sample: Forest, known: Mapping[Node, _Known]) -> dict[Node, _Known]:
+    """Each call is that call of the sample which is at its place among those of the same name and
+    shapes; where those are no whole number of times as many, only what all of them share is known.
+    """
+    of_sample: dict[tuple[str, str], list[_Known]] = defaultdict(list)
+    for node in sample.nodes:
+        of_sample[_alike(node)].append(known[node])
+    places: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    for node in woods.nodes:
+        places[_alike(node)].append(node)
+    found: dict[Node, _Known] = {}
+    for key, nodes in places.items():
+        choices = of_sample.get(key, [])
+        if choices and len(nodes) % len(choices) == 0:
+            for place, node in enumerate(nodes):
+                found[node] = choices[place % len(choices)]
+        elif len(set(choices)) == 1:
+            found |= dict.fromkeys(nodes, choices[0])
+    return found
+
+
+def _alike(node: Node) -> tuple[str, str]:
+    return node.name, shapes_of(node.event.dims)
+
+
+class _Key(NamedTuple):
+    """What the calls of a row have in common."""
+
+    name: str
+    shapes: str
+    dtype: str | None
+    line: str | None
+    module: str | None
+
+
+@dataclass
+class _Sums:
+    calls: int = 0
+    self_s: float = 0.0
+    total_s: float = 0.0
+    device_s: float = 0.0
+    device_total_s: float = 0.0
+    memory_bytes: int | None = None
+    flops: int | None = None
+    bytes: int | None = None
+    rows: int = 0
+
+    @property
+    def weight(self) -> tuple[float, float]:
+        """By which the table is in order."""
+        return self.device_s, self.self_s
+
+    def add(self, other: _Sums) -> None:
+        for name, value in vars(other).items():
+            before = getattr(self, name)
+            setattr(self, name, value if before is None else before + (value or 0))
+
+
+def _host(trace: Trace, woods: Forest, known: Mapping[Node, _Known], most: int) -> list[Operation]:
+    """The host's operations. Where modules make more rows than there may be, those of a list of
+    modules count as one.
+    """
+    work = _work(woods)
+    device_totals = _device_totals(woods)
+    sums: dict[_Key, _Sums] = defaultdict(_Sums)
+    keys: dict[Node, _Key] = {}
+    for node in woods.nodes:
+        caller, memory_bytes = known.get(node, _Known(Caller(), None))
+        repeats = node.repeats_its_caller
+        if repeats and node.parent is not None:
+            keys[node] = keys[node.parent]
+        else:
+            keys[node] = _key(node, caller)
+        nested = any(outer.name == node.name for outer in node.ancestors)
+        done = work.get(node)
+        row = _Sums(
+            calls=int(not repeats),
+            self_s=node.self_s,
+            total_s=0.0 if nested else node.total_s,
+            device_s=node.device_s,
+            device_total_s=0.0 if nested else device_totals[node],
+            memory_bytes=memory_bytes,
+            flops=done.flops if done else None,
+            bytes=done.bytes if done else None,
+        )
+        sums[keys[node]].add(row)
+    if len(sums) > most:
+        sums = _merged(sums, lambda key: key._replace(module=_without_numbers(key.module)))
+    by_name = sorted(sums, key=lambda key: tuple(map(str, key)))
+    order = sorted(by_name, key=lambda key: sums[key].weight, reverse=True)
+    table = [_row(trace, key, sums[key]) for key in order[:most]]
+    if rest := order[most:]:
+        total = _Sums()
+        for key in rest:
+            total.add(sums[key])
+        total.rows = len(rest)
+        table.append(_row(trace, _Key(REST, "", None, None, None), total))
+    return table
+
+
+def _key(node: Node, caller: Caller) -> _Key:
+    dtype = Inputs(node.event.arguments).dtype
+    if dtype == "fp32" and any(_TF32.search(kernel.name) for kernel in node.kernels):
+        dtype = "tf32"
+    return _Key(node.name, shapes_of(node.event.dims), dtype, caller.line, caller.module)
+
+
+def _merged(sums: Mapping[_Key, _Sums], change: Callable[[_Key], _Key]) -> dict[_Key, _Sums]:
+    merged: dict[_Key, _Sums] = defaultdict(_Sums)
+    for key, row in sums.items():
+        merged[change(key)].add(row)
+    return merged
+
+
+def _without_numbers(module: str | None) -> str | None:
+    return _NUMBERED.sub(".*", module) if module else module
+
+
+def _row(trace: Trace, key: _Key, sums: _Sums) -> Operation:
+    on_device = trace.on_device
+    return Operation(
+        name=key.name,
+        calls=sums.calls,
+        self_s=sums.self_s,
+        share=sums.self_s / trace.window_s if trace.window_s else 0.0,
+        shapes=key.shapes,
+        on_device=False,
+        rows=sums.rows or 1,
+        total_s=max(sums.total_s, sums.self_s),
+        device_s=sums.device_s if on_device else None,
+        device_total_s=max(sums.device_total_s, sums.device_s) if on_device else None,
+        memory_bytes=sums.memory_bytes,
+        line=key.line[:TEXT_LENGTH] if key.line else None,
+        module=key.module[:TEXT_LENGTH] if key.module else None,
+        dtype=key.dtype,
+        flops=sums.flops,
+        bytes=sums.bytes,
+    )
+
+
+def _device_totals(woods: Forest) -> dict[Node, float]:
+    """Of each operation with those within it."""
+    totals = {node: node.device_s for node in woods.nodes}
+    for node in reversed(woods.nodes):  # those within an operation come after it
+        if node.parent is not None:
+            totals[node.parent] += totals[node]
+    return totals
+
+
+def _work(woods: Forest) -> dict[Node, Work]:
+    """What each call computes and moves at least, by the formula of its name: no work belongs to
+    two of those that are within each other.
+    """
+    work: dict[Node, Work] = {}
+    covered: set[Node] = set()
+    for node in woods.nodes:
+        if node.parent in covered:
+            covered.add(node)
+            continue
+        formula = formula_of(node.name)
+        done = _work_of(node)
+        if formula is None or done is None:
+            continue
+        if formula.outer and any(_work_of(inner) for inner in node.descendants):
+            continue
+        doer = node
+        if pattern := formula.within:
+            doer = next((each for each in node.descendants if pattern.match(each.name)), node)
+        work[doer] = done
+        covered.add(node)
+    return work
+
+
+def _work_of(node: Node) -> Work | None:
+    """By the formula of its name; None where it has none, or its inputs were not recorded."""
+    formula = formula_of(node.name)
+    if formula is None:
+        return None
+    try:
+        return formula.work(Inputs(node.event.arguments))
+    except (ValueError, IndexError):
+        return None
+
+
+def _kernels(trace: Trace, woods: Forest, most: int) -> list[Operation]:
+    """By name, each with the operation that launched most of it."""
+    self_s: dict[str, float] = defaultdict(float)
+    calls: Counter[str] = Counter()
+    launched: dict[str, Counter[str]] = defaultdict(Counter)
+    owners: Iterable[tuple[str, TraceEvent]] = (
+        *((node.name, event) for node in woods.nodes for event in node.kernels),
+        *(("", event) for event in woods.unowned),
+    )
+    for owner, event in owners:
+        seconds = measure(clip([event.span], *trace.window))
+        self_s[event.name] += seconds
+        calls[event.name] += 1
+        launched[event.name][owner] += 1
+    order = sorted(self_s, key=lambda name: (-self_s[name], name))
+    groups = [(name, [name]) for name in order[:most]]
+    if rest := order[most:]:
+        groups.append((REST, rest))
+    table = []
+    for name, names in groups:
+        seconds = sum(self_s[each] for each in names)
+        owner = launched[name].most_common(1)[0][0] if name in launched else ""
+        table.append(
+            Operation(
+                name=name,
+                calls=sum(calls[each] for each in names),
+                self_s=seconds,
+                share=seconds / trace.window_s if trace.window_s else 0.0,
+                shapes="",
+                on_device=True,
+                rows=len(names),
+                launched_by=owner or None,
+            )
+        )
+    return table
+
+
+def shapes_of(dims: Any) -> str:
+    """Those of tensors and lists of tensors: [[64, 32], [], [[8], [8]]] is "64x32, [8, 8]"."""
+    if not isinstance(dims, list):
+        return ""
+    return ", ".join(filter(None, map(_shape, dims)))
+
+
+def _shape(dim: Any) -> str:
+    if not isinstance(dim, list) or not dim:
+        return ""
+    if isinstance(dim[0], list):
+        return f"[{shapes_of(dim)}]"
+    return "x".join(map(str, dim))
