@@ -12,7 +12,7 @@ template <int WORK> __device__ float busy(const float* in, long long i, long lon
     #pragma unroll
     for (int k = 0; k < WORK; ++k) values[k] = in[i + k * n];
     #pragma unroll
-    for (int j = 0; j < WORK; ++j) {
+    for (int j = 0; j < 4; ++j) {
         #pragma unroll
         for (int k = 0; k < WORK; ++k) sum = fmaf(values[k], values[(k + j) % WORK], sum);
     }

@@ -27,7 +27,6 @@ __CUDA_ARCH__`.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import hashlib
 import os
@@ -38,6 +37,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -62,6 +62,7 @@ _STATIC = re.compile(r"(?:\bstatic\s+)?__shared__\s+([^;]+);")
 _DECLARED = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _ALIGNED = re.compile(r"\b(?:alignas|__align__)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)")
+_KEPT_S = 7 * 86400
 _lock = threading.Lock()
 _compilers = ThreadPoolExecutor(os.cpu_count())
 
@@ -175,9 +176,31 @@ def _bits(letter, number, place, name):
 
 @cache
 def _folder():
-    """Of what this process compiles, with the runtime and the header compiled in it."""
-    folder = Path(tempfile.mkdtemp(prefix="gpulab-shim-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    """Of what is compiled, with the runtime and the header compiled in it. It stays for later
+    processes, which compile the same, and goes once nothing was added for a week.
+    """
+    root = Path(tempfile.gettempdir()) / f"gpulab-shim-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    if root.stat().st_uid != os.getuid():
+        raise RuntimeError(f"{root} is another user's")
+    for old in root.iterdir():
+        if time.time() - old.stat().st_mtime > _KEPT_S:
+            shutil.rmtree(old, ignore_errors=True)
+    compiler = subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
+    made_of = [" ".join((*COMPILE, *CHECKS)).encode(), compiler]
+    made_of += [path.read_bytes() for path in sorted((*HERE.glob("*.h"), HERE / "runtime.cpp"))]
+    folder = root / hashlib.sha256(b"\n".join(made_of)).hexdigest()[:24]
+    if not folder.exists():
+        new = Path(tempfile.mkdtemp(dir=root))
+        _compile_runtime(new)
+        try:
+            new.rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(new)
+    return folder
+
+
+def _compile_runtime(folder):
     header = [
         *COMPILE,
         *CHECKS,
@@ -194,7 +217,6 @@ def _folder():
         if process.returncode:
             raise RuntimeError(log.decode())
     (folder / "shim.h").write_text("#error its precompiled form was not used\n")
-    return folder
 
 
 @cache
@@ -216,8 +238,8 @@ def _library(name, code, line, defined, file):
         f'extern "C" void (*gpulab_bind(const uint64_t* values))() {{ return gpulab::bind({name}, values); }}\n}}\n'
     )
     path = _folder() / hashlib.sha256("\n".join((*defined, whole)).encode()).hexdigest()[:24]
-    source, library = path.with_suffix(".cpp"), path.with_suffix(".so")
-    source.write_text(whole)
+    library = path.with_suffix(".so")
+    source, made = (path.with_suffix(f".{os.getpid()}{suffix}") for suffix in (".cpp", ".so"))
     # Without libubsan: the runtime has what its checks call.
     command = [
         *COMPILE,
@@ -229,13 +251,20 @@ def _library(name, code, line, defined, file):
         str(_folder()),
         str(source),
         "-o",
-        str(library),
+        str(made),
     ]
 
-    def compiled():
+    def make():
+        source.write_text(whole)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        source.unlink()
         if done.returncode:
             raise KernelError(f"g++ does not compile {name}:\n{done.stderr}")
+        made.rename(library)
+
+    def compiled():
+        if not library.exists():
+            make()
         _runtime()
         loaded = ctypes.CDLL(str(library))
         loaded.gpulab_letters.restype = ctypes.c_char_p

@@ -80,9 +80,7 @@ def test_what_is_missing_or_broken_is_named(lab):
 @pytest.mark.parametrize(
     ("version", "code", "problem", "can_run"),
     [
-        (None, "", "No such file or directory", 0),
         ("cuda = (", "", "'(' was never closed", 0),
-        ("cuda = None\0", "", "null bytes", 0),
         ("cuda = None", "import os; os._exit(0)", "its import exited with 0", 1),
         ("cuda = None", "raise SystemExit('no')", "its import exited with 1", 1),
     ],
@@ -91,8 +89,7 @@ def test_a_broken_torch_is_named_by_every_command(lab, version, code, problem, c
     (lab.folder / "site" / "torch").mkdir(parents=True)
     lab.write("plain.py", "def step():\n    pass\n")
     lab.write("site/torch/__init__.py", code)
-    if version is not None:
-        lab.write("site/torch/version.py", version)
+    lab.write("site/torch/version.py", version)
     lab.env["PYTHONPATH"] = str(lab.folder / "site")
     words = f"torch in {lab.folder / 'site' / 'torch'} is broken"
     listed = lab.call("--list")

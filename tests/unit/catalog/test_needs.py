@@ -36,6 +36,24 @@ def machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (None, "version.py, No such file or directory"),
+        (b"cuda = (", "version.py, '(' was never closed"),
+        (b"cuda = None\0", "version.py, source code string cannot contain null bytes"),
+    ],
+)
+def test_a_torch_that_is_broken_is_seen_without_its_import(tmp_path, monkeypatch, version, message):
+    if version is not None:
+        (tmp_path / "version.py").write_bytes(version)
+    monkeypatch.setattr(needs, "_torch_folder", lambda: str(tmp_path))
+    needs._torch_versions.cache_clear()
+    broken = needs.broken_torch()
+    needs._torch_versions.cache_clear()
+    assert broken == finding("torch_broken", folder=str(tmp_path), message=message, code=None)
+
+
+@pytest.mark.parametrize(
     ("options", "code"),
     [
         ({"cuda": NO_TORCH}, "torch_not_installed"),
