@@ -257,7 +257,11 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     device pageable".
     """
 
+    step_s: Seconds = 0.0
+    """Of the recording; longer than without the profiler."""
     kernels: Amount = 0.0
+    idle_s: Seconds = 0.0
+    """In which the device did nothing; longer than without the profiler."""
     synchronizations: Amount = 0.0
     """Calls in which the host waited for the device."""
     sync_idle_s: Seconds = 0.0
@@ -285,6 +289,8 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     compile_s: Seconds = 0.0
     compiled_regions: Amount = 0.0
     """Calls of compiled code: one for each piece of a graph that is broken."""
+    graph_breaks: Count | None = None
+    """That torch.compile met; None where nothing was compiled."""
     launches: list[KernelLaunch] = []
     """The kernels that take longest."""
 

@@ -18,6 +18,7 @@ def features() -> tuple[Feature, ...]:
     from gpulab.features.alone.report import ALONE
     from gpulab.features.checks.report import CHECKS
     from gpulab.features.elapsed.report import ELAPSED
+    from gpulab.features.findings.report import FINDINGS
     from gpulab.features.first_steps.report import FIRST_STEPS
     from gpulab.features.goodput.report import GOODPUT
     from gpulab.features.history.report import HISTORY
@@ -39,4 +40,5 @@ def features() -> tuple[Feature, ...]:
         ELAPSED,
         HISTORY,  # of the comparisons that are left
         CHECKS,  # what a comparison is worth, by all that was found before
+        FINDINGS,  # of the whole report
     )

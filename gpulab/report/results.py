@@ -16,6 +16,7 @@ from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.course.view import questions_of
+from gpulab.features.findings.view import advice_of
 from gpulab.features.first_steps.view import first_steps
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.panel import PARTS
@@ -27,9 +28,9 @@ from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.features.memory.view import memory
-from gpulab.features.roofline.view import limits
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
+from gpulab.report.limits import limits
 from gpulab.report.report import RunReport
 from gpulab.report.view import (
     Line,
@@ -231,6 +232,8 @@ _TABLES: Sequence[Callable[[RunReport], RenderableType | None]] = (
 def tables(report: RunReport) -> list[RenderableType]:
     """Tables of memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
+    if (found := advice_of(report.variants)) is not None:
+        parts += [found, ""]
     for view in _TABLES:
         if view is memory and report.shows == Shows.MEMORY:  # it is the lesson's figure
             continue

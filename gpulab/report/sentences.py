@@ -19,6 +19,7 @@ from gpulab.features.alone import findings as alone
 from gpulab.features.checks import findings as checks
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.elapsed import findings as elapsed
+from gpulab.features.findings import findings as advice
 from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
@@ -39,6 +40,7 @@ _MODULES = (
     elapsed,
     roofline,
     goodput,
+    advice,
     telemetry,
     kernels,
     history,

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from math import log
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.text import Text
 
 from gpulab.core.units import plural
+from gpulab.features.findings.view import lines as advice_lines
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
-from gpulab.features.roofline.view import limits
+from gpulab.report.limits import limits
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.results import below_table, header, lesson_figure, outcome
 from gpulab.report.view import (
@@ -30,9 +32,9 @@ from gpulab.report.view import (
 MOST_LINES = 30
 _FEWEST_VARIANTS, _MOST_VARIANTS = 4, 14
 """Of the table where room is short, and where it is not."""
-_MOST_FUNCTIONS, _MOST_OPERATIONS, _MOST_NOTES = 3, 5, 3
+_MOST_FUNCTIONS, _MOST_OPERATIONS, _MOST_NOTES, _MOST_ADVICE = 3, 5, 3, 2
 _OUTCOME, _TRUST, _LIMITS = range(3)
-_BELOW_TABLE, _NOTE, _CLAIM, _FIGURE, _LAST = 1, 3, 4, 5, 8
+_BELOW_TABLE, _ADVICE, _NOTE, _CLAIM, _FIGURE, _NEXT, _LAST = 1, 2, 3, 4, 5, 6, 8
 """How dispensable they are."""
 
 
@@ -143,9 +145,26 @@ def _limits(report: RunReport) -> Iterator[_Part]:
     """What limits the baseline and the best variant, and what to do."""
     named = {report.baseline, report.best or _fastest(report)}
     variants = [variant for variant in report.variants if variant.name in named]
-    if limited := limits(variants):
-        heading = Text("limits, and what to do", "bold")
-        yield _Part(_LIMITS, Group(heading, limited), 0 if report.compares else _LAST)
+    heading = Text("limits, and what to do", "bold")
+    yield from _limited(variants, heading, 0 if report.compares else _LAST)
+
+
+def _limited(
+    variants: Sequence[VariantReport], heading: Text | None, dispensable: int
+) -> Iterator[_Part]:
+    """What limits each, and what to do about it, where there is room."""
+    for variant in variants:
+        limited = limits([variant], most=0)
+        found = advice_lines(variant, most=_MOST_ADVICE)
+        if heading and (limited or found):
+            yield _Part(_LIMITS, heading, dispensable)
+            heading = None
+        if limited:
+            yield _Part(_LIMITS, limited, dispensable)
+        for number, line in enumerate(found):
+            yield _Part(
+                _LIMITS, Padding(line, (0, 0, 0, 2), expand=False), _NEXT if number else _ADVICE
+            )
 
 
 def _steps(report: RunReport) -> Iterator[_Part]:
@@ -155,8 +174,7 @@ def _steps(report: RunReport) -> Iterator[_Part]:
     for content in (goodput(report, with_notes=False), operations(report, most=_MOST_OPERATIONS)):
         if content is not None:
             yield _Part(_LIMITS, Group(content, ""))
-    if limited := limits(report.variants[:_MOST_FUNCTIONS]):
-        yield _Part(_LIMITS, limited, _BELOW_TABLE)
+    yield from _limited(report.variants[:_MOST_FUNCTIONS], None, _BELOW_TABLE)
 
 
 def _fastest(report: RunReport) -> str | None:

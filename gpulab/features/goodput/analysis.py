@@ -43,13 +43,11 @@ from gpulab.stats.time_spans import (
     union,
 )
 
-_LOADER = "enumerate(DataLoader)"
+LOADER = "enumerate(DataLoader)"
 _WITH_WORKERS = "_MultiProcessingDataLoaderIter"
 """The iterator that sleeps until its workers have loaded; any other loads by itself."""
-_ALLOC_CALL = re.compile(
-    r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)"
-)
-_SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
+ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
+SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
 _ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
 _COST_OF_PHASE = 10.0
 """Of recording a phase, in operations."""
@@ -93,7 +91,7 @@ class _Phases:
 
     def __init__(self, trace: Trace) -> None:
         own = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
-        notes = [event for event in own if event.name.startswith((TRACE_PREFIX, _LOADER))]
+        notes = [event for event in own if event.name.startswith((TRACE_PREFIX, LOADER))]
         marks = [event for event in notes if event.name.startswith(TRACE_PREFIX)]
         self.marks_useful = any(_phase_name(event) == USEFUL for event in marks)
         self.around: dict[str, list[Span]] = defaultdict(list)
@@ -107,7 +105,7 @@ class _Phases:
             union([trace.window]), union(event.span for event in marks)
         )
         sleeping = union(event.span for event in notes if _WITH_WORKERS in event.name)
-        self._asleep = intersect(self.innermost[_LOADER], sleeping)
+        self._asleep = intersect(self.innermost[LOADER], sleeping)
 
     def beside_loaders(self, phase: str, off_s: float) -> float:
         """Of seconds off the CPU in a phase those that no DataLoader in it explains.
@@ -118,12 +116,12 @@ class _Phases:
         spans = self._marked[phase]
         asleep_s = measure(intersect(spans, self._asleep))
         awake_s = measure(spans) - asleep_s
-        loading_s = measure(intersect(spans, self.innermost[_LOADER])) - asleep_s
+        loading_s = measure(intersect(spans, self.innermost[LOADER])) - asleep_s
         return max(0.0, off_s - asleep_s) * (1 - loading_s / awake_s if awake_s > 0 else 1)
 
 
 def _phase_name(note: TraceEvent) -> str:
-    return _LOADER if note.name.startswith(_LOADER) else note.name.removeprefix(TRACE_PREFIX)
+    return LOADER if note.name.startswith(LOADER) else note.name.removeprefix(TRACE_PREFIX)
 
 
 def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
@@ -150,10 +148,10 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
 
     host = [trace.main, *(thread for thread in trace.operations if _is_backward(trace, thread))]
     calls = [event for thread in host for event in trace.calls.get(thread, ())]
-    spans["alloc"] = [event.span for event in calls if _ALLOC_CALL.match(event.name)]
-    spans["data wait"] = phases.around[DATA] + phases.around[_LOADER]
+    spans["alloc"] = [event.span for event in calls if ALLOC_CALL.match(event.name)]
+    spans["data wait"] = phases.around[DATA] + phases.around[LOADER]
     spans["sync"] = phases.around[SYNC] + [
-        event.span for event in calls if _SYNC_CALL.match(event.name)
+        event.span for event in calls if SYNC_CALL.match(event.name)
     ]
     work = (event for thread in host for event in trace.operations.get(thread, ()))
     spans["launch-bound"] = [event.span for event in (*calls, *work)]
@@ -193,7 +191,7 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     busy = [event.span for event in work]
     waits = {
         "copies": phases.innermost[COPY],
-        "data wait": phases.innermost[DATA] + phases.innermost[_LOADER],
+        "data wait": phases.innermost[DATA] + phases.innermost[LOADER],
         "sync": phases.innermost[SYNC],
     }
     alloc = {"alloc": [event.span for event in work if _ALLOC_OPERATION.match(event.name)]}

@@ -8,8 +8,10 @@ Time is the thread's own, so that others on its CPU change nothing.
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,10 +20,12 @@ from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter, thread_time
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
+from torch.optim import Optimizer
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.data import DataLoader
 
 from gpulab.core.events import Examined, Profiled
 from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
@@ -38,11 +42,13 @@ from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (
+    LOADER,
     call_counts,
     is_compiled,
     is_disturbed,
     partition,
 )
+from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import marked_calls
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
@@ -181,7 +187,9 @@ class Profiler:
             steps = _window_steps(
                 _middle_s(plain), _spread(warm), single, stateful=bool(build.state)
             )
+            compiled_before = _compiled()
             first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
+            recorded_facts = facts(first, steps, **_uncounted(first, compiled_before, steps))
             plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
             file = self._trace_file(variant.name)
             second, parts_again = self._window(
@@ -202,6 +210,7 @@ class Profiler:
                 trace=self._written,
                 waited=waited,
                 interpreted=self._interpreted(build, parts),
+                facts=recorded_facts,
             )
             self._reporter.channel.emit(profiled)
             self._check_streams(variant.name, second)
@@ -393,6 +402,55 @@ def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> 
     taken_s = _taken_s() - taken_s
     waited_s = max(0.0, wall_s - ran_s - taken_s)
     return _Plain((wall_s - min(taken_s, wall_s / 2)) / count, min(1.0, waited_s / wall_s))
+
+
+class _Compiled(NamedTuple):
+    """What torch.compile has done in this process so far."""
+
+    graphs: int = 0
+    seconds: float = 0.0
+    breaks: int = 0
+
+
+def _compiled() -> _Compiled | None:
+    """None where nothing was compiled."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    if dynamo is None or not dynamo.counters["frames"]:
+        return None
+    times = dynamo.compilation_time_metrics.get("_compile.compile_inner", [])
+    return _Compiled(
+        graphs=dynamo.counters["stats"]["unique_graphs"],
+        seconds=sum(times),
+        breaks=max(
+            sum(dynamo.counters["graph_break"].values()),
+            sum(dynamo.counters["unimplemented"].values()),
+        ),
+    )
+
+
+def _uncounted(trace: Trace, before: _Compiled | None, steps: int) -> dict[str, Any]:
+    """Facts that no recording has: what was compiled, loaders' processes, parameters."""
+    known: dict[str, Any] = {}
+    after = _compiled()
+    if after is not None:
+        before = before or _Compiled()
+        known["compilations"] = max(0, after.graphs - before.graphs) / steps
+        known["compile_s"] = max(0.0, after.seconds - before.seconds) / steps
+        known["graph_breaks"] = after.breaks
+    names = [note.name for note in trace.annotations]
+    loads = any(name.startswith(LOADER) for name in names)
+    updates = any(name.startswith(OPTIMIZER) for name in names)
+    if not loads and not updates:
+        return known
+    objects = gc.get_objects()
+    if loads:
+        loaders = [each for each in objects if issubclass(type(each), DataLoader)]
+        known["workers"] = max((each.num_workers for each in loaders), default=None)
+    if updates:
+        optimizers = [each for each in objects if issubclass(type(each), Optimizer)]
+        groups = [group for each in optimizers for group in each.param_groups]
+        known["parameters"] = sum(len(group["params"]) for group in groups)
+    return known
 
 
 def _middle_s(steps: Sequence[_Plain]) -> float:

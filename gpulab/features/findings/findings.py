@@ -1,0 +1,131 @@
+"""What the rules find, in words. Shares are of the step."""
+
+from __future__ import annotations
+
+from gpulab.core.findings import Rank, finding
+from gpulab.core.units import plural, seconds
+
+
+@finding("waits for its data {share:.0%} of the step", rank=Rank.EXPLAINING)
+def data_wait(*, share: float) -> None: ...
+
+
+@finding(rank=Rank.EXPLAINING)
+def loading_too_slow(*, share: float, workers: int, batch_s: float | None) -> str:
+    of_batch = f", and one takes a worker about {seconds(batch_s)}" if batch_s else ""
+    loaded = f"{plural(workers, 'worker process', 'worker processes')} load its batches{of_batch}"
+    return f"waits for its data {share:.0%} of the step though {loaded}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def many_small_operations(*, share: float, operations: float | None) -> str:
+    started = "operations" if operations is None else plural(round(operations), "operation")
+    return f"starting {started} takes {share:.0%} of the step"
+
+
+@finding(
+    "waiting for the device empties its queue: {share:.0%} of the step it has nothing to do "
+    "because of {waits:.0f} waits",
+    rank=Rank.EXPLAINING,
+)
+def waits_empty_queue(*, share: float, waits: float) -> None: ...
+@finding(
+    "copies of pageable memory take {share:.0%} of the step, and nothing runs meanwhile",
+    rank=Rank.EXPLAINING,
+)
+def pageable_copies(*, share: float) -> None: ...
+@finding(
+    "copies take {share:.0%} of the step, and no kernel runs meanwhile ({hidden:.0%} overlaps)",
+    rank=Rank.EXPLAINING,
+)
+def copies_not_overlapped(*, share: float, hidden: float) -> None: ...
+
+
+@finding(rank=Rank.EXPLAINING)
+def allocates_each_step(*, share: float, calls: float | None, faults: float | None) -> str:
+    if faults is not None:
+        return f"{faults:.0f} page faults of fresh memory take {share:.0%} of the step"
+    called = "" if calls is None else f" ({calls:.0f} calls)"
+    return f"the driver allocates and frees memory in every step{called}: {share:.0%} of it"
+
+
+@finding("runs at {fraction:.0%} of {roof}: nothing to gain but by less work", rank=Rank.EXPLAINING)
+def nothing_to_gain(*, fraction: float, roof: str) -> None: ...
+@finding(
+    "{operations:.0f} pointwise operations move {ratio:.1f}x the bytes that one would",
+    rank=Rank.EXPLAINING,
+)
+def not_fused(*, operations: float, ratio: float) -> None: ...
+@finding(
+    "kernel {kernel} uses {use:.0%} of the memory sectors that its warps {access}",
+    rank=Rank.EXPLAINING,
+)
+def sectors_wasted(*, kernel: str, use: float, access: str) -> None: ...
+@finding(
+    "kernel {kernel}: {ways}-way bank conflicts in shared memory, {share:.0%} of its accesses",
+    rank=Rank.EXPLAINING,
+)
+def bank_conflicts(*, kernel: str, ways: int, share: float) -> None: ...
+@finding(
+    "kernel {kernel}: occupancy {occupancy:.0%}, limited by {limiter}, hides too little latency",
+    rank=Rank.EXPLAINING,
+)
+def low_occupancy(*, kernel: str, occupancy: float, limiter: str) -> None: ...
+@finding(
+    "kernel {kernel} spills {spill_bytes} bytes a thread: {share:.0%} of its loads are of spills",
+    rank=Rank.EXPLAINING,
+)
+def registers_spill(*, kernel: str, spill_bytes: int, share: float) -> None: ...
+@finding(
+    "products in fp32 without tensor cores take {share:.0%} of the step",
+    rank=Rank.EXPLAINING,
+)
+def fp32_products(*, share: float) -> None: ...
+
+
+@finding(rank=Rank.EXPLAINING)
+def slow_product_kernel(*, share: float, kernel: str, why: str) -> str:
+    whys = {
+        "alignment": "its alignment fits no full tensor-core load (sizes not multiples of 8)",
+        "older": "it uses mma instructions of an older GPU where this one has wgmma",
+    }
+    return f"product kernel {kernel} ({share:.0%} of the step): {whys.get(why, why)}"
+
+
+@finding(
+    "kernel {kernel}: its {blocks} blocks fill the device {waves:.2f} times, and the last round "
+    "leaves {tail:.0%} of it idle",
+    rank=Rank.EXPLAINING,
+)
+def tail_of_grid(*, kernel: str, blocks: int, waves: float, tail: float) -> None: ...
+
+
+@finding(rank=Rank.EXPLAINING)
+def compiles_in_steps(
+    *, share: float | None, compilations: float, breaks: int, regions: float
+) -> str:
+    if compilations > 0:
+        return f"torch.compile compiles again in steady steps ({compilations:.1f} a step)"
+    return f"graph breaks: {regions:.0f} compiled pieces a step instead of one"
+
+
+@finding(rank=Rank.EXPLAINING)
+def clocks_held_back(
+    *, slowed: float | None, clock: float | None, temperature: float | None
+) -> str:
+    if slowed:
+        return f"{slowed:.0%} of the readings show a slowdown of the clocks (heat or hardware)"
+    return f"runs at {clock or 0:.0%} of its highest clock at {temperature or 0:.0f} C"
+
+
+@finding(
+    "the optimizer takes {share:.0%} of the step with {kernels:.0f} kernels for {parameters} "
+    "parameters",
+    rank=Rank.EXPLAINING,
+)
+def optimizer_not_fused(*, share: float, kernels: float, parameters: int) -> None: ...
+@finding(
+    "rank {rank} is late by {share:.0%} of the step",
+    rank=Rank.EXPLAINING,
+)
+def rank_late(*, rank: int, share: float) -> None: ...

@@ -1,0 +1,98 @@
+"""A rule: one declaration of what makes a step slow, when it holds, and what to do.
+
+A rule reads one step of a report and gives a `Holds`, a `Missing` where a measurement that it needs
+was not made, or None where it does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpulab.core.findings import Declaration, Value
+from gpulab.features.findings.advice import Evidence, Source
+from gpulab.features.findings.step import Step
+
+LAUNCHED = ("launch-bound", "other", "sync", "alloc")
+"""Parts of a step in which a device has nothing to do because of the host."""
+COMPUTED = ("useful", "other busy")
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number that decides, and where it is from."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Holds:
+    """A rule holds: the values of its sentence, the shares of the step that it may gain at least
+    and at most, and the numbers behind both. `takes` are the parts of the step that it is about.
+    """
+
+    values: Mapping[str, Value]
+    low: float
+    high: float
+    evidence: tuple[Evidence, ...]
+    takes: tuple[str, ...] = COMPUTED
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The measurement that a rule lacks, and the flags that bring it."""
+
+    measurement: str
+    flags: str = ""
+
+
+Judged = Holds | Missing | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`number` is its place in the notes of the lab; `general` is held against what the others left
+    unexplained.
+    """
+
+    number: int
+    words: Declaration[Any]
+    judge: Callable[[Step], Judged]
+    change: str
+    code: tuple[str, str, str]
+    lesson: str
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    general: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.words.code
+
+
+def all_or_half(share: float) -> tuple[float, float]:
+    """Ends of what the end of a part of that share gains: all of it, or, where other work waits
+    behind it, as much as of two equal parts.
+    """
+    return share / (2 - share), share
+
+
+def profiled(name: str, value: float, unit: str = "share") -> Evidence:
+    return Evidence(name=name, value=value, unit=unit, source=Source.PROFILED)
+
+
+def measured(name: str, value: float, unit: str = "share") -> Evidence:
+    return Evidence(name=name, value=value, unit=unit, source=Source.MEASURED)
+
+
+def static(name: str, value: float, unit: str = "share") -> Evidence:
+    return Evidence(name=name, value=value, unit=unit, source=Source.STATIC)
+
+
+def by_telemetry(name: str, value: float, unit: str = "share") -> Evidence:
+    return Evidence(name=name, value=value, unit=unit, source=Source.TELEMETRY)
+
+
+def declared(name: str, value: float, unit: str) -> Evidence:
+    return Evidence(name=name, value=value, unit=unit, source=Source.DECLARED)

@@ -1,0 +1,105 @@
+"""What the rules found: a line for each under the limit of its variant, and the whole with evidence
+and code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from gpulab.core.units import byte_count, seconds, times
+from gpulab.features.findings.advice import Advice, Evidence, NotJudged
+from gpulab.report.report import VariantReport
+from gpulab.report.sentences import sentence
+
+_LITTLE, _ENORMOUS = 1.05, 20.0
+"""Speedups that are hardly one, and that no bound means literally."""
+
+
+def gain(advice: Advice) -> str:
+    """What it would gain at least and at most, in speedups; empty where that is nothing."""
+    if not advice.gain_high:
+        return ""
+    high = times(advice.speedup_high)
+    if advice.speedup_high > _ENORMOUS:
+        high = f"over {_ENORMOUS:.0f}x"
+    if advice.speedup_low < _LITTLE:
+        return f"bound: up to {high}"
+    if advice.speedup_low > _ENORMOUS:
+        return f"bound: {high}"
+    return f"bound: {times(advice.speedup_low)} to {high}"
+
+
+def lines(variant: VariantReport, most: int | None = None) -> list[Text]:
+    """One for each finding: what it is, its bound, what to change, where to learn it."""
+    return [_line(advice) for advice in variant.advice[:most]]
+
+
+def _line(advice: Advice) -> Text:
+    text = Text("→ ", "dim")
+    text.append(sentence(advice.finding), "not dim")
+    bound = gain(advice)
+    if not bound:
+        return text
+    text.append(f" ({bound})", "not dim bold")
+    text.append(f": {advice.change}", "not dim")
+    return text.append(f"; lesson {advice.lesson}", "dim")
+
+
+def advice_of(variants: Sequence[VariantReport]) -> RenderableType | None:
+    """Each finding with its numbers and the code to write; None without any finding."""
+    parts: list[RenderableType] = []
+    for variant in variants:
+        for number, advice in enumerate(variant.advice, start=1):
+            title = Text(f"{variant.name} {number}: ", "bold")
+            title.append(sentence(advice.finding), "not bold")
+            if bound := gain(advice):
+                title.append(f" ({bound})")
+            parts.append(title)
+            parts.append(Padding(Group(*_details(advice)), (0, 0, 0, 2), expand=False))
+    if not parts:
+        return None
+    return Group(Text("findings", "bold"), *parts)
+
+
+def _details(advice: Advice) -> Iterator[Text]:
+    numbers = "; ".join(number(each) for each in advice.evidence)
+    if numbers:
+        yield Text(f"evidence: {numbers}", "dim")
+    yield Text(f"change: {advice.change} (lesson {advice.lesson})")
+    for code in advice.code:
+        yield Text(f"  {code}", "cyan", no_wrap=True, overflow="ellipsis")
+
+
+def number(evidence: Evidence) -> str:
+    """One number with its unit, and where it is from."""
+    return f"{evidence.name} {amount(evidence)} ({evidence.source})"
+
+
+def amount(evidence: Evidence) -> str:
+    value = evidence.value
+    match evidence.unit:
+        case "share":
+            return f"{value:.0%}"
+        case "s":
+            return seconds(value)
+        case "bytes":
+            return byte_count(value)
+        case _:
+            return f"{value:,.4g} {evidence.unit}"
+
+
+def missing(variants: Sequence[VariantReport]) -> list[str]:
+    """What was not measured, and what brings it: a line for each measurement."""
+    names: dict[NotJudged, None] = {}
+    for variant in variants:
+        for each in variant.not_judged:
+            names.setdefault(NotJudged(code="", missing=each.missing, flags=each.flags))
+    lines = []
+    for each in names:
+        brings = f": {each.flags}" if each.flags else ""
+        lines.append(f"{each.missing}{brings}")
+    return lines

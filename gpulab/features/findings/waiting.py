@@ -1,0 +1,507 @@
+"""Rules about time in which nothing is computed: data, launches, waits, copies, memory, compilers,
+the optimizer, clocks, other ranks.
+"""
+
+from __future__ import annotations
+
+from gpulab.core.payloads import HOST_TO_DEVICE
+from gpulab.features.findings import findings
+from gpulab.features.findings.rule import (
+    COMPUTED,
+    LAUNCHED,
+    Holds,
+    Judged,
+    Missing,
+    Rule,
+    Threshold,
+    all_or_half,
+    by_telemetry,
+    measured,
+    profiled,
+)
+from gpulab.features.findings.step import Step
+
+_PROFILE = "--profile all"
+_NO_PROFILE = Missing("where the time of a step goes", _PROFILE)
+_NO_FACTS = Missing("a recording by this version", _PROFILE)
+_DATA = ("data wait",)
+_WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 15 and 30 %")
+_IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
+_OF_IDLE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
+_LAUNCH_S = Threshold(1e-4, "gpulab: a launch takes 5 us, with Python around it 40 us")
+_SEVERAL = Threshold(4, "gpulab: fewer operations cannot be made many fewer")
+_SYNCHRONISES = Threshold(0.1, "fournex 10 %; gpu-idle: an .item() behind long kernels is free")
+_COPIES = Threshold(0.1, "gpu-idle 10 %, fournex 15 %; nsys cuda_memcpy_async")
+_HIDDEN = Threshold(0.5, "gpulab: most of the copies would have to be hidden")
+_ALLOCATES = Threshold(0.05, "gpulab: more than the uncertainty of a recording")
+_OPTIMIZES = Threshold(0.1, "gpulab's own profiles")
+_KERNELS = Threshold(3.0, "gpulab: a fused or foreach optimizer has fewer than one a parameter")
+_SLOWED = Threshold(0.05, "gpuprof: 5 % of the samples")
+_BELOW_CLOCK = Threshold(0.15, "TensorRT-LLM: 15 % below the highest clock")
+_HOT = Threshold(82.0, "TensorRT-LLM: 82 C and more")
+
+
+def _data_wait(step: Step) -> float | None:
+    """The share of the step that waits for data: as recorded, else by the phase of that name."""
+    if step.recorded:
+        return step.share("data wait")
+    return step.phases.get("data")
+
+
+def _workers(step: Step) -> int:
+    return (step.facts.workers or 0) if step.facts else 0
+
+
+def _waits_for_data(step: Step) -> Judged:
+    share = _data_wait(step)
+    if share is None:
+        return _NO_PROFILE
+    if share < _WAITS_FOR_DATA.value or _workers(step):
+        return None
+    known = profiled if step.recorded else measured
+    return Holds(
+        {"share": share},
+        # one process that loads beside the step leaves the longer of the two
+        low=min(share, 1 - share),
+        high=share,
+        evidence=(known("data wait", share),),
+        takes=_DATA,
+    )
+
+
+def _loads_too_slowly(step: Step) -> Judged:
+    share = _data_wait(step)
+    if share is None:
+        return _NO_PROFILE
+    workers = _workers(step)
+    if share < _WAITS_FOR_DATA.value or not workers:
+        return None
+    facts = step.facts
+    batch_s = None
+    evidence = [profiled("data wait", share), measured("workers", workers, "processes")]
+    if facts and facts.loads and step.step_s:
+        batch_s = workers * step.step_s / facts.loads
+        evidence.append(profiled("time of a batch in a worker", batch_s, "s"))
+    return Holds(
+        {"share": share, "workers": workers, "batch_s": batch_s},
+        low=min(share, 1 / (workers + 1)),
+        high=share,
+        evidence=tuple(evidence),
+        takes=_DATA,
+    )
+
+
+def _starts_operations(step: Step) -> Judged:
+    if not step.on_gpu:
+        share = step.cause_value("share")
+        if step.cause != "launches_take_the_time" or share is None or share < _IDLE.value:
+            return None
+        low, high = all_or_half(min(share, 1.0))
+        return Holds(
+            {"share": share, "operations": step.variant.operations},
+            low,
+            high,
+            (measured("share of starting operations", share),),
+            takes=COMPUTED + LAUNCHED,
+        )
+    if not step.recorded:
+        return _by_cause(step) or _NO_PROFILE
+    idle = step.idle
+    launching = step.share("launch-bound")
+    if idle < _IDLE.value or launching < _OF_IDLE.value * idle:
+        return None
+    kernels = step.facts.kernels if step.facts else None
+    operations = kernels or step.variant.operations or None
+    # what takes longer starts no operation: it does something else on the host
+    if operations and launching * (step.step_s or 0.0) > _LAUNCH_S.value * operations:
+        return None
+    if operations and operations < _SEVERAL.value:
+        return None
+    return Holds(
+        {"share": launching, "operations": operations},
+        low=launching / (2 - launching),
+        high=step.share(*LAUNCHED),
+        evidence=(profiled("idle", idle), profiled("launch-bound", launching)),
+        takes=LAUNCHED,
+    )
+
+
+def _by_cause(step: Step) -> Judged:
+    """Without a recording: by the device's own clock beside the host's."""
+    waiting = step.cause_value("share")
+    operations = step.variant.operations
+    if step.cause != "device_waits_for_launches" or waiting is None or waiting < _IDLE.value:
+        return None
+    if operations is not None and operations < _SEVERAL.value:
+        return None
+    evidence = (measured("the device waits for the host", waiting),)
+    values = {"share": waiting, "operations": operations}
+    return Holds(values, waiting / 2, waiting, evidence, takes=LAUNCHED)
+
+
+def _empties_queue(step: Step) -> Judged:
+    if not step.on_gpu:
+        return None
+    if not step.recorded:
+        return _NO_PROFILE
+    facts = step.facts
+    if facts is None:
+        share = step.share("sync")
+        if share < _SYNCHRONISES.value:
+            reads = any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
+            return _NO_FACTS if reads and step.idle >= _IDLE.value else None
+        waits = sum(row.calls for row in step.operations if "DtoH" in row.name)
+        low, high = all_or_half(share)
+        return Holds({"share": share, "waits": waits}, low, high, (profiled("sync", share),))
+    if not facts.idle_s or facts.synchronizations < 1:
+        return None
+    # gaps are longer under the profiler than without it
+    share = step.idle * min(1.0, facts.sync_idle_s / facts.idle_s)
+    if share < _SYNCHRONISES.value:
+        return None
+    low, high = all_or_half(share)
+    return Holds(
+        {"share": share, "waits": facts.synchronizations},
+        low,
+        high,
+        (
+            profiled("idle after a wait", share),
+            profiled("waits", facts.synchronizations, "calls a step"),
+        ),
+        takes=(*LAUNCHED, "copies"),
+    )
+
+
+def _copies_pageable(step: Step) -> Judged:
+    if not step.on_gpu:
+        return None
+    if not step.recorded:
+        return _NO_PROFILE
+    to_device, to_host = step.copied("Pageable")
+    pinned = sum(step.copied("Pinned"))
+    copied = to_device + to_host
+    if not copied:
+        return None
+    share = step.share("copies") * copied / (copied + pinned)
+    if share < _COPIES.value:
+        return None
+    ratio = _pageable_over_pinned(step)
+    low = 0.0 if ratio is None else share * max(0.0, 1 - ratio)
+    evidence = [profiled("copies of pageable memory", share)]
+    if ratio is not None:
+        evidence.append(measured("rate of pageable copies over pinned ones", ratio))
+    return Holds({"share": share}, min(low, share), share, tuple(evidence), takes=("copies",))
+
+
+def _pageable_over_pinned(step: Step) -> float | None:
+    """Of the largest copies to the device, as measured on this machine."""
+    rates: dict[str, float] = {}
+    for each in step.report.ceilings.ceilings if step.report.ceilings else ():
+        memory, _, size = each.kind.partition(" ")
+        if each.roof == HOST_TO_DEVICE and size and not size.startswith("on the"):
+            rates[memory] = max(rates.get(memory, 0.0), each.median)
+    if not rates.get("pinned") or not rates.get("pageable"):
+        return None
+    return rates["pageable"] / rates["pinned"]
+
+
+def _copies_in_turn(step: Step) -> Judged:
+    if not step.on_gpu:
+        return None
+    if not step.recorded:
+        return _NO_PROFILE
+    goodput = step.variant.goodput
+    hidden = (goodput.hidden or 0.0) if goodput else 0.0
+    to_device, to_host = step.copied("Pinned")
+    copied = to_device + to_host
+    pageable = sum(step.copied("Pageable"))
+    computing = step.share(*COMPUTED)
+    if not copied or hidden >= _HIDDEN.value:
+        return None
+    share = step.share("copies") * copied / (copied + pageable)
+    if share < _COPIES.value:
+        return None
+    # the two directions and the kernels each have an engine of their own
+    longest = max(to_device, to_host, computing)
+    high = min(share, max(0.0, share + computing - longest))
+    if high < _COPIES.value:
+        return None
+    low = min(high, 0.5 * min(share, computing))
+    return Holds(
+        {"share": share, "hidden": hidden},
+        low,
+        high,
+        (
+            profiled("copies without a kernel beside", share),
+            profiled("of copies that is hidden", hidden),
+            profiled("computing", computing),
+        ),
+        takes=("copies",),
+    )
+
+
+def _allocates(step: Step) -> Judged:
+    if not step.on_gpu:
+        share = step.cause_value("share")
+        if step.cause != "page_faults_take_the_time" or share is None:
+            return None
+        share = min(share, 1.0)
+        faults = step.cause_value("faults")
+        low, high = all_or_half(share)
+        evidence = (measured("page faults", faults or 0.0, "a step"), measured("share", share))
+        values = {"share": share, "calls": None, "faults": faults}
+        return Holds(values, low, high, evidence, takes=("alloc", *COMPUTED))
+    if not step.recorded:
+        return _NO_PROFILE
+    share = step.share("alloc")
+    calls = step.facts.allocations if step.facts else None
+    if share < _ALLOCATES.value or (calls is not None and calls < 1):
+        return None
+    evidence = (profiled("alloc", share), profiled("calls", calls or 0.0, "a step"))
+    # freeing waits for the device first, which is another part of the step
+    high = min(1.0, share + step.share("sync", "launch-bound"))
+    low, _ = all_or_half(share)
+    values = {"share": share, "calls": calls, "faults": None}
+    return Holds(values, low, high, evidence, takes=LAUNCHED)
+
+
+def _compiles(step: Step) -> Judged:
+    facts = step.facts
+    if facts is None:
+        return None if step.recorded else _NO_PROFILE
+    breaks = facts.graph_breaks
+    if breaks is None:
+        return None
+    share = min(1.0, facts.compile_s / facts.step_s) if facts.step_s else 0.0
+    values = {
+        "share": share,
+        "compilations": facts.compilations,
+        "breaks": breaks,
+        "regions": facts.compiled_regions,
+    }
+    if facts.compilations > 0:
+        evidence = (
+            measured("compilations", facts.compilations, "a step"),
+            measured("compiling", share),
+        )
+        return Holds(values, 0.5 * share, share, evidence, takes=(*COMPUTED, *LAUNCHED))
+    if not breaks or facts.compiled_regions <= 1:
+        return None
+    # what one piece would leave of starting so many
+    idle = step.idle if step.on_gpu else step.share("other")
+    high = idle * (1 - 1 / facts.compiled_regions)
+    numbers = (
+        measured("graph breaks", breaks, "in all"),
+        profiled("compiled pieces", facts.compiled_regions, "a step"),
+        profiled("outside of operations", idle),
+    )
+    return Holds(values, 0.0, high, numbers, takes=LAUNCHED)
+
+
+def _updates(step: Step) -> Judged:
+    if not step.recorded:
+        return _NO_PROFILE
+    facts = step.facts
+    if facts is None:
+        return _NO_FACTS
+    if not facts.optimizer_s or not facts.step_s:
+        return None
+    if not facts.parameters:
+        return None
+    share = min(1.0, facts.optimizer_s / facts.step_s)
+    kernels = facts.optimizer_kernels
+    if share < _OPTIMIZES.value or kernels <= _KERNELS.value * facts.parameters:
+        return None
+    high = share * (1 - facts.parameters / kernels)
+    values = {"share": share, "kernels": kernels, "parameters": facts.parameters}
+    evidence = (
+        profiled("optimizer", share),
+        profiled("its kernels", kernels, "a step"),
+        measured("parameters", facts.parameters, "tensors"),
+    )
+    return Holds(values, high / 3, high, evidence, takes=(*LAUNCHED, *COMPUTED))
+
+
+def _held_back(step: Step) -> Judged:
+    solo = step.variant.solo_run
+    if not step.on_gpu and solo is None:
+        return None
+    if solo is None or solo.slowed is None:
+        return Missing("clocks and temperature of a solo run", "--telemetry on --profile all")
+    clock = temperature = None
+    telemetry = step.report.telemetry
+    highest = (telemetry.limits.get("sm_clock") if telemetry else None) or 0.0
+    if highest and "sm_clock" in step.counters:
+        clock = step.counters["sm_clock"] / highest
+        temperature = step.counters.get("temperature")
+    hot = temperature is not None and temperature >= _HOT.value
+    below = hot and clock is not None and clock <= 1 - _BELOW_CLOCK.value
+    if solo.slowed < _SLOWED.value and not below:
+        return None
+    values = {"slowed": solo.slowed, "clock": clock, "temperature": temperature}
+    evidence = [by_telemetry("readings with a slowdown", solo.slowed)]
+    lost = solo.slowed
+    if clock is not None:
+        evidence.append(by_telemetry("clock over the highest", clock))
+        lost = max(0.0, 1 - clock)
+    return Holds(values, 0.0, lost, tuple(evidence), takes=COMPUTED)
+
+
+def _rank_is_late(_: Step) -> Judged:
+    return Missing("arrival times of several ranks: this run has one process")
+
+
+RULES = (
+    Rule(
+        1,
+        findings.data_wait,
+        _waits_for_data,
+        "load the next batches in worker processes while the step computes",
+        (
+            "DataLoader(data, batch_size=64,",
+            "           num_workers=8, persistent_workers=True,",
+            "           pin_memory=True, prefetch_factor=4)",
+        ),
+        "input_pipeline",
+        {"share": _WAITS_FOR_DATA},
+    ),
+    Rule(
+        2,
+        findings.loading_too_slow,
+        _loads_too_slowly,
+        "make a sample cheaper, or add workers up to the cores there are",
+        (
+            "# decode and resize once, and store the result:",
+            "np.save(cache, decode(sample))",
+            "DataLoader(data, num_workers=os.cpu_count())",
+        ),
+        "input_pipeline",
+        {"share": _WAITS_FOR_DATA},
+    ),
+    Rule(
+        3,
+        findings.many_small_operations,
+        _starts_operations,
+        "start fewer, larger operations: batch them, compile the step, or replay a CUDA graph",
+        (
+            "step = torch.compile(step)  # fuses operations",
+            "step = torch.compile(step, mode='reduce-overhead')  # CUDA graph",
+            "torch.bmm(a, b)  # one call instead of a loop",
+        ),
+        "small_kernels",
+        {
+            "idle": _IDLE,
+            "of the idle time": _OF_IDLE,
+            "for one operation": _LAUNCH_S,
+            "operations": _SEVERAL,
+        },
+        general=True,
+    ),
+    Rule(
+        4,
+        findings.waits_empty_queue,
+        _empties_queue,
+        "keep results on the device, and read them once in many steps",
+        (
+            "losses.append(loss.detach())  # no .item(), no print",
+            "if number % 100 == 0:",
+            "    log(torch.stack(losses).mean().item())",
+        ),
+        "sync_every_step",
+        {"share": _SYNCHRONISES},
+    ),
+    Rule(
+        5,
+        findings.pageable_copies,
+        _copies_pageable,
+        "copy from pinned memory, and do not wait for the copy",
+        (
+            "host = host.pin_memory()  # once, not in each step",
+            "device.copy_(host, non_blocking=True)",
+            "DataLoader(data, pin_memory=True)",
+        ),
+        "pinned_memory",
+        {"share": _COPIES},
+    ),
+    Rule(
+        6,
+        findings.copies_not_overlapped,
+        _copies_in_turn,
+        "copy the next batch on a second stream while this one computes",
+        (
+            "with torch.cuda.stream(copies):",
+            "    following = host.to('cuda', non_blocking=True)",
+            "torch.cuda.current_stream().wait_stream(copies)",
+        ),
+        "double_buffering",
+        {"share": _COPIES, "hidden": _HIDDEN},
+    ),
+    Rule(
+        7,
+        findings.allocates_each_step,
+        _allocates,
+        "allocate once, and write into the same memory in each step",
+        (
+            "out = torch.empty_like(x)  # before the loop",
+            "torch.mul(x, y, out=out)",
+            "# and no torch.cuda.empty_cache() in the loop",
+        ),
+        "preallocation",
+        {"share": _ALLOCATES},
+    ),
+    Rule(
+        17,
+        findings.compiles_in_steps,
+        _compiles,
+        "keep shapes and Python values stable, and conditions on tensors out of compiled code",
+        (
+            "torch.compile(step, dynamic=True)  # lengths differ",
+            "x = torch.where(x.max() > 1, x / 2, x)  # no `if` on a tensor",
+            "# TORCH_LOGS=recompiles,graph_breaks says where",
+        ),
+        "graph_breaks",
+        {"compilations": Threshold(0.0, "torch's own counters: none in a steady step")},
+    ),
+    Rule(
+        18,
+        findings.clocks_held_back,
+        _held_back,
+        "cool the device, or lower its clock until it holds",
+        (
+            "nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+            "nvidia-smi --lock-gpu-clocks=0,1500",
+            "nvidia-smi --query-gpu=clocks_event_reasons.active --format=csv",
+        ),
+        "utilization",
+        {"slowed": _SLOWED, "clock": _BELOW_CLOCK, "temperature": _HOT},
+    ),
+    Rule(
+        19,
+        findings.optimizer_not_fused,
+        _updates,
+        "update all parameters in a few kernels",
+        (
+            "torch.optim.AdamW(model.parameters(), fused=True)",
+            "# or, for optimizers without a fused form:",
+            "torch.optim.SGD(model.parameters(), foreach=True)",
+        ),
+        "optimizer_step",
+        {"share": _OPTIMIZES, "kernels for a parameter": _KERNELS},
+    ),
+    Rule(
+        20,
+        findings.rank_late,
+        _rank_is_late,
+        "give each rank the same work",
+        (
+            "sampler = DistributedSampler(data, shuffle=True)",
+            "DataLoader(data, sampler=sampler, drop_last=True)",
+            "# and the same number of batches on each rank",
+        ),
+        "utilization",
+        {
+            "late": Threshold(0.05, "TraceML: 10 and 20 %"),
+            "last": Threshold(0.6, "gpulab: in most collectives"),
+        },
+    ),
+)

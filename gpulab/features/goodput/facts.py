@@ -1,0 +1,172 @@
+"""What a recording says of a step beside where its time goes: waits of the host, copies that
+nothing hides, memory that the driver allocates, the optimizer, batches, the shape of launches.
+
+Gaps of a device are between the end of all that it does and the next that it begins. A gap in which
+a call that waits for the device ends was made by that wait: the host had nothing queued. What it
+costs is what it is longer than gaps without one, since a host that is slow has gaps anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from gpulab.core.payloads import DEVICE_TO_HOST, HOST_TO_DEVICE, KernelLaunch, WindowFacts
+from gpulab.features.goodput.analysis import ALLOC_CALL, LOADER, SYNC_CALL
+from gpulab.features.goodput.trace import Trace, TraceEvent
+from gpulab.stats.time_spans import Span, clip, measure, subtract, union
+
+OPTIMIZER = "Optimizer.step#"
+_REGION = "Torch-Compiled Region"
+_HOST_MEMORY = re.compile(r"\b(Pageable|Pinned)\b")
+_MOST_LAUNCHES = 8
+
+
+def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
+    """Of one step of a window of `steps`; `known` are fields that no recording has."""
+    device = list(trace.inside(trace.device))
+    kernels = [event for event in device if event.kind == "kernel"]
+    calls = sorted(_calls(trace), key=lambda event: event.start)
+    busy = clip(union(event.span for event in device), *trace.window)
+    last_s = busy[-1][1] if busy else 0.0
+    waits = [call for call in calls if SYNC_CALL.match(call.name) and call.end < last_s]
+    allocations = [call for call in calls if ALLOC_CALL.match(call.name)]
+    copies, exposed = _copies(device, kernels, trace.window)
+    optimizer_s, optimizer_kernels = _optimizer(trace, calls)
+    notes = list(trace.inside(trace.annotations))
+    loads = [note for note in notes if note.name.startswith(LOADER)]
+    recorded = [event for events in trace.operations.values() for event in trace.inside(events)]
+    regions = [event for event in (*notes, *recorded) if event.name.startswith(_REGION)]
+    idle_s = max(0.0, trace.window_s - measure(busy)) if busy else 0.0
+    return WindowFacts(
+        step_s=trace.window_s / steps,
+        kernels=len(kernels) / steps,
+        idle_s=idle_s / steps,
+        synchronizations=len(waits) / steps,
+        sync_idle_s=_idle_after(waits, busy) / steps,
+        copies_s={kind: seconds / steps for kind, seconds in copies.items()},
+        exposed_s={kind: seconds / steps for kind, seconds in exposed.items()},
+        allocations=len(allocations) / steps,
+        allocation_s=measure(union(call.span for call in allocations)) / steps,
+        optimizer_s=optimizer_s / steps,
+        optimizer_kernels=optimizer_kernels / steps,
+        loads=len(loads) / steps,
+        compiled_regions=len(regions) / steps,
+        launches=_launches(kernels, steps),
+        **known,
+    )
+
+
+def _calls(trace: Trace) -> Iterable[TraceEvent]:
+    return (call for calls in trace.calls.values() for call in trace.inside(calls))
+
+
+def _idle_after(waits: list[TraceEvent], busy: list[Span]) -> float:
+    """Seconds of the device's gaps in which a wait ends, beyond the median of the others."""
+    ends = sorted(call.end for call in waits)
+    with_wait, others = [], []
+    for (_, start), (end, _) in pairwise(busy):
+        place = bisect_left(ends, start)
+        if place < len(ends) and ends[place] <= end:
+            with_wait.append(end - start)
+        else:
+            others.append(end - start)
+    usual_s = median(others) if others else 0.0
+    return sum(max(0.0, gap_s - usual_s) for gap_s in with_wait)
+
+
+def _copies(
+    device: list[TraceEvent], kernels: list[TraceEvent], window: Span
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds of copies by direction and memory of the host, and those with no kernel beside."""
+    by_kind: dict[str, list[Span]] = defaultdict(list)
+    for event in device:
+        if kind := _kind_of_copy(event):
+            by_kind[kind].append(event.span)
+    computing = union(event.span for event in kernels)
+    copies, exposed = {}, {}
+    for kind, spans in by_kind.items():
+        copied = clip(union(spans), *window)
+        copies[kind] = measure(copied)
+        exposed[kind] = measure(subtract(copied, computing))
+    return copies, exposed
+
+
+def _kind_of_copy(event: TraceEvent) -> str | None:
+    memory = _HOST_MEMORY.search(event.name)
+    if event.kind != "gpu_memcpy" or memory is None:
+        return None
+    direction = HOST_TO_DEVICE if "HtoD" in event.name else DEVICE_TO_HOST
+    return f"{direction} {memory[1].lower()}"
+
+
+def _optimizer(trace: Trace, calls: list[TraceEvent]) -> tuple[float, int]:
+    """Seconds in steps of optimizers, and how many kernels they launch, or operations call."""
+    spans = [
+        note.span for note in trace.inside(trace.annotations) if note.name.startswith(OPTIMIZER)
+    ]
+    if not trace.on_device:
+        work = trace.operations.get(trace.main, [])
+        return measure(union(spans)), sum(_leaves(work, span) for span in spans)
+    kernels = {event.correlation: event for event in trace.device if event.correlation is not None}
+    seconds = 0.0
+    count = 0
+    starts = [call.start for call in calls]
+    for start, end in spans:
+        inside = calls[bisect_left(starts, start) : bisect_left(starts, end)]
+        launched = [kernels[call.correlation] for call in inside if call.correlation in kernels]
+        if launched:
+            seconds += max(each.end for each in launched) - min(each.start for each in launched)
+            count += len(launched)
+    return seconds, count
+
+
+def _leaves(work: list[TraceEvent], span: Span) -> int:
+    """Operations in a span that call no other."""
+    inside = sorted(event.span for event in work if span[0] <= event.start < span[1])
+    following = [start for start, _ in inside[1:]]
+    following.append(span[1])
+    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=True))
+
+
+def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:
+    """The kernels that take longest, each by its grid."""
+    groups: dict[tuple[str, int, int], list[TraceEvent]] = defaultdict(list)
+    for event in kernels:
+        blocks, threads = (_product(event.arguments.get(name)) for name in ("grid", "block"))
+        if blocks and threads:
+            groups[event.name, blocks, threads].append(event)
+    launches = []
+    for (name, blocks, threads), events in groups.items():
+        arguments = events[0].arguments
+        launches.append(
+            KernelLaunch(
+                name=name,
+                calls=len(events) / steps,
+                seconds=sum(event.end - event.start for event in events) / steps,
+                blocks=blocks,
+                threads=threads,
+                registers=_count(arguments.get("registers per thread")),
+                shared_bytes=_count(arguments.get("shared memory")),
+            )
+        )
+    return sorted(launches, key=lambda launch: -launch.seconds)[:_MOST_LAUNCHES]
+
+
+def _product(sizes: object) -> int:
+    """Of three numbers of a launch; 0 where they are none."""
+    if not isinstance(sizes, list) or not all(isinstance(size, int) for size in sizes):
+        return 0
+    product = 1
+    for size in sizes:
+        product *= max(0, size)
+    return product
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0

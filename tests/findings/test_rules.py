@@ -1,0 +1,24 @@
+"""What every rule declares, and what rules do together."""
+
+from pathlib import Path
+
+import pytest
+
+from gpulab.features.findings.report import RULES
+
+LESSONS = {path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.py")}
+
+
+def test_there_are_twenty_rules_each_with_its_own_code():
+    assert sorted(rule.number for rule in RULES) == list(range(1, 21))
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_says_what_to_change_where_it_is_taught_and_where_its_thresholds_are_from(rule):
+    assert rule.lesson in LESSONS
+    assert rule.change
+    assert len(rule.code) == 3
+    assert all(line and len(line) <= 74 for line in rule.code)
+    assert rule.thresholds
+    assert all(threshold.source for threshold in rule.thresholds.values())
