@@ -295,6 +295,23 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             ),
         ),
         _flag(
+            "--try",
+            _RUN,
+            dest="try_fixes",
+            action="store_true",
+            help=(
+                "measure every fix that applies to FILE:function, one by one and together, without "
+                "an edit of it"
+            ),
+        ),
+        _flag(
+            "--keep",
+            _RUN,
+            type=path,
+            metavar="FILE.py",
+            help="with --try: write the scenario with the fixes, which --run FILE.py measures",
+        ),
+        _flag(
             "--sweep",
             _RUN,
             nargs="?",

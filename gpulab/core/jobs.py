@@ -63,6 +63,19 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """Which other file of its name it kept from being found."""
 
 
+class TriedFix(msgspec.Struct, frozen=True, kw_only=True):
+    """A fix that a scenario tries, or why it does not. `lines` of the program have to be edited to
+    have it for good, to what `edit` says. `answers`: codes of the findings that promise its gain.
+    """
+
+    name: Name
+    sentence: Line
+    why_not: Line = ""
+    answers: tuple[Name, ...] = ()
+    lines: tuple[Line, ...] = ()
+    edit: Line = ""
+
+
 class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     """The variants of the file's Scenario, with the parameters of this run."""
 
@@ -74,6 +87,8 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     """What an item of the work is, in the singular."""
     params: dict[Name, ParamValue] = {}
     env: dict[Name, Text | None] = {}
+    fixes: tuple[TriedFix, ...] = ()
+    """What its variants try of a program's step, where --try wrote it."""
     exercise: Name = ""
     judge: Source = ""
     """Of the answer to an exercise, which `source` is: the scenario that judges it."""

@@ -20,6 +20,7 @@ def features() -> tuple[Feature, ...]:
     from gpulab.features.elapsed.report import ELAPSED
     from gpulab.features.findings.report import FINDINGS
     from gpulab.features.first_steps.report import FIRST_STEPS
+    from gpulab.features.fixes.report import FIXES
     from gpulab.features.goodput.report import GOODPUT
     from gpulab.features.history.report import HISTORY
     from gpulab.features.kernels.report import KERNELS
@@ -41,4 +42,5 @@ def features() -> tuple[Feature, ...]:
         HISTORY,  # of the comparisons that are left
         CHECKS,  # what a comparison is worth, by all that was found before
         FINDINGS,  # of the whole report
+        FIXES,  # what each gained, beside what a finding had promised
     )

@@ -23,6 +23,10 @@ class Options(Settings):
     """How many times the whole is measured, in fresh processes."""
     every_s: float | None = None
     """From the start of one time to that of the next."""
+    try_fixes: bool = False
+    """Whether to try every fix that applies to a function."""
+    keep: Path | None = None
+    """Where the scenario that tries them is written."""
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 

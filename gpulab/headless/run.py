@@ -219,6 +219,12 @@ _LOOK_S = 0.2
 
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
+    if options.try_fixes:
+        from gpulab.headless.tries import try_fixes
+
+        return try_fixes(names, options)
+    if options.keep:
+        raise UsageError("--keep writes what --try makes: add --try")
     planned = plan_runs(names, options)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     command = _Command(planned, options, terminal)

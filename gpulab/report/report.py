@@ -33,6 +33,7 @@ from gpulab.core.statuses import (
     StopReason,
 )
 from gpulab.features.findings.advice import Advice, NotJudged
+from gpulab.features.fixes.result import FixReport
 from gpulab.features.kernels.differences import KernelDifference
 from gpulab.features.roofline.bound import Cause, Point
 from gpulab.scenario import Param
@@ -416,6 +417,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """What explains the result, and weakens nothing."""
     variants: list[VariantReport] = []
     comparisons: list[Comparison] = []
+    fixes: list[FixReport] = []
+    """What --try gave of each fix, with those that do not apply."""
     best: str | None = None
     """The variant shown to beat every other that is compared with the baseline; None without
     one.

@@ -18,6 +18,7 @@ VALUES = {
     "--set": "n=1",
     "--sweep": "n=1,2",
     "--with": "train.py:inputs",
+    "--keep": "fixes.py",
     "--time": "2",
     "--repeat": "8",
     "--every": "60",

@@ -1,0 +1,61 @@
+"""Fixes as a part of the report: what each was promised to gain, and gained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import Measure, TriedFix
+from gpulab.features.findings.advice import Advice
+from gpulab.features.fixes.result import FixReport
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import RunReport, VariantReport, fields_of
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    job = draft.state.job
+    if not isinstance(job, Measure) or not job.subject.fixes or not report.variants:
+        return report
+    advice = report.variants[0].advice
+    fixes = [_fix_report(tried, report, advice) for tried in job.subject.fixes]
+    return replace(report, fixes=fixes)
+
+
+def _fix_report(tried: TriedFix, report: RunReport, advice: Sequence[Advice]) -> FixReport:
+    known = FixReport(
+        **fields_of(tried, "name", "sentence", "why_not", "edit"), lines=list(tried.lines)
+    )
+    promise = next((each for each in advice if each.finding.code in tried.answers), None)
+    if promise is not None:
+        known = replace(
+            known,
+            promised_by=promise.finding.code,
+            promised_low=promise.speedup_low,
+            promised_high=promise.speedup_high,
+        )
+    variant = next((each for each in report.variants if each.name == tried.name), None)
+    if variant is None:
+        return known
+    return _measured(known, variant, report)
+
+
+def _measured(known: FixReport, variant: VariantReport, report: RunReport) -> FixReport:
+    comparison = report.comparison(variant.name)
+    if comparison is None:
+        return replace(known, reason=variant.reason or _failure(report, variant.name))
+    return replace(
+        known,
+        **fields_of(comparison, "speedup", "low", "high", "verdict"),
+        **fields_of(variant, "error", "tolerance"),
+        reason=variant.reason or comparison.reason or _failure(report, variant.name),
+        gained=comparison.low is not None and comparison.low > 1,
+    )
+
+
+def _failure(report: RunReport, name: str) -> Finding | None:
+    return next((each.cause for each in report.failures if each.variant == name), None)
+
+
+FIXES = Feature("fixes", of_run=_of_run)

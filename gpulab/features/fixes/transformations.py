@@ -1,0 +1,208 @@
+"""What each fix changes of a built step. The text of these functions is copied into the scenario
+that tries them, so each stands by itself: names of torch, and `built`.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+import torch
+
+from gpulab.function_step import BuiltStep
+
+
+def tf32(built: BuiltStep) -> None:
+    """Products and convolutions of fp32 on tensor cores, with 10 bits of mantissa."""
+
+    @contextmanager
+    def tf32_allowed():
+        before = torch.get_float32_matmul_precision()
+        convolutions = torch.backends.cudnn.allow_tf32
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.allow_tf32 = True
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+            torch.backends.cudnn.allow_tf32 = convolutions
+
+    built.contexts.append(tf32_allowed)
+    built.computes_in("tf32")
+
+
+def autocast_bf16(built: BuiltStep) -> None:
+    """Products and convolutions in bf16 under torch.autocast, all else in fp32."""
+    step = built.call
+    device = built.lab.device.type
+
+    def in_bf16():
+        with torch.autocast(device, torch.bfloat16):
+            return step()
+
+    built.call = in_bf16
+    built.computes_in("bf16")
+
+
+def compile_model(built: BuiltStep) -> None:
+    """torch.compile of the model, forward and backward."""
+    for model in built.modules:
+        model.compile()
+
+
+def compile_reduce_overhead(built: BuiltStep) -> None:
+    """torch.compile of the model with mode="reduce-overhead": CUDA graphs of its pieces."""
+    for model in built.modules:
+        model.compile(mode="reduce-overhead")
+
+
+def compile_step(built: BuiltStep) -> None:
+    """torch.compile of the whole step."""
+    built.call = torch.compile(built.call)
+
+
+def fused_optimizer(built: BuiltStep) -> None:
+    """Each optimizer with fused=True: one pass over each tensor."""
+    for optimizer in built.optimizers:
+        for group in optimizer.param_groups:
+            group.update(fused=True, foreach=False)
+        for parameter, state in optimizer.state.items():  # of steps that the program has taken
+            state["step"] = torch.as_tensor(state["step"], device=parameter.device).float()
+
+
+def foreach_optimizer(built: BuiltStep) -> None:
+    """Each optimizer with foreach=True: every operation takes the whole list of tensors."""
+    for optimizer in built.optimizers:
+        for group in optimizer.param_groups:
+            group.update(fused=False, foreach=True)
+
+
+def channels_last(built: BuiltStep) -> None:
+    """The model's images and weights with their channels last in memory (NHWC)."""
+    for model in built.modules:
+        model.to(memory_format=torch.channels_last)
+
+
+def loader_workers(built: BuiltStep) -> None:
+    """DataLoaders with worker processes that persist and load ahead."""
+    workers = max(1, min(4, len(os.sched_getaffinity(0)) - 1))
+    for tensor in built.tensors.values():
+        if not tensor.is_cuda and not tensor.requires_grad:
+            tensor.share_memory_()  # the lab changes values between steps, and workers must see it
+    for loader in built.loaders:
+        if loader.num_workers == 0:
+            loader.num_workers = workers
+            loader.multiprocessing_context = "fork"
+            loader.prefetch_factor = 2
+        vars(loader)["persistent_workers"] = True  # the loader itself forbids a later change
+        # workers end with the last reference to the iterator
+        built.closing.append(lambda loader=loader: setattr(loader, "_iterator", None))
+
+
+def pinned_memory(built: BuiltStep) -> None:
+    """DataLoaders with pin_memory=True: batches in page-locked memory."""
+    for loader in built.loaders:
+        loader.pin_memory = True
+
+
+def gradients_to_none(built: BuiltStep) -> None:
+    """zero_grad(set_to_none=True), whatever the step asks for."""
+
+    def to_none(zero_grad):
+        return lambda set_to_none=True: zero_grad(set_to_none=True)
+
+    for owner in (*built.optimizers, *built.modules):
+        owner.zero_grad = to_none(owner.zero_grad)
+
+
+def cudnn_benchmark(built: BuiltStep) -> None:
+    """torch.backends.cudnn.benchmark: the fastest algorithm for each shape of a convolution."""
+
+    @contextmanager
+    def benchmarked():
+        before = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = True
+        try:
+            yield
+        finally:
+            torch.backends.cudnn.benchmark = before
+
+    built.contexts.append(benchmarked)
+
+
+def cuda_graph(built: BuiltStep) -> None:
+    """The whole step as one CUDA graph, captured once and replayed."""
+    step = built.call
+    for optimizer in built.optimizers:
+        for group in optimizer.param_groups:
+            if "capturable" in group:
+                group["capturable"] = True
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side), built.entered():
+        for _ in range(3):  # libraries set themselves up, which a capture does not allow
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    tensors = [*built.parameters, *(b for model in built.modules for b in model.buffers())]
+    for optimizer in built.optimizers:
+        for state in optimizer.state.values():
+            tensors += [value for value in state.values() if isinstance(value, torch.Tensor)]
+    saved = [tensor.detach().clone() for tensor in tensors]
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with built.entered(), torch.cuda.graph(graph):
+            returned = step()
+    except RuntimeError as error:
+        built.lab.skip(f"the step cannot be captured: {str(error).splitlines()[0]}")
+    with torch.no_grad():
+        for tensor, value in zip(tensors, saved, strict=True):
+            tensor.copy_(value)
+
+    def replayed():
+        graph.replay()
+        return returned
+
+    built.call = replayed
+
+
+def sdpa_cudnn(built: BuiltStep) -> None:
+    """scaled_dot_product_attention with cuDNN's kernels."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    step = built.call
+
+    def with_cudnn():
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return step()
+
+    built.call = with_cudnn
+
+
+def sdpa_flash(built: BuiltStep) -> None:
+    """scaled_dot_product_attention with FlashAttention."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    step = built.call
+
+    def with_flash():
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            return step()
+
+    built.call = with_flash
+
+
+def no_item(built: BuiltStep) -> None:
+    """`.item()` gives the tensor, and nobody waits for it: what a program gains that reads its
+    losses later.
+    """
+
+    @contextmanager
+    def not_read():
+        item = torch.Tensor.item
+        torch.Tensor.item = torch.Tensor.detach
+        try:
+            yield
+        finally:
+            torch.Tensor.item = item
+
+    built.contexts.append(not_read)

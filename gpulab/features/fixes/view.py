@@ -1,0 +1,87 @@
+"""The table of fixes: promised, gained, and whether the numbers stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gpulab.core.statuses import Verdict
+from gpulab.core.text import one_line
+from gpulab.core.units import span, times
+from gpulab.draw.styles import STYLES, with_star
+from gpulab.draw.table import columns_table, rows_table
+from gpulab.features.fixes.result import FixReport
+from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
+
+
+def fixes(report: RunReport, together: RunReport | None = None) -> RenderableType:
+    """A row for each fix that was tried, then one with all that gained; below it why others do not
+    apply, and what has to be edited.
+    """
+    tried = [fix for fix in report.fixes if not fix.why_not]
+    rows = [*tried, *(together.fixes if together else [])]
+    parts: list[RenderableType] = [_table(rows, quick=report.quick)]
+    for part in (_reasons(rows), _edits(tried), _others(report.fixes)):
+        if part is not None:
+            parts += ["", part]
+    return Group(*parts)
+
+
+def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:
+    table = columns_table()
+    heads = ["gained", "99 % interval", "error/allowed"]
+    promising = any(fix.promised_low is not None for fix in rows)
+    table.add_column("fix", overflow="fold", min_width=17)
+    for head in (["promised"] if promising else []) + heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for fix in rows:
+        low, high = fix.promised_low, fix.promised_high
+        promised = "" if low is None or high is None else span(low, high)
+        gained = "" if fix.speedup is None else times(fix.speedup)
+        interval = "" if fix.low is None or fix.high is None else span(fix.low, fix.high)
+        verdict = Text("not run" if fix.verdict is None else "")
+        if fix.verdict is not None:
+            verdict = Text(with_star(fix.verdict, quick=quick), STYLES[fix.verdict])
+        cells = [promised] if promising else []
+        table.add_row(fix.name, *cells, gained, interval, _error(fix), verdict)
+    return table
+
+
+def _error(fix: FixReport) -> str:
+    if fix.error is None:
+        return ""
+    allowed = "" if fix.tolerance is None else f"/{fix.tolerance:.0e}"
+    return f"{fix.error:.1e}{allowed}"
+
+
+def _reasons(rows: Sequence[FixReport]) -> RenderableType | None:
+    lines = [
+        Text(f"{fix.name}: {one_line(sentence(fix.reason))}")
+        for fix in rows
+        if fix.reason is not None and fix.verdict != Verdict.FASTER
+    ]
+    return Group(*lines) if lines else None
+
+
+def _edits(rows: Sequence[FixReport]) -> RenderableType | None:
+    """What of the gains needs an edit of the program, with its lines."""
+    lines = [
+        Text(f"{fix.name} needs an edit: {', '.join(fix.lines)}: {fix.edit}")
+        for fix in rows
+        if fix.gained and fix.lines
+    ]
+    return Group(*lines) if lines else None
+
+
+def _others(rows: Sequence[FixReport]) -> RenderableType | None:
+    table = rows_table()
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    others = [fix for fix in rows if fix.why_not]
+    for fix in others:
+        table.add_row(Text(fix.name, "dim"), Text(fix.why_not, "dim"))
+    return Group(Text("do not apply here", "bold"), table) if others else None

@@ -1,0 +1,295 @@
+"""`python -m gpulab.features.fixes.worker REQUEST`: one step of a program under hooks, and what was
+seen of it as one JSON object on stdout.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.data import DataLoader
+
+from gpulab.engine.build.build import seed_everything
+from gpulab.engine.processes.device import open_device
+from gpulab.engine.processes.failure import first_line
+from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts, StepRequest
+from gpulab.function_step import BuiltStep, FunctionStep
+from gpulab.scenario import Lab
+
+_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "mkldnn_linear")
+_CONVOLUTIONS = ("convolution", "mkldnn_convolution", "cudnn_convolution", "_convolution")
+_READS = ("item", "__bool__", "__float__", "__int__", "tolist", "__index__")
+_DTYPES = {
+    torch.float32: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float64: "fp64",
+}
+_MOST_INPUTS = 50
+_TORCH = str(Path(torch.__file__).parent)
+
+
+def main() -> None:
+    answer_to = os.dup(1)
+    os.dup2(2, 1)  # what the program prints is not the answer
+    try:
+        request = msgspec.json.decode(sys.argv[1], type=StepRequest)
+        facts = facts_of(request)
+    except (Exception, SystemExit) as error:
+        facts = StepFacts(problem=f"{type(error).__name__}: {first_line(error)}")
+    os.write(answer_to, msgspec.json.encode(facts))
+    os._exit(0)  # threads and workers of the program keep nobody waiting
+
+
+def facts_of(request: StepRequest) -> StepFacts:
+    """Take one step as it is, and one under hooks."""
+    device, _ = open_device(request.device, request.threads)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    step = FunctionStep(request.file, request.function, arguments=request.arguments)
+    seed_everything(0)
+    built = step.build(cast(Lab, SimpleNamespace(device=device)))
+    built.call()  # an optimizer makes its state, a library sets itself up
+    seen = _Seen(Path(request.file).absolute().parent, device)
+    before = {expression: tensor._version for expression, tensor in built.tensors.items()}
+    compiled = any(_is_compiled(model) for model in built.modules)
+    with seen.watching(functions_only=compiled):
+        built.call()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return _facts(built, device, seen, before, compiled=compiled)
+
+
+def _facts(
+    built: BuiltStep,
+    device: torch.device,
+    seen: _Seen,
+    before: dict[str, int],
+    *,
+    compiled: bool,
+) -> StepFacts:
+    own = {
+        id(each) for model in built.modules for each in model.state_dict(keep_vars=True).values()
+    }
+    inputs, state = [], []
+    for expression, tensor in built.tensors.items():
+        if id(tensor) in own:
+            continue
+        if tensor._version != before[expression]:
+            state.append(expression)
+        elif _storage(tensor) in seen.read:
+            inputs.append(expression)
+    parts = [part for model in built.modules for part in model.modules()]
+    images = [part for part in parts if isinstance(part, torch.nn.Conv2d)]
+    on_gpu = device.type == "cuda"
+    return StepFacts(
+        device=device.type,
+        capability=torch.cuda.get_device_capability(device) if on_gpu else None,
+        bf16=_has_bf16(device),
+        tf32=torch.get_float32_matmul_precision() != "highest",
+        benchmark=torch.backends.cudnn.benchmark,
+        compiler=_compiler_problem(device),
+        cores=len(os.sched_getaffinity(0)),
+        models=len(built.modules),
+        compiled=compiled,
+        autocast=seen.autocast,
+        images=bool(images),
+        channels_last=any(
+            part.weight.is_contiguous(memory_format=torch.channels_last)
+            and not part.weight.is_contiguous()
+            for part in images
+        ),
+        products=seen.products,
+        convolutions=seen.convolutions,
+        attentions=seen.attentions,
+        operations=seen.operations,
+        optimizers=[_optimizer(each) for each in built.optimizers],
+        loaders=[
+            LoaderFacts(
+                workers=loader.num_workers,
+                pinned=loader.pin_memory,
+                persistent=loader.persistent_workers,
+                epochs=seen.epochs.get(id(loader), 0),
+            )
+            for loader in built.loaders
+        ],
+        zeroed=seen.zeroed,
+        zeroed_lines=list(seen.zeroed_lines),
+        items=seen.items,
+        item_lines=list(seen.item_lines),
+        inputs=inputs[:_MOST_INPUTS],
+        state=state,
+    )
+
+
+class _Seen:
+    """What hooks saw of one step."""
+
+    def __init__(self, folder: Path, device: torch.device) -> None:
+        self._folder = f"{folder}{os.sep}"
+        self._device = device.type
+        self.operations = 0
+        self.products: dict[str, int] = {}
+        self.convolutions: dict[str, int] = {}
+        self.attentions: dict[str, int] = {}
+        self.autocast = False
+        self.read: set[int] = set()
+        """Where storages begin."""
+        self.items = self.zeroed = 0
+        self.item_lines: dict[str, None] = {}
+        self.zeroed_lines: dict[str, None] = {}
+        self.epochs: dict[int, int] = {}
+
+    @contextmanager
+    def watching(self, *, functions_only: bool) -> Iterator[None]:
+        """`functions_only`: compiled code runs under no mode that sees each operation."""
+        with ExitStack() as stack:
+            stack.enter_context(self._patched(torch.optim.Optimizer, "zero_grad", self._on_zero))
+            stack.enter_context(self._patched(torch.nn.Module, "zero_grad", self._on_zero))
+            stack.enter_context(self._patched(DataLoader, "__iter__", self._on_epoch))
+            stack.enter_context(_Functions(self))
+            if not functions_only:
+                stack.enter_context(_Operations(self))
+            yield
+
+    def line(self) -> str:
+        """Of the program, that is being run: "train.py:42"."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(self._folder) and "site-packages" not in file:
+                return f"{file.removeprefix(self._folder)}:{frame.f_lineno}"
+            frame = frame.f_back  # type: ignore[assignment]
+        return ""
+
+    @contextmanager
+    def _patched(self, owner: Any, name: str, notice: Callable[..., None]) -> Iterator[None]:
+        original = getattr(owner, name)
+
+        def noticed(self_: Any, *arguments: Any, **keywords: Any) -> Any:
+            notice(self_, *arguments, **keywords)
+            return original(self_, *arguments, **keywords)
+
+        setattr(owner, name, noticed)
+        try:
+            yield
+        finally:
+            setattr(owner, name, original)
+
+    def _on_zero(self, _: Any, set_to_none: bool = True) -> None:
+        if not set_to_none:
+            self.zeroed += 1
+            self.zeroed_lines[self.line()] = None
+
+    def _on_epoch(self, loader: Any) -> None:
+        self.epochs[id(loader)] = self.epochs.get(id(loader), 0) + 1
+
+    def on_function(self, name: str, arguments: tuple[Any, ...]) -> None:
+        if name in _READS and not _called_by_torch():
+            self.items += 1
+            self.item_lines[self.line()] = None
+        if name == "scaled_dot_product_attention":
+            _count(self.attentions, arguments)
+
+    def on_operation(self, name: str, arguments: tuple[Any, ...], leaves: list[Any]) -> None:
+        self.operations += 1
+        for leaf in leaves:
+            if isinstance(leaf, torch.Tensor):
+                self.read.add(_storage(leaf))
+        if name in _PRODUCTS:
+            _count(self.products, arguments)
+            self.autocast |= torch.is_autocast_enabled(self._device)
+        if name in _CONVOLUTIONS:
+            _count(self.convolutions, arguments)
+
+
+class _Functions(TorchFunctionMode):
+    def __init__(self, seen: _Seen) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self._seen.on_function(getattr(func, "__name__", ""), args)
+        return func(*args, **(kwargs or {}))
+
+
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, seen: _Seen) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._seen = seen
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        keywords = kwargs or {}
+        name = func.overloadpacket.__name__
+        self._seen.on_operation(name, args, tree_leaves((args, keywords)))
+        return func(*args, **keywords)
+
+
+def _called_by_torch() -> bool:
+    """Whether a read is torch's own, of a number that it keeps in a tensor."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None and frame.f_code.co_filename.startswith(_TORCH)
+
+
+def _count(counts: dict[str, int], arguments: tuple[Any, ...]) -> None:
+    tensor = next((each for each in arguments if isinstance(each, torch.Tensor)), None)
+    if tensor is not None:
+        dtype = _DTYPES.get(tensor.dtype, str(tensor.dtype))
+        counts[dtype] = counts.get(dtype, 0) + 1
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):  # a sparse one has none
+        return 0
+
+
+def _is_compiled(model: torch.nn.Module) -> bool:
+    if model._compiled_call_impl is not None:
+        return True
+    return type(model).__name__ == "OptimizedModule"
+
+
+def _optimizer(optimizer: torch.optim.Optimizer) -> OptimizerFacts:
+    defaults = optimizer.defaults
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    return OptimizerFacts(
+        name=type(optimizer).__name__,
+        fused=defaults.get("fused"),
+        foreach=defaults.get("foreach"),
+        takes=[name for name in ("fused", "foreach") if name in defaults],
+        on_device=all(each.device.type == "cuda" for each in parameters),
+    )
+
+
+def _has_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    cpu = torch.cpu
+    return bool(cpu._is_avx512_bf16_supported() or cpu._is_amx_tile_supported())
+
+
+def _compiler_problem(device: torch.device) -> str:
+    if device.type == "cpu":
+        found = any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++")))
+        return "" if found else "no C++ compiler: install g++"
+    return "" if find_spec("triton") else "triton is not installed"
+
+
+if __name__ == "__main__":
+    main()

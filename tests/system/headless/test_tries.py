@@ -1,0 +1,93 @@
+"""`--try`: fixes of a program's step, applied from outside, measured and checked."""
+
+import pytest
+
+from gpulab.core.statuses import ExitCode
+
+TRAIN = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    data = TensorDataset(torch.randn(32, 16), torch.randn(32, 1))
+    loader = DataLoader(data, batch_size=16)
+    layers = [torch.nn.Linear(16, 16) for _ in range(24)]
+    model = torch.nn.Sequential(*layers, torch.nn.Linear(16, 1))
+    frozen = torch.nn.Linear(4096, 64)
+    frozen.weight.grad = torch.zeros_like(frozen.weight)
+    optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+    decay = torch.optim.SGD(frozen.parameters(), weight_decay=0.5)
+
+    def step():
+        losses = []
+        for x, y in loader:
+            optimizer.zero_grad()
+            decay.zero_grad(set_to_none=False)
+            loss = (model(x) - y).square().mean()
+            loss.backward()
+            optimizer.step()
+            decay.step()
+            losses.append(loss.item())
+        return losses
+"""
+
+
+@pytest.fixture(scope="module")
+def tried(module_lab):
+    module_lab.write("train.py", TRAIN)
+    module_lab.env["CXX"] = "no-compiler"  # torch.compile would take most of the time
+    module_lab.env["PATH"] = ""
+    kept = module_lab.folder / "kept.py"
+    finished = module_lab.run("train.py:step", "--try", "--keep", kept, time_s="1")
+    return finished, kept
+
+
+def fixes_of(finished):
+    return {fix["name"]: fix for fix in finished.run["fixes"]}
+
+
+def test_a_fix_is_measured_and_one_that_breaks_the_numbers_is_wrong(tried):
+    finished, _ = tried
+    fixes = fixes_of(finished)
+    fused, to_none = fixes["fused_optimizer"], fixes["gradients_to_none"]
+    assert fused["verdict"] not in ("wrong", "invalid")
+    assert fused["low"] <= fused["speedup"] <= fused["high"]
+    assert fused["error"] <= fused["tolerance"]
+    # without a gradient the weights decay no more
+    assert (to_none["verdict"], to_none["speedup"], to_none["gained"]) == ("wrong", None, False)
+    assert "wrong" in finished.stderr
+
+
+def test_what_does_not_apply_says_why(tried):
+    finished, _ = tried
+    fixes = fixes_of(finished)
+    assert fixes["channels_last"]["why_not"] == "no 2d convolutions"
+    assert fixes["cuda_graph"]["why_not"] == "on a GPU only"
+    assert "no 2d convolutions" in finished.stderr
+    assert fixes["gradients_to_none"]["lines"] == ["train.py:18"]
+
+
+def test_the_scenario_that_is_kept_runs_and_the_program_is_as_it_was(tried, module_lab):
+    _, kept = tried
+    again = module_lab.run(kept, "--smoke", time_s="0.1")
+    assert again.code == ExitCode.MEASURED, again.stderr
+    names = [variant["name"] for variant in again.run["variants"]]
+    assert names[0] == "as_it_is"
+    assert "fused_optimizer" in names
+    assert "def with_fused_optimizer(built):" in kept.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("batched_matmul", "--try"), "--try takes a function"),
+        (("train.py:step", "--keep", "x.py"), "add --try"),
+        (("train.py:step", "--try", "--sweep", "n=1,2"), "--try and --sweep"),
+        (("train.py:breaks", "--try"), "RuntimeError: of the step"),
+    ],
+)
+def test_what_cannot_be_tried_is_said(lab, arguments, words):
+    text = "def step(): ...\ndef breaks(): raise RuntimeError('of the step')\n"
+    lab.write("train.py", text)
+    finished = lab.run(*arguments)
+    assert finished.code == 2
+    assert words in finished.stderr
