@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gpulab.scenario import tune as tune
     from gpulab.session.settings import UsageError as UsageError
     from gpulab.stats.comparison import Comparison as Comparison
+    from gpulab.steps import step as step
 
 _MODULES = {
     "Comparison": "stats.comparison",
@@ -60,6 +61,7 @@ _MODULES = {
     "run": "headless.scripting",
     "sentence": "report.sentences",
     "to_json": "report.sentences",
+    "step": "steps",
     "tune": "scenario",
 }
 """Where each public name is."""

@@ -6,7 +6,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -29,6 +29,8 @@ Refined = TypeVar("Refined", bound="Settings")
 _FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
+_SEPARATOR = "--"
+"""Before the program that is followed, whose arguments are its own."""
 _OVERVIEW = """\
 A lab for GPU performance: it runs variants of the same work in turn, checks
 that they compute the same, and says which is faster and by how much.
@@ -42,14 +44,20 @@ flags of a mode: gpulab --run --help, ...; flags of the screen: gpulab . --help
 gpulab --doctor                     is this machine ready?
 gpulab --run batched_matmul         measure a lesson
 gpulab --calibrate                  the limits of this device, as a roofline
-gpulab --new my_step.py             write a scenario to start from
-gpulab --run my_step.py             measure it
+gpulab --new my_step.py             write a scenario, which --run measures
 gpulab --run train.py:step          time and profile a function of any file
+gpulab --run -- python train.py     run a program as it is, and follow its steps
 """
 _SCREEN_USAGE = "[PATH ...]"
 _SCREEN_ABOUT = """\
 Open the screen, with the scenarios of PATH first. The flags apply to every run
 that is started there.
+"""
+_FOLLOW_ABOUT = """\
+Start a program as it is, time its steps, and record some of them. stdin, stdout
+and the exit code are the program's own; the result goes to stderr. Of a Python
+that imports torch the steps are those of the first optimizer, or else outermost
+calls of modules; a call of gpulab.step() at the end of each names them itself.
 """
 _OF_RUN = """\
 examples:
@@ -58,6 +66,11 @@ examples:
   gpulab --run my_step.py --repeat 8              eight runs and their interval
   gpulab --run my_step.py --fail-below 1.2x       in CI: exit code 5 if slower
   gpulab --run all --quick --json all.json        all scenarios, for a script
+
+a program, started as it is and followed (gpulab --run --help -- has its flags):
+  gpulab --run -- python train.py --epochs 1      its steps, and where they go
+  gpulab --run --json r.json -- torchrun train.py flags stand before the --
+  gpulab -- python train.py                       on the screen
 
 verdicts:
   faster, slower  the 99 % interval of the speedup lies beyond 1 %
@@ -106,12 +119,14 @@ def help_text(arguments: Sequence[str]) -> str:
         return _OVERVIEW.format(modes=modes, version=__version__)
     mode = _mode_named(arguments)
     usage, about = _SCREEN_USAGE, _SCREEN_ABOUT
+    if mode == Mode.RUN and _SEPARATOR in arguments:
+        mode, usage, about = Mode.FOLLOW, "--run [flags] -- PROGRAM [ARGUMENT ...]", _FOLLOW_ABOUT
     for mode_flag in MODES:
         if mode_flag.mode == mode:
             usage = f"{mode} {mode_flag.usage}"
             about = f"{mode_flag.help[0].upper()}{mode_flag.help[1:]}.\n{mode_flag.about}"
     page = argparse.ArgumentParser(
-        usage=f"gpulab {usage} [flags]",
+        usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
         description=about,
         epilog=_OF_RUN if mode == Mode.RUN else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -174,12 +189,36 @@ class _Parser(argparse.ArgumentParser):
 
 def _run_command(arguments: Sequence[str] | None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
+    own, command = _split(arguments)
+    if command is not None and not any(argument in _HELP for argument in own):
+        parser = _parser(Mode.FOLLOW if "--run" in own else Mode.SCREEN)
+        return _guarded(lambda: _run_program(parser, own, command))
+    if command is not None:
+        arguments = [*own, _SEPARATOR]
     if any(argument in _HELP for argument in arguments):
         print(help_text(arguments), end="")
         return 0
     parser = _parser(_mode_named(arguments))
+    return _guarded(lambda: _run_mode(parser, parser.parse_args(arguments)))
+
+
+def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | None]:
+    """The command's own arguments, and those of a program after ` -- `; None where that is part of
+    another mode.
+    """
+    if _SEPARATOR not in arguments:
+        return arguments, None
+    place = list(arguments).index(_SEPARATOR)
+    own = arguments[:place]
+    if _mode_named(own) not in (Mode.RUN, Mode.SCREEN):
+        return arguments, None
+    return own, arguments[place + 1 :]
+
+
+def _guarded(run: Callable[[], int]) -> int:
+    """Exit code 2 of a command that cannot be carried out as it was given."""
     try:
-        return _run_mode(parser, parser.parse_args(arguments))
+        return run()
     except SystemExit as ended:  # by argparse: a mistake, or --version
         return int(ended.code or 0)
     except (ValueError, LookupError) as error:
@@ -219,7 +258,29 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
     return chosen.carry_out(given, _refined(Options, parser, given))
 
 
-def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+def _run_program(
+    parser: argparse.ArgumentParser, own: Sequence[str], command: Sequence[str]
+) -> int:
+    """Follow a program: headless where `--run` was given, else on the screen."""
+    headless = "--run" in own
+    given = parser.parse_args([argument for argument in own if argument != "--run"])
+    if given.paths:
+        parser.error(f"{given.paths[0]}: a program follows --, and nothing else runs beside it")
+    if problem := flag_problem(Mode.FOLLOW if headless else Mode.SCREEN, given):
+        parser.error(problem)
+    if not command:
+        parser.error("write a program after --, such as: gpulab --run -- python train.py")
+    if not headless:
+        return _open_screen(parser, given, command)
+    from gpulab.headless.options import Options
+    from gpulab.headless.program import follow
+
+    return follow(command, _refined(Options, parser, given))
+
+
+def _open_screen(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, command: Sequence[str] = ()
+) -> int:
     for path in given.paths:
         if _is_scenario(path):
             parser.error(f"{path} is a scenario, not a file: gpulab --run {path} measures it")
@@ -233,7 +294,8 @@ def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> 
     from gpulab.tui.app import open_lab
 
     settings = _refined(Settings, parser, given)
-    return open_lab(given.paths, settings, ascii_only=hasattr(given, "ascii"))
+    ascii_only = hasattr(given, "ascii")
+    return open_lab(given.paths, settings, ascii_only=ascii_only, command=command)
 
 
 def _is_scenario(path: str) -> bool:
@@ -252,7 +314,7 @@ def _is_scenario(path: str) -> bool:
 def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser = _Parser(prog="gpulab", add_help=False)
     if mode != Mode.SCREEN:
-        parser.asked = f"gpulab {mode} --help"
+        parser.asked = "gpulab --run --help" if mode == Mode.FOLLOW else f"gpulab {mode} --help"
     parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
     parser.add_argument("paths", nargs="*")
     add_flags(parser)

@@ -133,6 +133,7 @@ class Mode(StrEnum):
     SCREEN = "the screen"
     LIST = "--list"
     RUN = "--run"
+    FOLLOW = "--run --"
     SHOW = "--show"
     CALIBRATE = "--calibrate"
     NEW = "--new"
@@ -264,7 +265,8 @@ _SHOW = frozenset({Mode.SHOW})
 _NEW = frozenset({Mode.NEW})
 _MEASURES = frozenset({Mode.SCREEN, Mode.RUN})
 _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
-_WITH_FILES = frozenset({Mode.RUN, Mode.CALIBRATE})
+_WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
+_RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
 
 GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
@@ -375,7 +377,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes: check that it runs"),
         _flag(
             "--timeout",
-            _ON_A_DEVICE,
+            _ON_A_DEVICE | {Mode.FOLLOW},
             dest="timeout_s",
             type=seconds,
             metavar="S",
@@ -383,7 +385,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--telemetry",
-            _ON_A_DEVICE,
+            _ON_A_DEVICE | {Mode.FOLLOW},
             type=telemetry,
             metavar="on|off|GPU",
             help="sample the device of the run (on, default), nothing, or a GPU by index or UUID",
@@ -402,7 +404,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--profile",
-            _MEASURES,
+            _MEASURES | {Mode.FOLLOW},
             choices=PROFILES,
             help=(
                 "profile a step after the measurement, in a second process: the baseline and the "
@@ -474,14 +476,14 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--plot",
-            _WITH_FILES,
+            frozenset({Mode.RUN, Mode.CALIBRATE}),
             type=path,
             metavar="FILE.png|svg|pdf",
             help="picture for slides: roofline, and times with intervals",
         ),
         _flag(
             "--trace",
-            _RUN,
+            _RUN_OR_FOLLOW,
             type=trace,
             metavar="FILE.json",
             help="trace of the profiled steps, for Perfetto or chrome://tracing",
@@ -518,7 +520,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--verbose",
-            _RUN,
+            _RUN_OR_FOLLOW,
             action="store_true",
             help="all tables, checks, findings, operations, and the roofline",
         ),

@@ -204,6 +204,8 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     cpu_s: Seconds = 0.0
     times: list[tuple[StepTime, PositiveCount]] = []
     synchronised: bool = False
+    costs: bool = False
+    """Whether it shows what the profiler costs: it kept no more than operations."""
     between_s: Seconds = 0.0
     peak_bytes: Count | None = None
 

@@ -25,12 +25,14 @@ def features() -> tuple[Feature, ...]:
     from gpulab.features.history.report import HISTORY
     from gpulab.features.kernels.report import KERNELS
     from gpulab.features.memory.report import MEMORY
+    from gpulab.features.program.report import PROGRAM
     from gpulab.features.roofline.report import ROOFLINE
     from gpulab.features.telemetry.report import TELEMETRY
     from gpulab.features.tuning.report import TUNING
 
     return (
         TELEMETRY,  # which samples do not count: all else is of those that are left
+        PROGRAM,  # what the time of its step is
         FIRST_STEPS,  # where they are the lesson, what the time of a step is
         MEMORY,
         KERNELS,

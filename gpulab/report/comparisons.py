@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import Examined, Planned, ProcessStarted, Stopped, VariantFailed
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.jobs import Follow, Measure, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
 from gpulab.report import findings
 from gpulab.report.feature import Draft
@@ -167,6 +167,8 @@ def outcome_of(
     statuses = {variant.status for variant in state.variants.values()}
     if state.outcome is None:
         return ExitCode.INTERRUPTED, findings.no_end()
+    if state.outcome == Outcome.CANCELLED and isinstance(state.job, Follow):
+        return ExitCode.INTERRUPTED, _placed(state.failures[0]) if state.failures else None
     if state.outcome == Outcome.CANCELLED:
         if state.last(Stopped):
             return ExitCode.INTERRUPTED, findings.stopped_after_measuring()

@@ -30,6 +30,7 @@ from gpulab.core.statuses import (
     Shows,
     Stage,
     Status,
+    StepMark,
     StopReason,
 )
 from gpulab.features.findings.advice import Advice, NotJudged
@@ -206,6 +207,62 @@ class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
     settled_s: Time
     settled_after: int | None
     excess_s: Time
+
+
+class FollowedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One process of a program that was followed: its steps, and the median of their windows."""
+
+    pid: int
+    rank: int | None = None
+    """By its variable RANK; None where it has none."""
+    python: str = ""
+    torch: str | None = None
+    mark: StepMark | None = None
+    """What ends its steps; None where it had none."""
+    steps: int = 0
+    step_s: float | None = None
+
+
+class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that was started as it is, and the steps of the process that counts: the lowest
+    rank's, or else the one with most of them.
+
+    Times of steps are of windows without the profiler. `p50_s` and `p99_s` are of single steps, as
+    the host issued them; `spread` is their interquartile range over the median. `recording` is what
+    the profiler adds to a step, relative, by pairs of windows; its ends are of the 99 % interval,
+    None of fewer than 8 pairs. `following_s` is what following took between windows, starting and
+    exporting recordings included, `recorded_s` the windows under the profiler.
+    """
+
+    argv: list[str]
+    folder: str
+    code: int | None = None
+    """Its exit code; None where a signal ended it, or while it runs."""
+    signal: int | None = None
+    wall_s: float | None = None
+    user_s: float | None = None
+    system_s: float | None = None
+    resident_bytes: int | None = None
+    """The largest resident set of one of its processes."""
+    left: int = 0
+    """Processes of it that went on."""
+    mark: StepMark | None = None
+    steps: int = 0
+    """All of that process, the first and those under the profiler included."""
+    first_step_s: float | None = None
+    """From the start of the program to the end of the first step."""
+    p50_s: float | None = None
+    p99_s: float | None = None
+    spread: float | None = None
+    recording: float | None = None
+    recording_low: float | None = None
+    recording_high: float | None = None
+    recording_pairs: int = 0
+    recorded_s: float = 0.0
+    following_s: float = 0.0
+    peak_bytes: int | None = None
+    """Of device memory that torch had allocated."""
+    processes: list[FollowedReport] = []
 
 
 class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -437,6 +494,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """
     from_start: FromStart | None = None
     """Of a command that asks for it."""
+    program: ProgramReport | None = None
+    """The program that was followed; None of every other run."""
     figures: list[Reported] = []
     failures: list[VariantFailed] = []
     log: LogReport = LogReport()

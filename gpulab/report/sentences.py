@@ -23,6 +23,7 @@ from gpulab.features.findings import findings as advice
 from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
+from gpulab.features.program import findings as program
 from gpulab.features.repeats import findings as repeats
 from gpulab.features.roofline import findings as roofline
 from gpulab.features.telemetry import findings as telemetry
@@ -46,6 +47,7 @@ _MODULES = (
     history,
     repeats,
     doctor,
+    program,
 )
 DECLARATIONS: Mapping[str, Declaration[Any]] = {
     value.code: value

@@ -376,6 +376,8 @@ class RunState(KeptEvents):
         }
         if isinstance(job, TimedJob):
             self.samples = SampleHistory(keys_of(job))
+        else:
+            self.samples = SampleHistory([(name,) for name in self.variants])
 
     def _add_samples(self, event: Samples) -> None:
         # the control has no build in the events: it has the items of the baseline

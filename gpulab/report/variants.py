@@ -14,6 +14,7 @@ from gpulab.core.events import (
     FirstSteps,
     OtherClock,
     OutOfMemory,
+    ProgramEnded,
     WarmedUp,
 )
 from gpulab.core.findings import Finding
@@ -83,6 +84,8 @@ def _final_status(draft: Draft, variant: VariantState) -> tuple[Status, Finding 
     if variant.status != Status.PENDING or draft.under_way:
         return variant.status, variant.reason
     if variant.name in draft.state.samples.measured or variant.last(FirstSteps):
+        return Status.OK, None
+    if variant.last(ProgramEnded):
         return Status.OK, None
     failure = variant.failure
     if failure and failure.kind == FailureKind.TIMEOUT:

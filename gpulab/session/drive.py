@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpulab.session.live import LiveSource
     from gpulab.session.run import Run
-    from gpulab.session.session import Session
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PATIENCE_S = 30
@@ -87,7 +87,7 @@ TICK_S = 0.25
 
 
 def drive_to_end(
-    live: Session,
+    live: LiveSource,
     required_speedup: float | None = None,
     watchers: Sequence[Callable[[Run], None]] = (),
 ) -> Run:

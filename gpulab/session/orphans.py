@@ -35,9 +35,11 @@ class Orphans:
     starts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = _MARK) -> None:
+        """`name`: of the variable that marks them."""
         mark = secrets.token_hex(16)
-        self.environment = {_MARK: mark}
+        self.environment = {name: mark}
+        self._name = name
         self.supervisor: int | None = None
         """The process that leads the worker's session."""
         self._mark = mark
@@ -68,6 +70,16 @@ class Orphans:
             sleep(0.005)
         return len(killed)
 
+    def count(self) -> int:
+        """How many there are now."""
+        return len(self._alive())
+
+    def signal(self, number: int) -> None:
+        """Send it to all of them."""
+        for process in self._alive():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
     def _alive(self) -> list[psutil.Process]:
         """Descendants of this process that are the worker's; those that are dead are buried."""
         import psutil  # here: most commands of the lab start no worker
@@ -88,7 +100,7 @@ class Orphans:
         if process.pid == self.supervisor:
             return False
         return os.getsid(process.pid) == self.supervisor or bool(
-            process.environ().get(_MARK) == self._mark
+            process.environ().get(self._name) == self._mark
         )
 
 

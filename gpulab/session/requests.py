@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry, read_file
@@ -15,17 +19,27 @@ from gpulab.core.jobs import (
     TELEMETRY_ON,
     Arguments,
     Calibrate,
+    Follow,
     FunctionFile,
     Measure,
     ProfileOptions,
+    Program,
     RunRequest,
     ScenarioFile,
     TimeFunctions,
     VariantInfo,
 )
-from gpulab.core.limits import LARGEST_INTEGER, SWEEP_VALUES, TEXT_LENGTH, VARIANTS
+from gpulab.core.limits import (
+    LARGEST_INTEGER,
+    MESSAGE_LENGTH,
+    NAME_LENGTH,
+    SOURCE_BYTES,
+    SWEEP_VALUES,
+    TEXT_LENGTH,
+    VARIANTS,
+)
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
-from gpulab.core.text import cut, one_line
+from gpulab.core.text import cut, one_line, plain
 from gpulab.scenario import FIRST, Param, Scenario, beginning, shown
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
@@ -96,6 +110,54 @@ def calibration_request(settings: Settings) -> RunRequest:
     check_settings(settings)
     job = Calibrate(device=device_of(settings), threads=settings.threads, seed=settings.seed)
     return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
+
+
+def program_request(command: Sequence[str], settings: Settings) -> RunRequest:
+    """The request to follow a program; `command` is not empty. UsageError."""
+    check_settings(settings)
+    subject = program_of(command)
+    profile = None
+    if settings.profile != "off":
+        trace = str(settings.trace.absolute()) if settings.trace else None
+        profile = ProfileOptions(trace=trace)
+    elif settings.trace:
+        raise UsageError("--trace needs a profile, and --profile off makes none")
+    job = Follow(subject=subject, profile=profile)
+    return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
+
+
+def program_of(command: Sequence[str]) -> Program:
+    """What a program is called, by its script, module or binary; and the file that tells one
+    version of it from another.
+    """
+    words = [plain(word)[:MESSAGE_LENGTH] for word in command]
+    script = next((word for word in command if word.endswith(".py") and is_file(word)), None)
+    name = Path(script or command[0]).name
+    if script is None and "-m" in command[1:-1]:
+        name = command[list(command).index("-m") + 1]
+    name = cut(one_line(name), NAME_LENGTH) or "program"
+    path = Path(script or shutil.which(command[0]) or command[0]).absolute()
+    data = "\0".join(words).encode(errors="replace")
+    with suppress(OSError):
+        if path.stat().st_size <= SOURCE_BYTES:
+            data = path.read_bytes()
+    return Program(
+        scenario=name,
+        path=plain(str(path)),
+        source_sha256=sha256(data).hexdigest(),
+        variants=(VariantInfo(name=name),),
+        title=cut(one_line(" ".join(words)), TEXT_LENGTH),
+        argv=tuple(words),
+        folder=plain(os.getcwd()),  # noqa: PTH109
+    )
+
+
+def is_file(word: str) -> bool:
+    """Whether there is such a file, whatever the word holds."""
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:

@@ -20,7 +20,7 @@ from gpulab.features.history.report import PastRun
 from gpulab.report.build import build_report, new_state
 from gpulab.report.report import RunReport
 from gpulab.session import history
-from gpulab.session.session import Session
+from gpulab.session.live import LiveSource
 from gpulab.session.store import Store
 
 
@@ -77,7 +77,7 @@ class Run:
         self._required_speedup = required_speedup
         self._report: RunReport | None = None
         self._understood = True
-        self._lives = isinstance(source, Session)
+        self._lives = isinstance(source, LiveSource)
 
     def poll(self) -> list[Event]:
         """Take in what came since the last call; returns it."""

@@ -14,8 +14,8 @@ from gpulab.session.settings import Settings, UsageError
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered, Prediction
     from gpulab.features.sweeps.runs import SweepRuns
+    from gpulab.session.live import LiveSource
     from gpulab.session.run import Run, Source
-    from gpulab.session.session import Session
 
 Starter = Callable[[Entry, Settings], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
@@ -168,11 +168,11 @@ class Runs:
             source.cancel()
             source.wait()
 
-    def _live(self) -> Session | None:
+    def _live(self) -> LiveSource | None:
         """What runs, where it can be stopped."""
         run = self.current
         if run is None:
             return None
-        from gpulab.session.session import Session
+        from gpulab.session.live import LiveSource
 
-        return run.source if isinstance(run.source, Session) else None
+        return run.source if isinstance(run.source, LiveSource) else None

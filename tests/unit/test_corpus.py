@@ -21,6 +21,7 @@ had changed since the version that wrote the files. These were meant to change:
 - the check of elapsed time is listed, as not made in files that do not say what comes before a block;
 - an interval whose ends are over 3x apart is the reason itself, and not an effect that is too small;
 - a doubt takes the place of the reason why its check did not run only where it names that as its cause;
+- a run of a program has a part of its own, which is null in these files;
 - a row of operations has fields for totals, the device, memory, line, module and work, unknown in these files;
 - checks that are gone (timer, outputs compared outside) are neither listed nor missed, a comparison that claims nothing
   has no grade, and what a CPU's nearer caches may hold is held against ten times its cache's roof.

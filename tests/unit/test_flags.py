@@ -135,7 +135,7 @@ def test_a_mode_is_carried_out_with_the_value_of_its_flag_where_it_has_one(
 
 def test_help_alone_is_one_screen_with_every_mode():
     lines = help_text(["--help"]).splitlines()
-    assert {mode_flag.mode for mode_flag in MODES} == set(Mode) - {Mode.SCREEN}
+    assert {mode_flag.mode for mode_flag in MODES} == set(Mode) - {Mode.SCREEN, Mode.FOLLOW}
     assert all(any(line.startswith(f"  {flag.mode} ") for line in lines) for flag in MODES)
     assert len(lines) <= 22  # a terminal of 24, with the command and the next prompt
     assert max(map(len, lines)) <= 80
@@ -148,7 +148,10 @@ def test_the_help_of_a_mode_that_is_given_its_value_is_that_of_the_mode():
 @pytest.mark.parametrize("mode", list(Mode))
 def test_the_help_of_a_mode_has_its_flags_and_no_others(mode, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    page = help_text(["." if mode == Mode.SCREEN else mode, "-h"])
+    words = ["." if mode == Mode.SCREEN else mode, "-h"]
+    if mode == Mode.FOLLOW:
+        words = ["--run", "-h", "--"]
+    page = help_text(words)
     flags_of_page, _, _ = page.partition("examples:")
     listed = re.findall(r"^  (--[a-z-]+)", flags_of_page, re.MULTILINE)
     assert sorted(listed) == sorted(flag.name for flag in FLAGS if mode in flag.modes)

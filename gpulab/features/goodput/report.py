@@ -27,7 +27,7 @@ from gpulab.core.events import (
     VariantRefused,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Measure
+from gpulab.core.jobs import Follow, Measure
 from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation, Partition
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput.analysis import (
@@ -165,8 +165,12 @@ def _fitting_first(profiled: Profiled, step_s: float) -> Profiled:
 
 
 def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
-    """The step by the host's clock; None with cold caches, which the profiler's are not."""
+    """The step by the host's clock; None with cold caches, which the profiler's are not. Of a
+    program, that of all its plain steps.
+    """
     job = state.timed_job
+    if isinstance(state.job, Follow):
+        return time.median if time else None
     if job is None or job.cache != Cache.HOT:
         return None
     if job.clock == Clock.WALL:

@@ -1,0 +1,542 @@
+"""Follows the steps of one process of a program, from within: windows of them are timed, and some
+are recorded by torch's profiler.
+
+A step ends where `gpulab.step()` is called; without such calls where the first optimizer that steps
+has stepped; and where there is no optimizer, with the outermost call of a module. Between windows a
+line is written to a file of this process, so that whatever ends it leaves what was measured.
+
+Standard library only, for Python 3.9 and later, and torch where the program imported it. Nothing
+here may raise into the program, print, or leave a thread behind.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator
+from functools import wraps
+from math import exp, log
+from threading import get_ident
+from time import perf_counter, thread_time
+from types import ModuleType
+from typing import Any, NamedTuple
+from weakref import ref
+
+CALL, OPTIMIZER, MODULE = "gpulab.step", "optimizer", "module"
+_RANKS = {MODULE: 0, OPTIMIZER: 1, CALL: 2}
+"""What takes precedence over what."""
+FIRST, WARM_UP, PLAIN, PROFILED = "first", "warm-up", "plain", "profiled"
+WINDOW = "gpulab:window"
+_PROFILE = "GPULAB_FOLLOW_PROFILE"
+"""The variable that says whether to record: on, or off."""
+
+_CHOOSING = 10
+"""Outermost calls of modules until it is clear which of them are steps."""
+_WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
+_WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
+_PLAIN_BEFORE = 3
+_COST_PAIRS = 7
+"""With the first recording that is eight windows: the fewest whose range holds their median at
+99 %.
+"""
+_MOST_EVENTS = 10_000
+"""A recording of more takes longer to read than its steps took."""
+_MOST_EVENTS_WITH_STACKS = 100_000
+_BYTES_OF_EVENT = 300
+_STACKS = 20
+"""A recording with stacks holds so many times the events."""
+_LATER_S, _LATER_MOST_S = 1.0, 10.0
+_GROWTH = 1.2
+"""Of the windows when nothing is recorded any more, so that a day of them is no large file."""
+_MOST_STEPS_LATER = 100_000
+_BIN = log(1.01)
+
+
+class _Window(NamedTuple):
+    """Steps until there are `least`, and then `most` or `seconds` of them. `recording` names what
+    the profiler is to keep; None: a window without it.
+    """
+
+    kind: str
+    least: int
+    most: int
+    seconds: float
+    recording: str | None = None
+    synchronised: bool = False
+
+
+class _Done(NamedTuple):
+    """A window that is over: its steps, their seconds, and the file of its recording."""
+
+    steps: int
+    seconds: float
+    file: str | None
+
+    @property
+    def step_s(self) -> float:
+        return max(self.seconds / self.steps, 1e-9)
+
+
+_Plan = Generator[_Window, _Done, None]
+
+
+class Follower:
+    """Of one process. The methods that the program's hooks call never raise."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._started = perf_counter()
+        self._records = os.environ.get(_PROFILE) == "on" and os.environ.get("RANK", "0") == "0"
+        self._fd: int | None = None
+        self._off = False
+        self._mark: str | None = None
+        self._thread = 0
+        self._optimizer: Any = None
+        self._optimizers: Any = None
+        self._module_class: Any = None
+        self._call: Any = None
+        self._own_call: Any = None
+        self._depth = 0
+        self._calls: Counter[type] = Counter()
+        self._step_class: type | None = None
+        self._child = False
+        self._plan: _Plan = _everything(records=self._records)
+        self._window = next(self._plan)
+        self._times: list[float] = []
+        self._begun = self._last = self._ran = 0.0
+        self._between_s = 0.0
+        self._recorder: _Recorder | None = None
+        self._recordings = 0
+        atexit.register(self._end)
+        os.register_at_fork(after_in_child=self._forked)
+
+    # what the program's own code reaches
+
+    def watch_optimizers(self, module: ModuleType) -> None:
+        """`module` is torch.optim.optimizer, just imported."""
+        self._say_torch()
+        register = getattr(module, "register_optimizer_step_post_hook", None)
+        if register is not None:
+            self._optimizers = register(self._optimizer_stepped)
+
+    def watch_modules(self, module: ModuleType) -> None:
+        """`module` is torch.nn.modules.module, just imported: wrap the call of every module, until
+        there is a better mark of steps.
+        """
+        self._say_torch()
+        self._module_class = module.Module
+        call = self._call = module.Module.__call__
+        follower = self
+
+        @wraps(call)
+        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if follower._depth or follower._thread not in (0, get_ident()):
+                return call(module, *args, **kwargs)
+            follower._depth = 1
+            try:
+                return call(module, *args, **kwargs)
+            finally:
+                follower._depth = 0
+                follower._module_called(module)
+
+        self._own_call = called
+        module.Module.__call__ = called
+
+    def called(self) -> None:
+        """`gpulab.step()`."""
+        self._step(CALL)
+
+    def _optimizer_stepped(self, optimizer: Any, *_: Any) -> None:
+        if self._mark == CALL:
+            return
+        if self._optimizer is None or self._optimizer() is None:
+            self._optimizer = ref(optimizer)
+        if self._optimizer() is optimizer:
+            self._step(OPTIMIZER)
+
+    def _module_called(self, module: Any) -> None:
+        """Of the outermost modules, those of the class that is called most often are steps: a loss
+        is a module too, and so is an encoder that is called once for many steps of a decoder.
+        """
+        if self._off or self._child or (self._mark is not None and self._mark != MODULE):
+            return
+        kind = type(module)
+        if self._step_class is None:
+            self._calls[kind] += 1
+            if sum(self._calls.values()) >= _CHOOSING:
+                self._step_class = self._calls.most_common(1)[0][0]
+            if kind is not next(iter(self._calls)):
+                return
+        elif kind is not self._step_class:
+            return
+        self._step(MODULE)
+
+    def _step(self, mark: str) -> None:
+        """A step has ended."""
+        if self._off:
+            return
+        now = perf_counter()
+        if (mark != self._mark or get_ident() != self._thread) and not self._begins(mark):
+            return
+        times = self._times
+        times.append(now - self._last)
+        self._last = now
+        window = self._window
+        steps = len(times)
+        if steps < window.least or (steps < window.most and now - self._begun < window.seconds):
+            return
+        try:
+            self._window_over(now)
+        except Exception:
+            self._stop()
+
+    # windows
+
+    def _begins(self, mark: str) -> bool:
+        """Whether steps count from now on: the first ones, or those with a better mark."""
+        if self._mark is not None and _RANKS[mark] <= _RANKS[self._mark]:
+            return False
+        try:
+            if self._recorder is not None:
+                self._recorder.discard()
+                self._recorder = None
+            self._mark, self._thread = mark, get_ident()
+            if mark != MODULE:
+                self._unwrap()
+            self._plan = _everything(records=self._records)
+            self._window = next(self._plan)
+            self._times = []
+            self._begun = self._last = self._started
+            self._ran = 0.0
+        except Exception:
+            self._stop()
+            return False
+        return True
+
+    def _window_over(self, now: float) -> None:
+        window, recorder, file = self._window, self._recorder, None
+        if window.synchronised:
+            _synchronise()
+            now = perf_counter()
+        if recorder is not None:
+            self._recorder = None
+            recorder.stop()
+        seconds = now - self._begun
+        ran_s = thread_time() - self._ran
+        self._write_window(window, seconds, ran_s)
+        if recorder is not None and recorder.valid:
+            self._recordings += 1
+            if window.recording:
+                name = f"{os.getpid()}-{self._recordings}-{window.recording}.json"
+                file = os.path.join(self._folder, name)
+                recorder.export(file)
+                self._write(
+                    type="recorded",
+                    recording=window.recording,
+                    steps=len(self._times),
+                    seconds=seconds,
+                    cpu_s=ran_s,
+                    file=file,
+                )
+        if window.kind == WARM_UP:
+            self._say_device()
+        self._window = self._plan.send(_Done(len(self._times), seconds, file))
+        if self._window.kind == PROFILED:
+            self._recorder = _Recorder.started(self._window.recording)
+            if self._recorder is None:  # the program profiles itself
+                self._plan = _later(1e-3)
+                self._window = next(self._plan)
+                self._write(type="profiled elsewhere")
+        if self._window.synchronised:
+            _synchronise()
+        self._times = []
+        self._between_s = perf_counter() - now
+        self._ran = thread_time()
+        self._begun = self._last = perf_counter()
+        if self._recorder is not None:
+            self._recorder.mark()
+
+    def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
+        bins: Counter[int] = Counter()
+        for time_s in self._times:
+            bins[round(log(max(time_s, 1e-9)) / _BIN)] += 1
+        self._write(
+            type="steps",
+            t=self._last,  # perf_counter is the monotonic clock, which all processes share
+            kind=window.kind,
+            mark=self._mark,
+            steps=len(self._times),
+            seconds=seconds,
+            cpu_s=0.0 if window.kind == FIRST else ran_s,
+            times=[[exp(place * _BIN), count] for place, count in sorted(bins.items())],
+            synchronised=window.synchronised,
+            costs=window.recording in ("", "plain"),
+            between_s=self._between_s,
+            peak_bytes=_peak_bytes(),
+        )
+
+    def _end(self) -> None:
+        """The process ends by itself: what the last window has so far."""
+        try:
+            recorder, self._recorder = self._recorder, None
+            if recorder is not None:
+                recorder.discard()
+            if self._times and not self._off and self._window.kind != FIRST:
+                window = self._window._replace(synchronised=False, recording=None)
+                self._write_window(window, self._last - self._begun, thread_time() - self._ran)
+            self._stop()
+        except Exception:
+            self._off = True
+
+    def _forked(self) -> None:
+        """In the child of a fork: one whose parent has stepped is a helper, and is not followed.
+        Before that it may be the program itself, which went to the background.
+        """
+        try:
+            stepped = self._mark not in (None, MODULE)
+            self._fd = None  # the parent's: its number may soon be another file
+            self._recorder = None
+            if stepped:
+                self._off = True
+            self._mark, self._optimizer, self._thread, self._depth = None, None, 0, 0
+            self._child = True
+            self._unwrap()
+        except Exception:
+            self._off = True
+
+    def _stop(self) -> None:
+        self._off = True
+        self._unwrap()
+        if self._optimizers is not None:
+            self._optimizers.remove()
+            self._optimizers = None
+
+    def _unwrap(self) -> None:
+        """Give modules their own call back, unless somebody has wrapped it again."""
+        kind, own = self._module_class, self._own_call
+        if kind is None or kind.__call__ is not own:
+            return
+        kind.__call__ = self._call
+        # what Dynamo takes for the call that nobody changed: imported since, it is ours
+        variables = sys.modules.get("torch._dynamo.variables.nn_module")
+        if variables is not None and getattr(variables, "unpatched_nn_module_call", None) is own:
+            variables.unpatched_nn_module_call = self._call  # type: ignore[attr-defined]
+
+    # lines
+
+    def _write(self, **line: Any) -> None:
+        if self._fd is None:
+            name = f"{os.getpid()}-{os.urandom(4).hex()}.jsonl"
+            path = os.path.join(self._folder, name)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            self._fd = os.open(path, flags, 0o600)
+            rank = os.environ.get("RANK", "")
+            self._write(
+                type="process",
+                pid=os.getpid(),
+                parent=os.getppid(),
+                python="{}.{}.{}".format(*sys.version_info[:3]),
+                rank=int(rank) if rank.isdigit() and len(rank) < 9 else None,
+                torch=_torch_version(),
+            )
+        os.write(self._fd, json.dumps(line).encode() + b"\n")
+
+    def _say_torch(self) -> None:
+        """That torch is being imported here: only processes that do so have a file."""
+        try:
+            if self._fd is None:
+                self._write(type="torch")
+        except Exception:
+            self._off = True
+
+    def _say_device(self) -> None:
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
+        device = {"kind": "cpu", "threads": torch.get_num_threads()}
+        if _on_cuda():
+            properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+            uuid = str(properties.uuid)
+            device.update(
+                kind="cuda",
+                name=properties.name,
+                uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid,
+                memory_bytes=properties.total_memory,
+                l2_bytes=properties.L2_cache_size,
+                capability=f"{properties.major}.{properties.minor}",
+                sms=properties.multi_processor_count,
+                sm_mhz=getattr(properties, "clock_rate", 0) / 1000,
+                memory_mhz=getattr(properties, "memory_clock_rate", 0) / 1000,
+                bus_bits=getattr(properties, "memory_bus_width", 0),
+            )
+        self._write(
+            type="device",
+            device=device,
+            versions={"torch": str(torch.__version__), "cuda": torch.version.cuda},
+        )
+
+
+def _everything(records: bool) -> _Plan:
+    """First step, warm-up, plain windows; then pairs of a recorded window with the plain ones
+    beside it; then plain steps for ever.
+    """
+    yield _Window(FIRST, 1, 1, 0.0)
+    done = yield _Window(WARM_UP, 1, 1, 0.0)
+    seconds = done.seconds
+    steps = 1
+    while (steps < _WARM_STEPS or seconds < _WARM_S) and seconds < _WARM_MOST_S:
+        done = yield _Window(WARM_UP, 1, 1_000, max(0.0, _WARM_S - seconds))
+        steps += done.steps
+        seconds += done.seconds
+    plain, step_s = PLAIN, done.step_s
+    for _ in range(_PLAIN_BEFORE):
+        done = yield _plain(plain, _steps_of(step_s))
+        step_s = done.step_s
+    if records:
+        step_s = yield from _recordings(step_s)
+    yield from _later(step_s)
+
+
+def _recordings(step_s: float) -> Generator[_Window, _Done, float]:
+    """A step to start the profiler, which takes a second on a device; recordings of operations, of
+    their shapes, of memory and stacks; and pairs that show what recording costs.
+    """
+    done = yield _Window(PROFILED, 1, 1, 0.0, "one", True)
+    events = _events_in(done.file)
+    steps = max(1, min(_steps_of(step_s), _MOST_EVENTS // events))
+    few = max(1, min(steps, _MOST_EVENTS_WITH_STACKS // (events * _STACKS)))
+    done = yield _plain(PLAIN, steps)
+    for recording, count in (("plain", steps), ("shapes", steps), ("stacks", few)):
+        yield _Window(PROFILED, count, count, 0.0, recording, True)
+        done = yield _plain(PLAIN, steps)
+    for _ in range(_COST_PAIRS):
+        yield _Window(PROFILED, steps, steps, 0.0, "", True)
+        done = yield _plain(PLAIN, steps)
+    return done.step_s
+
+
+def _later(step_s: float) -> _Plan:
+    """Longer and longer windows, in which nothing is waited for."""
+    seconds = _LATER_S
+    while True:
+        yield _Window(PLAIN, 1, _MOST_STEPS_LATER, seconds)
+        seconds = min(seconds * _GROWTH, _LATER_MOST_S)
+
+
+def _plain(kind: str, steps: int) -> _Window:
+    return _Window(kind, steps, steps, 0.0, None, True)
+
+
+def _steps_of(step_s: float) -> int:
+    """Of a window: enough to fill it, at least a few while they take no longer than seconds."""
+    fewest = max(1, min(_FEWEST, int(_LONGEST_WINDOW_S / step_s)))
+    return max(fewest, min(_MOST_STEPS, int(_WINDOW_S / step_s)))
+
+
+def _events_in(file: str | None) -> int:
+    try:
+        return max(1, os.stat(file or "").st_size // _BYTES_OF_EVENT)
+    except OSError:
+        return 1_000
+
+
+class _Recorder:
+    """torch's profiler over one window; it gives way to one that the program starts."""
+
+    def __init__(self, profile: Any, kind: Any) -> None:
+        self._profile, self._kind = profile, kind
+        self._window: Any = None
+        self._prepare: Callable[..., Any] | None = None
+        self.valid = True
+
+    @classmethod
+    def started(cls, recording: str | None) -> _Recorder | None:
+        """None where the program records itself, or torch has no profiler."""
+        import torch
+        from torch.autograd import profiler
+        from torch.profiler import ProfilerActivity, profile
+
+        if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]
+            return None
+        activities = [ProfilerActivity.CPU]
+        if _on_cuda():
+            activities.append(ProfilerActivity.CUDA)
+        full = recording == "stacks"
+        # on a CPU torch writes a warning to stderr where memory is recorded
+        memory = full and len(activities) > 1
+        made = profile(
+            activities=activities,
+            record_shapes=recording in ("shapes", "stacks"),
+            profile_memory=memory,
+            with_stack=full,
+            with_modules=full,
+        )
+        recorder = cls(made, profiler.profile)
+        made.__enter__()  # type: ignore[no-untyped-call]
+        recorder._guard()
+        return recorder
+
+    def _guard(self) -> None:
+        """A profiler that the program starts meanwhile would find this one in its way."""
+        prepare = self._prepare = self._kind._prepare_trace
+
+        @wraps(prepare)
+        def first_ended(other: Any) -> Any:
+            self.discard()
+            return prepare(other)
+
+        self._kind._prepare_trace = first_ended
+
+    def mark(self) -> None:
+        """The window begins."""
+        import torch
+
+        if self.valid:
+            # record_function takes up to 0.3 ms in a recording, this 5 us
+            self._window = torch._C._profiler._RecordFunctionFast(WINDOW)
+            self._window.__enter__()
+
+    def stop(self) -> None:
+        if self.valid:
+            if self._window is not None:
+                self._window.__exit__(None, None, None)
+            self._unguard()
+            self._profile.__exit__(None, None, None)
+
+    def discard(self) -> None:
+        """End it without a recording; never raises."""
+        try:
+            self.stop()
+        except Exception:
+            pass
+        self.valid = False
+
+    def export(self, file: str) -> None:
+        self._profile.export_chrome_trace(file)
+
+    def _unguard(self) -> None:
+        if self._prepare is not None:
+            self._kind._prepare_trace = self._prepare
+            self._prepare = None
+
+
+def _on_cuda() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_initialized()
+
+
+def _synchronise() -> None:
+    if _on_cuda():
+        sys.modules["torch"].cuda.synchronize()
+
+
+def _peak_bytes() -> int | None:
+    return sys.modules["torch"].cuda.max_memory_allocated() if _on_cuda() else None
+
+
+def _torch_version() -> str | None:
+    version = sys.modules.get("torch.version")
+    return str(version.__version__) if version is not None else None

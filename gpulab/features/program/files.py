@@ -1,0 +1,232 @@
+"""What the followers in the processes of a program write, read as events: a folder with a file for
+each process.
+
+The program could write there too. So each line is checked like a line of a pipe, and what is no
+such line is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.core.events import Event, ProcessFollowed, StepsFollowed, WorkerReady
+from gpulab.core.limits import LINE_BYTES
+from gpulab.core.machine import Device
+from gpulab.core.statuses import StepMark, WindowKind
+from gpulab.core.values import Count, Line, Moment, Name, PositiveCount, Seconds, StepTime, Text
+from gpulab.version import __version__
+
+AGENT = Path(__file__).with_name("agent")
+FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
+_MOST_BINS = 5_000
+_CHUNK = 1 << 20
+
+
+def environment(folder: Path, *, profile: bool) -> dict[str, str]:
+    """That of the program: this process's own, with what lets its Pythons be followed."""
+    variables = dict(os.environ)
+    before = variables.get("PYTHONPATH")
+    variables["PYTHONPATH"] = f"{AGENT}{os.pathsep}{before}" if before else str(AGENT)
+    variables.setdefault("KINETO_LOG_LEVEL", "99")  # it would print into the program's output
+    return {**variables, FOLDER: str(folder), PROFILE: "on" if profile else "off"}
+
+
+class _Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """A line of a process."""
+
+
+class _Process(_Said, frozen=True, kw_only=True, tag="process"):
+    pid: Count
+    parent: Count = 0
+    python: Name = ""
+    rank: Count | None = None
+    torch: Name | None = None
+
+
+class _Torch(_Said, frozen=True, tag="torch"):
+    pass
+
+
+class _Elsewhere(_Said, frozen=True, tag="profiled elsewhere"):
+    pass
+
+
+class _Device(_Said, frozen=True, kw_only=True, tag="device"):
+    device: dict[Name, str | float | int]
+    versions: dict[Name, Line | None]
+
+
+class _Steps(_Said, frozen=True, kw_only=True, tag="steps"):
+    t: Moment
+    kind: WindowKind
+    mark: StepMark
+    steps: PositiveCount
+    seconds: StepTime
+    cpu_s: Seconds
+    times: Annotated[list[tuple[StepTime, PositiveCount]], msgspec.Meta(max_length=_MOST_BINS)]
+    synchronised: bool
+    costs: bool
+    between_s: Seconds
+    peak_bytes: Count | None
+
+
+class Recorded(_Said, frozen=True, kw_only=True, tag="recorded"):
+    """A window under the profiler: `recording` says what it keeps, `file` is its trace."""
+
+    recording: Name
+    steps: PositiveCount
+    seconds: StepTime
+    cpu_s: Seconds
+    file: Text
+
+
+_decoder: msgspec.json.Decoder[_Said] = msgspec.json.Decoder(
+    _Process | _Torch | _Elsewhere | _Device | _Steps | Recorded
+)
+
+
+class FollowedProcess:
+    """One process: what its file said so far."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._partial = b""
+        self.process: _Process | None = None
+        self.device: _Device | None = None
+        self.windows: list[_Steps] = []
+        """Of the recordings, and the plain ones beside them."""
+        self.recordings: dict[str, Recorded] = {}
+        self.records_elsewhere = False
+        self.plain_for_ever = False
+        """Whether nothing more will be recorded."""
+
+    @property
+    def rank(self) -> int:
+        return self.process.rank or 0 if self.process else 0
+
+    def read(self) -> Iterator[_Said]:
+        """The lines since the last call."""
+        with suppress(OSError), self._path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read(_CHUNK)
+            self._offset += len(data)
+            *lines, partial = (self._partial + data).split(b"\n")
+            self._partial = partial[: LINE_BYTES + 1]
+            for line in lines:
+                with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+                    said = _decoder.decode(line)
+                    self._take(said)
+                    yield said
+
+    def _take(self, said: _Said) -> None:
+        match said:
+            case _Process():
+                self.process = self.process or said
+            case _Device():
+                self.device = said
+            case Recorded():
+                self.recordings[said.recording] = said
+            case _Elsewhere():
+                self.records_elsewhere = True
+            case _Steps(kind=WindowKind.PLAIN, synchronised=False):
+                self.plain_for_ever = True
+            case _Steps(kind=WindowKind.PLAIN | WindowKind.PROFILED):
+                self.windows.append(said)
+
+
+class Followers:
+    """The folder of one run; `variant` is the name of its program."""
+
+    def __init__(self, folder: Path, variant: str) -> None:
+        self._folder, self._variant = folder, variant
+        self._known: dict[str, FollowedProcess] = {}
+        self._pids: set[int] = set()
+        self._ready = False
+
+    @property
+    def processes(self) -> list[FollowedProcess]:
+        return list(self._known.values())
+
+    def read(self) -> Iterator[Event]:
+        """What is new, as events."""
+        names: list[str] = []
+        with suppress(OSError):
+            names = sorted(os.listdir(self._folder))  # noqa: PTH208
+        for name in names:
+            if name.endswith((".jsonl", ".start")) and name not in self._known:
+                self._known[name] = FollowedProcess(self._folder / name)
+        for name, process in self._known.items():
+            if name.endswith(".start") and process.process is not None:
+                continue
+            for said in process.read():
+                yield from self._events(process, said)
+
+    def _events(self, process: FollowedProcess, said: _Said) -> Iterator[Event]:
+        about = process.process
+        if about is None:
+            return
+        match said:
+            case _Process(torch=torch) if torch or about.pid not in self._pids:
+                self._pids.add(about.pid)
+                yield _followed(about)
+            case _Torch():
+                yield replace(_followed(about), torch=about.torch or "")
+            case _Steps():
+                fields = {name: getattr(said, name) for name in said.__struct_fields__}
+                yield StepsFollowed(
+                    variant=self._variant, pid=about.pid, rank=process.rank, **fields
+                )
+            case _Device() if not self._ready and process.rank == 0:
+                with suppress(msgspec.ValidationError, TypeError):
+                    device = _device(said)
+                    self._ready = True
+                    versions = {"gpulab": __version__, "python": about.python, **said.versions}
+                    versions["driver"] = _driver()
+                    yield WorkerReady(pid=about.pid, device=device, environment=versions)
+
+
+def _followed(about: _Process) -> ProcessFollowed:
+    return ProcessFollowed(
+        pid=about.pid,
+        parent=about.parent,
+        rank=about.rank or 0,
+        ranked=about.rank is not None,
+        python=about.python,
+        torch=about.torch,
+    )
+
+
+def _device(said: _Device) -> Device:
+    """ValidationError, TypeError where it describes none."""
+    fields = dict(said.device)
+    if fields.get("kind") != "cuda":
+        fields["name"] = cpu_name()
+        fields["memory_bytes"] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return msgspec.convert(fields, Device)
+
+
+def cpu_name() -> str:
+    """As the system names it."""
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+        if match := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
+            return match.group(1).strip()
+    return platform.machine()
+
+
+def _driver() -> str | None:
+    with suppress(OSError):
+        text = Path("/proc/driver/nvidia/version").read_text(errors="replace")
+        if match := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
+            return match.group(1)
+    return None

@@ -1,0 +1,53 @@
+"""Findings of a program that is followed: how it ended, and why there are no steps."""
+
+from __future__ import annotations
+
+import signal as signals
+
+from gpulab.core.findings import Rank, finding
+
+_FOLLOWED = "steps are those of an optimizer, of torch modules, or calls of gpulab.step()"
+
+
+@finding("it exited with code {code}")
+def program_exited(*, code: int) -> None: ...
+
+
+@finding()
+def program_killed(*, signal: int) -> str:
+    name = signals.Signals(signal).name if signal in set(signals.Signals) else f"signal {signal}"
+    return f"it was ended by {name}"
+
+
+@finding("no end after {timeout_s:g} s (--timeout): it and its processes were killed")
+def program_timed_out(*, timeout_s: float) -> None: ...
+@finding("it could not be started: {message}")
+def program_not_started(*, message: str) -> None: ...
+
+
+@finding(
+    "no steps: no Python was started that reads PYTHONPATH (another language, or python -I, -E "
+    "or -S)",
+    rank=Rank.EXPLAINING,
+)
+def no_python() -> None: ...
+@finding("no steps: its Python did not import torch; " + _FOLLOWED, rank=Rank.EXPLAINING)
+def no_torch() -> None: ...
+@finding(
+    "no steps: torch was imported, but no step came to its end; " + _FOLLOWED,
+    rank=Rank.EXPLAINING,
+)
+def no_step() -> None: ...
+@finding(
+    "too few steps to time: {count:plural step}, the first and the warm-up included",
+    rank=Rank.EXPLAINING,
+)
+def too_few_steps(*, count: int) -> None: ...
+@finding("it ended before its steps were recorded: no profile", rank=Rank.EXPLAINING)
+def no_recording() -> None: ...
+@finding("no profile: the program uses torch.profiler itself", rank=Rank.EXPLAINING)
+def recorded_elsewhere() -> None: ...
+@finding("its recordings cannot be read: {message}", rank=Rank.EXPLAINING)
+def recordings_unreadable(*, message: str) -> None: ...
+@finding("{count:plural process} of it still {verb}", rank=Rank.EXPLAINING)
+def processes_go_on(*, count: int, verb: str) -> None: ...

@@ -1,0 +1,105 @@
+"""From the recordings of a followed process to the event that every profile arrives as."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+
+from msgspec.structs import replace
+
+from gpulab.core.events import Profiled
+from gpulab.core.limits import TRACE_BYTES
+from gpulab.core.payloads import Operation
+from gpulab.core.statuses import WindowKind
+from gpulab.features.goodput.analysis import call_counts, operations, partition
+from gpulab.features.goodput.trace import Trace, read
+from gpulab.features.program.files import FollowedProcess, Recorded
+
+_PLAIN, _SHAPES, _STACKS = "plain", "shapes", "stacks"
+
+
+def to_profile(processes: list[FollowedProcess]) -> FollowedProcess | None:
+    """The process whose recordings count: of those that have some, the lowest rank, then the one
+    that recorded most steps.
+    """
+    recorded = [process for process in processes if _PLAIN in process.recordings]
+    return min(
+        recorded,
+        key=lambda process: (process.rank, -process.recordings[_PLAIN].steps),
+        default=None,
+    )
+
+
+def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profiled | None:
+    """The profile of a process; None where it has no recording, or no plain steps beside it.
+
+    `trace`: a path for the trace with most in it. ValueError, OSError: the recordings cannot be
+    read.
+    """
+    first = process.recordings.get(_PLAIN)
+    plain_s = [
+        window.seconds / window.steps
+        for window in process.windows
+        if window.kind == WindowKind.PLAIN
+    ]
+    if first is None or not plain_s:
+        return None
+    step_s = median(plain_s)
+    recording = _read(first)
+    parts = partition(recording, _off_cpu(first), step_s * first.steps)
+    profile = Profiled(
+        variant=variant,
+        rank=process.rank,
+        steps=first.steps,
+        plain_s=step_s,
+        profiled_s=first.seconds / first.steps,
+        partition=parts,
+        operations=operations(recording),
+        repeatable=True,
+    )
+    second = process.recordings.get(_SHAPES)
+    if second is not None and second.steps == first.steps:
+        again = _read(second)
+        profile = replace(
+            profile,
+            repeatable=call_counts(recording) == call_counts(again),
+            repeated=partition(again, _off_cpu(second), step_s * second.steps),
+            operations=operations(again),
+        )
+    third = process.recordings.get(_STACKS)
+    if third is not None:
+        rows = operations(_read(third))
+        profile = replace(profile, operations=_with_callers(profile.operations, rows))
+    if trace is not None:
+        kept = third or second or first
+        Path(trace).write_bytes(Path(kept.file).read_bytes())
+        profile = replace(profile, trace=trace)
+    return profile
+
+
+def _read(recorded: Recorded) -> Trace:
+    path = Path(recorded.file)
+    if path.stat().st_size > TRACE_BYTES:
+        raise ValueError("a trace of over 1 GiB")
+    return read(json.loads(path.read_bytes()))
+
+
+def _off_cpu(recorded: Recorded) -> dict[str, float]:
+    return {"": max(0.0, recorded.seconds - recorded.cpu_s)}
+
+
+def _with_callers(rows: list[Operation], stacks: list[Operation]) -> list[Operation]:
+    """With what only a recording with stacks knows; times are those without, which it changes."""
+    known = {(row.name, row.shapes): row for row in stacks}
+    merged = []
+    for row in rows:
+        other = known.get((row.name, row.shapes))
+        if other is None or row.rows > 1:
+            merged.append(row)
+            continue
+        memory = other.memory_bytes
+        if memory is not None:
+            memory *= row.calls / other.calls
+        merged.append(replace(row, memory_bytes=memory, line=other.line, module=other.module))
+    return merged

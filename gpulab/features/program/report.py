@@ -1,0 +1,266 @@
+"""A program that was followed, as a part of the report: how it ended, and its steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import attrgetter
+from statistics import median
+
+from msgspec.structs import replace
+
+from gpulab.core.events import (
+    ProcessFollowed,
+    Profiled,
+    ProgramEnded,
+    StageStarted,
+    StepsFollowed,
+)
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import Follow
+from gpulab.core.statuses import StepMark, WindowKind
+from gpulab.features.program.findings import (
+    no_python,
+    no_recording,
+    no_step,
+    no_torch,
+    processes_go_on,
+    too_few_steps,
+)
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import (
+    FollowedReport,
+    ProgramReport,
+    RunReport,
+    Time,
+    VariantReport,
+    fields_of,
+)
+from gpulab.report.state import Keep, RunState, VariantState
+from gpulab.stats.statistics import correlated_interval, median_interval
+
+_MOST_WINDOWS = 20_000
+_RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
+
+
+@dataclass
+class _Steps:
+    """Of one process: its windows since its steps have the mark that they have."""
+
+    rank: int = 0
+    mark: StepMark = StepMark.MODULE
+    windows: list[StepsFollowed] = field(default_factory=list)
+    steps: int = 0
+    single: dict[float, int] = field(default_factory=lambda: defaultdict(int))
+    """Seconds of plain steps, and how many took as long."""
+
+    def add(self, event: StepsFollowed) -> None:
+        if event.mark != self.mark:
+            self.windows, self.steps, self.single = [], 0, defaultdict(int)
+            self.mark = event.mark
+        self.rank = event.rank
+        self.steps += event.steps
+        if event.kind == WindowKind.PLAIN:
+            for time_s, count in event.times:
+                self.single[time_s] += count
+        if len(self.windows) < _MOST_WINDOWS:
+            self.windows.append(replace(event, times=[]))
+
+    def of(self, kind: WindowKind) -> list[StepsFollowed]:
+        return [window for window in self.windows if window.kind == kind]
+
+
+@dataclass
+class ProgramHistory:
+    """What the processes of a program did so far, by their numbers."""
+
+    processes: dict[int, _Steps] = field(default_factory=lambda: defaultdict(_Steps))
+
+    @property
+    def main(self) -> _Steps | None:
+        """The process whose steps count."""
+        return min(
+            self.processes.values(),
+            key=lambda steps: (-_RANKS[steps.mark], steps.rank, -steps.steps),
+            default=None,
+        )
+
+
+def _add(state: RunState, event: StepsFollowed) -> None:
+    state.part(ProgramHistory).processes[event.pid].add(event)
+
+
+def _step_s(window: StepsFollowed) -> float:
+    return window.seconds / window.steps
+
+
+def _time(steps: _Steps) -> Time | None:
+    """Of a step, over the plain windows."""
+    windows = _plain(steps)
+    if not windows:
+        return None
+    times_s = [_step_s(window) for window in windows]
+    interval = correlated_interval(times_s)
+    if interval is None:
+        return Time(median=median(times_s))
+    return Time(median=interval.median, low=interval.low, high=interval.high)
+
+
+def _plain(steps: _Steps) -> list[StepsFollowed]:
+    windows = steps.of(WindowKind.PLAIN)
+    return windows or steps.of(WindowKind.WARM_UP)[2:]
+
+
+def _costs(windows: Sequence[StepsFollowed]) -> list[float]:
+    """Of each window under the profiler: its step over that of the plain ones beside it. Where it
+    keeps more than operations it costs more, and is not among them.
+    """
+    costs = []
+    for before, window, after in zip(windows, windows[1:], windows[2:], strict=False):
+        if window.kind != WindowKind.PROFILED or not window.costs:
+            continue
+        if before.kind == after.kind == WindowKind.PLAIN:
+            costs.append(_step_s(window) / ((_step_s(before) + _step_s(after)) / 2) - 1)
+    return costs
+
+
+def _percentile(ordered: Sequence[tuple[float, int]], share: float) -> float:
+    """Of values with their counts."""
+    total = sum(count for _, count in ordered)
+    counts = accumulate(count for _, count in ordered)
+    for (value, _), reached in zip(ordered, counts, strict=True):
+        if reached >= share * total:
+            return value
+    return ordered[-1][0]
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    state = draft.state
+    job = state.job
+    if not isinstance(job, Follow):
+        return report
+    history = state.part(ProgramHistory)
+    variant = next(iter(state.variants.values()))
+    ended = variant.last(ProgramEnded)
+    program = ProgramReport(
+        **fields_of(
+            ended, "code", "signal", "wall_s", "user_s", "system_s", "resident_bytes", "left"
+        ),
+        argv=list(job.subject.argv),
+        folder=job.subject.folder,
+        processes=[*_processes(state, history)],
+    )
+    steps = history.main
+    if steps is not None:
+        program = _with_steps(state, program, steps)
+    return replace(report, program=program)
+
+
+def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
+    ordered = sorted(steps.single.items())
+    p50_s = p99_s = spread = None
+    if ordered:
+        p50_s = _percentile(ordered, 0.5)
+        p99_s = _percentile(ordered, 0.99)
+        spread = (_percentile(ordered, 0.75) - _percentile(ordered, 0.25)) / p50_s
+    costs = _costs(steps.windows)
+    interval = median_interval(costs)
+    recorded = steps.of(WindowKind.PROFILED)
+    peaks = [window.peak_bytes for window in steps.windows if window.peak_bytes]
+    return replace(
+        program,
+        mark=steps.mark,
+        steps=steps.steps,
+        first_step_s=_first_step_s(state, steps),
+        p50_s=p50_s,
+        p99_s=p99_s,
+        spread=spread,
+        recording=median(costs) if costs else None,
+        recording_low=interval.low if interval else None,
+        recording_high=interval.high if interval else None,
+        recording_pairs=len(costs),
+        recorded_s=sum(window.seconds for window in recorded),
+        following_s=sum(window.between_s for window in steps.windows),
+        peak_bytes=max(peaks, default=None),
+    )
+
+
+def _first_step_s(state: RunState, steps: _Steps) -> float | None:
+    """From the start of the program to the end of its first step."""
+    first = steps.of(WindowKind.FIRST)
+    started = state.all(StageStarted)
+    return max(0.0, first[0].t - started[0].t) if first and started else None
+
+
+def _processes(state: RunState, history: ProgramHistory) -> Iterator[FollowedReport]:
+    """Ranks in their order; of the others those that imported torch or had steps."""
+    followed = {event.pid: event for event in state.all(ProcessFollowed)}
+    for event in sorted(followed.values(), key=lambda event: (event.rank, event.t)):
+        steps = history.processes.get(event.pid)
+        if steps is None and event.torch is None:
+            continue
+        time = _time(steps) if steps else None
+        yield FollowedReport(
+            pid=event.pid,
+            rank=event.rank if event.ranked else None,
+            python=event.python,
+            torch=event.torch or None,
+            mark=steps.mark if steps else None,
+            steps=steps.steps if steps else 0,
+            step_s=time.median if time else None,
+        )
+
+
+def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    """The time of its step, by the windows of the process that counts."""
+    if not isinstance(draft.state.job, Follow):
+        return report
+    steps = draft.state.part(ProgramHistory).main
+    time = _time(steps) if steps else None
+    if time is None or steps is None:
+        return report
+    return replace(report, time_s=time)
+
+
+def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
+    """Why no step was timed, or none recorded; None where all is there."""
+    followed = state.all(ProcessFollowed)
+    variant = next(iter(state.variants.values()))
+    if not followed:
+        return no_python()
+    if not program.steps and all(event.torch is None for event in followed):
+        return no_torch()
+    if not program.steps:
+        return no_step()
+    steps = state.part(ProgramHistory).main
+    if steps is None or _time(steps) is None:
+        return too_few_steps(count=program.steps)
+    job = state.job
+    if isinstance(job, Follow) and job.profile is not None and variant.last(Profiled) is None:
+        return no_recording()
+    return None
+
+
+def _explained(draft: Draft, report: RunReport) -> RunReport:
+    report = _of_run(draft, report)
+    program = report.program
+    if program is None or draft.under_way:
+        return report
+    explanations = list(report.explanations)
+    if reason := why_no_steps(draft.state, program):
+        explanations.append(reason)
+    if program.left:
+        verb = "runs" if program.left == 1 else "run"
+        explanations.append(processes_go_on(count=program.left, verb=verb))
+    return replace(report, explanations=explanations)
+
+
+PROGRAM = Feature(
+    "program",
+    keeps={ProcessFollowed: Keep(by=attrgetter("pid"))},
+    folds={StepsFollowed: _add},
+    of_variant=_of_variant,
+    of_run=_explained,
+)

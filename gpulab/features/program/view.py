@@ -1,0 +1,113 @@
+"""A program that was followed, in lines: how it ended, its steps, and what following it cost."""
+
+from __future__ import annotations
+
+import signal as signals
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.statuses import StepMark
+from gpulab.core.units import byte_count, plural, plus_minus, seconds
+from gpulab.draw.table import columns_table, rows_table
+from gpulab.report.report import FollowedReport, ProgramReport, RunReport
+
+_MARKS = {
+    StepMark.CALL: "calls of gpulab.step()",
+    StepMark.OPTIMIZER: "steps of the optimizer",
+    StepMark.MODULE: "outermost calls of a module",
+}
+_MOST_PROCESSES = 8
+
+
+def program_view(report: RunReport) -> Group | None:
+    """None of a run that followed no program."""
+    program = report.program
+    if program is None:
+        return None
+    table = rows_table()
+    for name, words in _rows(report, program):
+        table.add_row(Text(name, "bold"), Text(words))
+    parts: list[Table] = [table]
+    if len(program.processes) > 1:
+        parts.append(_processes(program.processes))
+    return Group(*parts)
+
+
+def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]]:
+    yield "ended", ended(program)
+    if program.mark is None:
+        return
+    words = f"{program.steps:,} {_MARKS[program.mark]}"
+    if program.first_step_s is not None:
+        words += f"; the first ended after {seconds(program.first_step_s)}"
+    yield "steps", words
+    time = report.variants[0].time_s if report.variants else None
+    if time is not None:
+        words = f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".rstrip()
+        yield "step", f"{words}, without the profiler"
+    if program.p50_s and program.p99_s:
+        yield (
+            "single steps",
+            f"p50 {seconds(program.p50_s)}, p99 {seconds(program.p99_s)} "
+            f"({program.p99_s / program.p50_s:.2f}x), middle half within {program.spread:.0%}",
+        )
+    if program.peak_bytes:
+        yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"
+    if program.recording is not None:
+        yield "profiler", _recording(program)
+    if program.wall_s:
+        following = program.following_s
+        share = following / program.wall_s
+        yield "following", f"{seconds(following)} between steps ({share:.1%} of the program)"
+
+
+def _recording(program: ProgramReport) -> str:
+    words = f"{program.recording:+.0%} of a step"
+    pairs = plural(program.recording_pairs, "pair")
+    if program.recording_low is None:
+        words += f" ({pairs}: too few for an interval)"
+    else:
+        low, high = program.recording_low, program.recording_high
+        words += f" (99 %: {low:+.0%} to {high:+.0%}, {pairs} of windows)"
+    return f"{words}, in no time above"
+
+
+def ended(program: ProgramReport) -> str:
+    """How, and after how long."""
+    if program.wall_s is None:
+        return "not yet"
+    if program.signal:
+        known = program.signal in set(signals.Signals)
+        name = signals.Signals(program.signal).name if known else f"signal {program.signal}"
+        words = f"by {name}"
+    else:
+        words = f"exit code {program.code}"
+    words += f" after {seconds(program.wall_s)}"
+    user, system = seconds(program.user_s), seconds(program.system_s)
+    words += f" (CPU {user} user, {system} system"
+    if program.resident_bytes:
+        words += f"; {byte_count(program.resident_bytes)} resident"
+    return f"{words})"
+
+
+def _processes(processes: list[FollowedReport]) -> Table:
+    """A line each of the first."""
+    table = columns_table()
+    table.add_column("process", no_wrap=True)
+    for head in ("rank", "steps", "step"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True, style="dim")
+    for process in processes[:_MOST_PROCESSES]:
+        table.add_row(
+            str(process.pid),
+            "" if process.rank is None else str(process.rank),
+            f"{process.steps:,}" if process.steps else "",
+            seconds(process.step_s) if process.step_s else "",
+            f"Python {process.python}, torch {process.torch or 'not imported'}",
+        )
+    if len(processes) > _MOST_PROCESSES:
+        table.add_row(f"and {len(processes) - _MOST_PROCESSES} more")
+    return table

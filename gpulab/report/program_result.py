@@ -1,0 +1,49 @@
+"""The result of a program that was followed, on a terminal and on a screen."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gpulab.core.units import byte_count
+from gpulab.features.goodput.operations import operations
+from gpulab.features.goodput.view import goodput, traces
+from gpulab.features.program.view import program_view
+from gpulab.features.telemetry.fields import FIELDS, columns
+from gpulab.report.report import RunReport
+from gpulab.report.results import header
+from gpulab.report.view import failure_causes, note_lines
+
+_MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
+
+
+def program_result(report: RunReport, *, verbose: bool = False) -> RenderableType:
+    """How it ended, its steps, where their time goes, what was sampled, and the notes."""
+    parts: list[RenderableType] = [header(report), ""]
+    parts += [Text(*line) for line in failure_causes(report)]
+    if (lines := program_view(report)) is not None:
+        parts += [lines]
+    if sampled := telemetry_line(report):
+        parts += [Text(sampled)]
+    parts.append("")
+    most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
+    for part in (goodput(report), operations(report, most=most), traces(report)):
+        if part is not None:
+            parts += [part, ""]
+    notes = [Text(*line) for line in note_lines(report)]
+    return Group(*parts, *notes) if notes else Group(*parts[:-1])
+
+
+def telemetry_line(report: RunReport) -> str:
+    """The highest of what was sampled of the device or, without one, of the host."""
+    telemetry = report.telemetry
+    if telemetry is None or not telemetry.readings:
+        return ""
+    figures = []
+    for name in columns(host=telemetry.gpu is None):
+        field, peak = FIELDS[name], telemetry.peaks.get(name)
+        if peak is not None:
+            value = byte_count(peak) if field.unit == "B" else f"{peak:.3g} {field.unit}"
+            figures.append(f"{field.label} {value}")
+    where = telemetry.gpu or "host"
+    return f"{where}, at most: {', '.join(figures)}" if figures else ""

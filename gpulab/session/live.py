@@ -1,0 +1,139 @@
+"""A run under way as a source of its events: a thread of its own appends to the log, and a face
+takes what is there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from gpulab.core.events import Event, RunEnded, RunStarted, TelemetryStarted
+from gpulab.core.failures import worker_not_run
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import CANCEL, TELEMETRY_OFF, RunRequest
+from gpulab.core.run_file import RunFile
+from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features.telemetry.findings import telemetry_not_started
+from gpulab.features.telemetry.process import TelemetryProcess
+from gpulab.session.streams import EventLog
+from gpulab.session.transcript import failure_of_whole_run
+
+
+class LiveSource(ABC):
+    """Runs one request: `start`, then `take` until it has `ended`; `cancel` at any time."""
+
+    findings: Sequence[Finding] = ()
+
+    def __init__(self, request: RunRequest, run_file: RunFile) -> None:
+        self._request = request
+        self._log = EventLog(run_file)
+        self._telemetry: TelemetryProcess | None = None
+        self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        # They live as long as anybody may cancel: a number that was given back may be another file
+        # by then.
+        weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
+        self._over = threading.Event()
+        """Whether the last event is there to be taken."""
+        self._taken = False
+        self._thread = threading.Thread(target=self._run, name="session", daemon=True)
+
+    @property
+    def path(self) -> Path:
+        return self._log.path
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything there will ever be has been taken."""
+        return self._taken
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def take(self) -> list[Event]:
+        """All events since the last call, in order."""
+        over = self._over.is_set()  # asked before: what comes between is for the next call
+        events = self._log.take()
+        self._taken = over
+        return events
+
+    def now(self) -> float:
+        """The present on the clock of the events, in seconds."""
+        return monotonic()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end, at most so long; returns whether it has come. The last events are still
+        to be taken.
+        """
+        return self._over.wait(timeout_s)
+
+    def cancel(self) -> None:
+        """Stop what runs and all it started. What was measured stays; the end arrives as an event.
+
+        For signal handlers too: it waits for nothing.
+        """
+        with suppress(BlockingIOError):  # a pipe that is full says the same
+            os.write(self._wake_w, CANCEL)
+
+    @abstractmethod
+    def _work(self) -> list[Event]:
+        """Run it, and append its events; returns the last ones."""
+
+    @abstractmethod
+    def _append(self, *events: Event) -> None:
+        """Take events in, and log them."""
+
+    def _run(self) -> None:
+        try:
+            self._append(
+                RunStarted(
+                    request=self._request,
+                    at=datetime.now(UTC).isoformat(),
+                    host=socket.gethostname(),
+                )
+            )
+            self._append(*self._work())
+        except Exception as error:  # of the lab's own: the run has an end all the same
+            failure = worker_not_run(message=f"{type(error).__name__}: {error}")
+            self._append(
+                failure_of_whole_run(FailureKind.CRASH, Stage.END, failure),
+                RunEnded(outcome=Outcome.FAILED),
+            )
+        finally:
+            self._over.set()
+            self._log.close()
+
+    def _start_telemetry(self) -> None:
+        if self._request.telemetry == TELEMETRY_OFF:
+            return
+        try:
+            self._telemetry = TelemetryProcess(self._request.telemetry)
+        except OSError as error:
+            self._append(TelemetryStarted(no_gpu_reason=telemetry_not_started(message=str(error))))
+
+    def _stop_telemetry(self) -> None:
+        if self._telemetry:
+            telemetry, self._telemetry = self._telemetry, None
+            self._append(*telemetry.stop())
+
+    def _cancel_asked(self) -> bool:
+        with suppress(BlockingIOError):
+            return bool(os.read(self._wake_r, 64))
+        return False
+
+    def _take_from(self, batch: tuple[list[Event], bool]) -> bool:
+        events, more = batch
+        self._append(*events)
+        return more
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -1,0 +1,319 @@
+"""A program that is followed: started as it is, waited for, and read by what its processes write
+into a folder.
+
+Nothing that goes wrong here ends the program, or changes its exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from time import monotonic
+
+from gpulab.core.events import (
+    Event,
+    FindingMade,
+    ProgramEnded,
+    RunEnded,
+    StageStarted,
+    VariantFailed,
+    WorkerReady,
+)
+from gpulab.core.failures import cancelled
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import Follow, RunRequest
+from gpulab.core.machine import Device
+from gpulab.core.run_file import RunFile
+from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features.program.files import Followers, cpu_name, environment
+from gpulab.features.program.findings import (
+    program_exited,
+    program_killed,
+    program_not_started,
+    program_timed_out,
+    recordings_unreadable,
+)
+from gpulab.features.program.recordings import profiled, to_profile
+from gpulab.session.live import LiveSource
+from gpulab.session.orphans import Orphans
+from gpulab.session.streams import CapturedOutput, Stream, pipe, read_available
+
+NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
+"""Exit codes of a program that is not there, cannot be executed, or was ended by --timeout: as
+those of env(1) and timeout(1).
+"""
+_LOOK_S = 0.25
+_PATIENCE_S = 3.0
+"""Between the signals that end it: interrupt, terminate, kill."""
+_NICE = 10
+_MARK = "GPULAB_PROGRAM"
+
+
+class ProgramSession(LiveSource):
+    """Starts `command` and follows it. Where its output is `captured`, it has a session of its own
+    and no stdin; else it shares those of this process.
+    """
+
+    def __init__(
+        self, request: RunRequest, run_file: RunFile, command: Sequence[str], *, captured: bool
+    ) -> None:
+        super().__init__(request, run_file)
+        assert isinstance(request.job, Follow)
+        self._job = request.job
+        self._command, self._captured = command, captured
+        self._variant = self._job.subject.variants[0].name
+        self._process: subprocess.Popen[bytes] | None = None
+        self._signals: list[int] = []
+        """That came before there was a process."""
+        self._ready = False
+        self._timed_out = self._cancelled = False
+        self._not_started: OSError | None = None
+        self._reader: threading.Thread | None = None
+        self._read: list[Event] = []
+        self._ended: ProgramEnded | None = None
+
+    @property
+    def started(self) -> bool:
+        return self._process is not None
+
+    @property
+    def why_not_started(self) -> str:
+        """The system's words; empty where it was started."""
+        error = self._not_started
+        return "" if error is None else error.strerror or str(error)
+
+    @property
+    def exit_code(self) -> int:
+        """What this process should exit with, once the program has ended."""
+        if self._not_started is not None:
+            missing = isinstance(self._not_started, FileNotFoundError)
+            return NOT_FOUND if missing else NOT_EXECUTABLE
+        if self._timed_out:
+            return TIMED_OUT
+        ended = self._ended
+        if ended is None:
+            return NOT_EXECUTABLE
+        return 128 + ended.signal if ended.signal else ended.code or 0
+
+    def forward(self, number: int) -> None:
+        """Send the program a signal that came to this process. For signal handlers."""
+        process = self._process
+        if process is None:
+            self._signals.append(number)
+        elif process.returncode is None:
+            with suppress(OSError):
+                process.send_signal(number)
+
+    def _work(self) -> list[Event]:
+        output = CapturedOutput()
+        with ExitStack() as stack:
+            folder = Path(
+                stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
+                )
+            )
+            followers = Followers(folder, self._variant)
+            orphans = stack.enter_context(Orphans(_MARK))
+            stack.callback(self._stop_telemetry)
+            self._start_telemetry()
+            self._append(StageStarted(stage=Stage.MEASURE, variant=self._variant))
+            variables = environment(folder, profile=self._job.profile is not None)
+            streams = self._start_program(stack, {**variables, **orphans.environment}, output)
+            process = self._process
+            if process is not None:
+                self._follow(process, orphans, followers, streams)
+                for stream in streams:  # a process that it left may hold the pipe
+                    self._take_from(stream.take())
+            self._append(*followers.read())
+            self._read_recordings(followers)
+            if self._reader is not None:
+                self._reader.join()
+                self._append(*self._read)
+        self._append(*output.end())
+        return self._last_events()
+
+    def _start_program(
+        self, stack: ExitStack, variables: Mapping[str, str], output: CapturedOutput
+    ) -> list[Stream]:
+        """Its streams, where its output is captured."""
+        streams: list[Stream] = []
+        try:
+            with ExitStack() as child_end:
+                captured: dict[str, int] = {}
+                if self._captured:
+                    fd, output_w = pipe(stack, child_end)
+                    streams.append(Stream(fd, lambda: _logs(fd, output)))
+                    captured = {
+                        "stdin": subprocess.DEVNULL,
+                        "stdout": output_w,
+                        "stderr": output_w,
+                    }
+                self._begun = monotonic()
+                self._process = subprocess.Popen(
+                    self._command,
+                    env=variables,
+                    close_fds=self._captured,  # what its caller opened for it stays open
+                    start_new_session=self._captured,
+                    **captured,  # type: ignore[call-overload]
+                )
+        except OSError as error:
+            self._not_started = error
+            return []
+        for number in self._signals:
+            self.forward(number)
+        return streams
+
+    def _follow(
+        self,
+        process: subprocess.Popen[bytes],
+        orphans: Orphans,
+        followers: Followers,
+        streams: list[Stream],
+    ) -> None:
+        """Read what there is until the program has ended."""
+        exit_fd = os.pidfd_open(process.pid)
+        readable = {stream.fd: stream for stream in streams}
+        if self._telemetry:
+            readable[self._telemetry.stream.fd] = self._telemetry.stream
+        poll = select.poll()
+        for fd in (*readable, exit_fd, self._wake_r):
+            poll.register(fd, select.POLLIN)
+        deadline = None
+        if self._request.timeout_s is not None:
+            deadline = self._begun + self._request.timeout_s
+        stops: list[int] = []
+        next_stop = 0.0
+        try:
+            while True:
+                ready = {fd for fd, _ in poll.poll(_LOOK_S * 1000)}
+                for fd in ready & readable.keys():
+                    if not self._take_from(readable[fd].take()):
+                        poll.unregister(fd)
+                if exit_fd in ready:
+                    self._reap(process, orphans)
+                    return
+                self._append(*followers.read())
+                self._read_once_recorded(followers)
+                now = monotonic()
+                if self._wake_r in ready and self._cancel_asked() and not stops:
+                    self._cancelled = True
+                    stops, next_stop = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], now
+                if deadline is not None and now >= deadline and not stops:
+                    self._timed_out = True
+                    stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
+                if stops and now >= next_stop:
+                    self._signal_all(process, orphans, stops.pop(0))
+                    next_stop = now + _PATIENCE_S
+                    stops = stops or [signal.SIGKILL]
+        finally:
+            os.close(exit_fd)
+
+    def _reap(self, process: subprocess.Popen[bytes], orphans: Orphans) -> None:
+        _, status, usage = os.wait4(process.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        process.returncode = code
+        wall_s = monotonic() - self._begun
+        stopped = self._timed_out or self._cancelled
+        left = orphans.end() and 0 if stopped else orphans.count()
+        self._ended = ProgramEnded(
+            variant=self._variant,
+            code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            wall_s=wall_s,
+            user_s=usage.ru_utime,
+            system_s=usage.ru_stime,
+            resident_bytes=usage.ru_maxrss * 1024,
+            left=left,
+        )
+
+    def _signal_all(self, process: subprocess.Popen[bytes], orphans: Orphans, number: int) -> None:
+        """The program, and whatever it started."""
+        with suppress(OSError):
+            if self._captured:
+                os.killpg(process.pid, number)
+            else:
+                process.send_signal(number)
+        if number != signal.SIGINT:
+            orphans.signal(number)
+
+    def _read_once_recorded(self, followers: Followers) -> None:
+        process = to_profile(followers.processes)
+        if process is not None and process.plain_for_ever:
+            self._read_recordings(followers)
+
+    def _read_recordings(self, followers: Followers) -> None:
+        """In a thread that leaves the program the CPU."""
+        if self._reader is not None:
+            return
+        process = to_profile(followers.processes)
+        if process is None:
+            return
+        options = self._job.profile
+
+        def read() -> None:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            try:
+                profile = profiled(self._variant, process, options.trace if options else None)
+            except Exception as error:
+                finding = recordings_unreadable(message=f"{type(error).__name__}: {error}")
+                self._read.append(FindingMade(finding=finding, explains=True))
+                return
+            if profile is not None:
+                self._read.append(profile)
+
+        self._reader = threading.Thread(target=read, name="recordings", daemon=True)
+        self._reader.start()
+
+    def _append(self, *events: Event) -> None:
+        self._log.append(*events)
+        for event in events:
+            if isinstance(event, WorkerReady) and not self._ready:
+                self._ready = True
+                if self._telemetry:
+                    self._telemetry.target(event)
+
+    def _last_events(self) -> list[Event]:
+        events: list[Event] = []
+        if not self._ready:  # a report has a device, and so has the history
+            device = Device(kind="cpu", name=cpu_name(), threads=len(os.sched_getaffinity(0)))
+            events.append(WorkerReady(pid=os.getpid(), device=device, environment={}))
+        ended = self._ended
+        if ended is not None:
+            events.append(ended)
+        if self._cancelled or (ended is not None and ended.signal == signal.SIGINT):
+            failed = self._failed(FailureKind.CANCELLED, cancelled())
+            return [*events, failed, RunEnded(outcome=Outcome.CANCELLED)]
+        if self._timed_out:
+            timeout_s = self._request.timeout_s or 0.0
+            failed = self._failed(FailureKind.TIMEOUT, program_timed_out(timeout_s=timeout_s))
+            return [*events, failed, RunEnded(outcome=Outcome.TIMEOUT)]
+        if ended is None:
+            error = self._not_started
+            message = error.strerror if error is not None else "unknown"
+            failed = self._failed(FailureKind.ERROR, program_not_started(message=str(message)))
+            return [*events, failed, RunEnded(outcome=Outcome.FAILED)]
+        if ended.signal:
+            failed = self._failed(FailureKind.KILLED, program_killed(signal=ended.signal))
+            return [*events, failed, RunEnded(outcome=Outcome.FAILED)]
+        if ended.code:
+            failed = self._failed(FailureKind.EXIT, program_exited(code=ended.code))
+            return [*events, failed, RunEnded(outcome=Outcome.FAILED)]
+        return [*events, RunEnded(outcome=Outcome.DONE)]
+
+    def _failed(self, kind: FailureKind, cause: Finding) -> VariantFailed:
+        return VariantFailed(variant=self._variant, kind=kind, stage=Stage.MEASURE, cause=cause)
+
+
+def _logs(fd: int, output: CapturedOutput) -> tuple[list[Event], bool]:
+    data = read_available(fd)
+    if data is None:
+        return [], True
+    return [*output.take(data)], bool(data)
