@@ -364,13 +364,7 @@ class LabApp(App[int]):
         return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 
-def open_lab(
-    paths: Sequence[str],
-    settings: Settings,
-    *,
-    ascii_only: bool,
-    command: Sequence[str] = (),
-) -> int:
+def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:
     """Open the screen on the terminal; returns the exit code. UsageError where a path is not
     there.
     """

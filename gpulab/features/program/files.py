@@ -87,6 +87,8 @@ class Recorded(_Said, frozen=True, kw_only=True, tag="recorded"):
     seconds: StepTime
     cpu_s: Seconds
     file: Text
+    known: dict[Name, float] = {}
+    """Facts of a step that no recording has."""
 
 
 _decoder: msgspec.json.Decoder[_Said] = msgspec.json.Decoder(

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from gpulab.core.events import Profiled
 from gpulab.core.limits import TRACE_BYTES
-from gpulab.core.payloads import Operation
 from gpulab.core.statuses import WindowKind
-from gpulab.features.goodput.analysis import call_counts, operations, partition
+from gpulab.features.goodput.analysis import call_counts, partition
+from gpulab.features.goodput.facts import facts
+from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import Trace, read
 from gpulab.features.program.files import FollowedProcess, Recorded
 
-_PLAIN, _SHAPES, _STACKS = "plain", "shapes", "stacks"
+_PLAIN, _SHAPES, _CALLERS = "plain", "shapes", "callers"
 
 
 def to_profile(processes: list[FollowedProcess]) -> FollowedProcess | None:
@@ -57,20 +58,17 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         partition=parts,
         operations=operations(recording),
         repeatable=True,
+        facts=facts(recording, first.steps, **first.known),
     )
-    second = process.recordings.get(_SHAPES)
+    second, third = (process.recordings.get(name) for name in (_SHAPES, _CALLERS))
     if second is not None and second.steps == first.steps:
         again = _read(second)
         profile = replace(
             profile,
             repeatable=call_counts(recording) == call_counts(again),
             repeated=partition(again, _off_cpu(second), step_s * second.steps),
-            operations=operations(again),
+            operations=operations(again, _read(third) if third is not None else None),
         )
-    third = process.recordings.get(_STACKS)
-    if third is not None:
-        rows = operations(_read(third))
-        profile = replace(profile, operations=_with_callers(profile.operations, rows))
     if trace is not None:
         kept = third or second or first
         Path(trace).write_bytes(Path(kept.file).read_bytes())
@@ -87,19 +85,3 @@ def _read(recorded: Recorded) -> Trace:
 
 def _off_cpu(recorded: Recorded) -> dict[str, float]:
     return {"": max(0.0, recorded.seconds - recorded.cpu_s)}
-
-
-def _with_callers(rows: list[Operation], stacks: list[Operation]) -> list[Operation]:
-    """With what only a recording with stacks knows; times are those without, which it changes."""
-    known = {(row.name, row.shapes): row for row in stacks}
-    merged = []
-    for row in rows:
-        other = known.get((row.name, row.shapes))
-        if other is None or row.rows > 1:
-            merged.append(row)
-            continue
-        memory = other.memory_bytes
-        if memory is not None:
-            memory *= row.calls / other.calls
-        merged.append(replace(row, memory_bytes=memory, line=other.line, module=other.module))
-    return merged

@@ -63,6 +63,8 @@ def test_its_profile_is_as_of_any_run(trained, module_lab):
     products = [row for row in goodput["operations"] if row["name"] == "aten::addmm"]
     assert sum(row["calls"] for row in products) == 2
     assert all(row["shapes"] for row in products)
+    assert {row["line"] for row in products} == {"train.py:19"}
+    assert {row["module"] for row in products} == {"Sequential.0", "Sequential.2"}
     assert sum(goodput["partition"].values()) == pytest.approx(1)
     trace = json.loads((module_lab.folder / "t.json").read_text())
     assert any(event.get("name") == "gpulab:window" for event in trace["traceEvents"])

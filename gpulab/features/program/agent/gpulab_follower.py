@@ -12,6 +12,7 @@ here may raise into the program, print, or leave a thread behind.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import sys
@@ -44,10 +45,7 @@ _COST_PAIRS = 7
 """
 _MOST_EVENTS = 10_000
 """A recording of more takes longer to read than its steps took."""
-_MOST_EVENTS_WITH_STACKS = 100_000
 _BYTES_OF_EVENT = 300
-_STACKS = 20
-"""A recording with stacks holds so many times the events."""
 _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
@@ -110,6 +108,8 @@ class Follower:
         self._between_s = 0.0
         self._recorder: _Recorder | None = None
         self._recordings = 0
+        self._compiled: tuple[int, float] | None = None
+        """What torch had compiled when the window began."""
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
 
@@ -240,6 +240,7 @@ class Follower:
                     seconds=seconds,
                     cpu_s=ran_s,
                     file=file,
+                    known=self._known(len(self._times)) if window.recording == "plain" else {},
                 )
         if window.kind == WARM_UP:
             self._say_device()
@@ -253,11 +254,34 @@ class Follower:
         if self._window.synchronised:
             _synchronise()
         self._times = []
+        self._compiled = _compiled()
         self._between_s = perf_counter() - now
         self._ran = thread_time()
         self._begun = self._last = perf_counter()
         if self._recorder is not None:
             self._recorder.mark()
+
+    def _known(self, steps: int) -> dict[str, float]:
+        """Facts that no recording has: what was compiled, loaders' processes, parameters."""
+        known: dict[str, float] = {}
+        after, before = _compiled(), self._compiled
+        if after is not None:
+            before = before or (0, 0.0)
+            known["compilations"] = max(0, after[0] - before[0]) / steps
+            known["compile_s"] = max(0.0, after[1] - before[1]) / steps
+            counters = sys.modules["torch._dynamo.utils"].counters
+            kinds = ("graph_break", "unimplemented")
+            known["graph_breaks"] = max(sum(counters[kind].values()) for kind in kinds)
+        optimizer = self._optimizer() if self._optimizer is not None else None
+        if optimizer is not None:
+            known["parameters"] = sum(len(group["params"]) for group in optimizer.param_groups)
+        data = sys.modules.get("torch.utils.data.dataloader")
+        if data is not None:
+            objects = gc.get_objects()
+            loaders = [each for each in objects if issubclass(type(each), data.DataLoader)]
+            if loaders:
+                known["workers"] = max(loader.num_workers for loader in loaders)
+        return known
 
     def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
         bins: Counter[int] = Counter()
@@ -402,14 +426,13 @@ def _everything(records: bool) -> _Plan:
 
 def _recordings(step_s: float) -> Generator[_Window, _Done, float]:
     """A step to start the profiler, which takes a second on a device; recordings of operations, of
-    their shapes, of memory and stacks; and pairs that show what recording costs.
+    their shapes, of memory and callers; and pairs that show what recording costs.
     """
     done = yield _Window(PROFILED, 1, 1, 0.0, "one", True)
     events = _events_in(done.file)
     steps = max(1, min(_steps_of(step_s), _MOST_EVENTS // events))
-    few = max(1, min(steps, _MOST_EVENTS_WITH_STACKS // (events * _STACKS)))
     done = yield _plain(PLAIN, steps)
-    for recording, count in (("plain", steps), ("shapes", steps), ("stacks", few)):
+    for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
         yield _Window(PROFILED, count, count, 0.0, recording, True)
         done = yield _plain(PLAIN, steps)
     for _ in range(_COST_PAIRS):
@@ -450,6 +473,7 @@ class _Recorder:
         self._profile, self._kind = profile, kind
         self._window: Any = None
         self._prepare: Callable[..., Any] | None = None
+        self._marks: Any = None
         self.valid = True
 
     @classmethod
@@ -464,19 +488,19 @@ class _Recorder:
         activities = [ProfilerActivity.CPU]
         if _on_cuda():
             activities.append(ProfilerActivity.CUDA)
-        full = recording == "stacks"
+        full = recording == "callers"
         # on a CPU torch writes a warning to stderr where memory is recorded
         memory = full and len(activities) > 1
         made = profile(
             activities=activities,
-            record_shapes=recording in ("shapes", "stacks"),
+            record_shapes=recording in ("shapes", "callers"),
             profile_memory=memory,
-            with_stack=full,
-            with_modules=full,
         )
         recorder = cls(made, profiler.profile)
         made.__enter__()  # type: ignore[no-untyped-call]
         recorder._guard()
+        if full and not _compiled():
+            recorder._marks = Marks()
         return recorder
 
     def _guard(self) -> None:
@@ -498,9 +522,13 @@ class _Recorder:
             # record_function takes up to 0.3 ms in a recording, this 5 us
             self._window = torch._C._profiler._RecordFunctionFast(WINDOW)
             self._window.__enter__()
+            if self._marks is not None:
+                self._marks.begin()
 
     def stop(self) -> None:
         if self.valid:
+            if self._marks is not None:
+                self._marks.end()
             if self._window is not None:
                 self._window.__exit__(None, None, None)
             self._unguard()
@@ -523,6 +551,15 @@ class _Recorder:
             self._prepare = None
 
 
+def _compiled() -> tuple[int, float] | None:
+    """How many graphs torch compiled, and in how many seconds; None where it compiled nothing."""
+    dynamo: Any = sys.modules.get("torch._dynamo.utils")
+    if dynamo is None or not dynamo.counters["frames"]:
+        return None
+    times = dynamo.compilation_time_metrics.get("_compile.compile_inner", [])
+    return dynamo.counters["stats"]["unique_graphs"], sum(times)
+
+
 def _on_cuda() -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda.is_initialized()
@@ -540,3 +577,94 @@ def _peak_bytes() -> int | None:
 def _torch_version() -> str | None:
     version = sys.modules.get("torch.version")
     return str(version.__version__) if version is not None else None
+
+
+CALLER = "gpulab:at "
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+
+
+class Marks:
+    """Spans in a recording that say which line of the program, in which module, calls torch: as
+    those of `gpulab.features.goodput.marks`, between two steps of a loop that is not ours.
+    """
+
+    def __init__(self) -> None:
+        import torch
+        from torch.overrides import TorchFunctionMode
+
+        marks = self
+        self._torch = torch
+        self._of_torch = os.path.dirname(torch.__file__) + os.sep
+        self._of_python = os.path.dirname(os.__file__) + os.sep
+        self._call = torch.nn.Module._call_impl.__code__
+        self._own: dict[Any, bool] = {}
+        self._names: dict[int, dict[int, str]] = {}
+        self.on = False
+
+        class Mode(TorchFunctionMode):
+            """Within a call of torch it is off: the outermost call is the program's."""
+
+            def __torch_function__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                if not marks.on:
+                    return func(*args, **(kwargs or {}))
+                line, module = marks.caller(sys._getframe(1))
+                with torch._C._profiler._RecordFunctionFast(f"{CALLER}{line}|{module}"):
+                    return func(*args, **(kwargs or {}))
+
+        self._mode = Mode()
+
+    def begin(self) -> None:
+        self._mode.__enter__()  # type: ignore[no-untyped-call]
+        self.on = True
+
+    def end(self) -> None:
+        """Leave it, unless the program has entered a mode since that is still on: then it stays,
+        and does nothing.
+        """
+        self.on = False
+        from torch.overrides import _get_current_function_mode_stack
+
+        stack = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+        if stack and stack[-1] is self._mode:
+            self._mode.__exit__(None, None, None)
+
+    def caller(self, frame: Any) -> tuple[str, str]:
+        """The innermost line of the program, and the module that it is in."""
+        line = ""
+        modules = []
+        while frame is not None:
+            code = frame.f_code
+            if code is self._call:
+                modules.append(frame.f_locals.get("self"))
+            elif not line and self._is_own(code):
+                line = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}"
+            frame = frame.f_back
+        return line, self._module(modules)
+
+    def _is_own(self, code: Any) -> bool:
+        own = self._own.get(code)
+        if own is None:
+            own = self._own[code] = self._is_of_the_program(code.co_filename)
+        return own
+
+    def _is_of_the_program(self, file: str) -> bool:
+        if file.startswith("<") or file.startswith(self._of_torch) or file == __file__:
+            return False
+        if any(folder in file for folder in _PACKAGES):
+            return True
+        return not file.startswith(self._of_python)
+
+    def _module(self, innermost_first: list[Any]) -> str:
+        kind = self._torch.nn.Module
+        modules = [module for module in innermost_first if isinstance(module, kind)]
+        if not modules:
+            return ""
+        root = modules[-1]
+        if id(root) not in self._names:
+            self._names[id(root)] = {id(each): name for name, each in root.named_modules()}
+        name = self._names[id(root)].get(id(modules[0]))
+        if name is None:
+            return type(root).__name__
+        return ".".join(filter(None, (type(root).__name__, name)))
