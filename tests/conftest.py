@@ -65,7 +65,7 @@ sys.dont_write_bytecode = False
 # other ones, so fewer than usual will do.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"gpulab-hypothesis-{os.getuid()}")
 settings.register_profile(
-    "gpulab", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "gpulab", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("gpulab")
 

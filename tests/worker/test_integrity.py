@@ -60,9 +60,13 @@ CASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def functions():
+    return LabFunctions()
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_replaced_is_named(monkeypatch, name):
-    functions = LabFunctions()
+def test_what_is_replaced_is_named(monkeypatch, functions, name):
     assert functions.replaced() == []
     holder, attribute, value = CASES[name]
     with monkeypatch.context() as patch:
@@ -85,8 +89,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_function_that_is_changed_in_place_is_named(name):
-    functions = LabFunctions()
+def test_a_function_that_is_changed_in_place_is_named(functions, name):
     function, attribute, value = CHANGES[name]
     before = getattr(function, attribute)
     keywords = function.__kwdefaults__
@@ -124,8 +127,7 @@ def test_copies_of_the_lab_s_objects_are_no_replacement():
 
 
 @pytest.mark.parametrize("name", ["__bool__", "__getattr__", "__eq__"])
-def test_a_method_that_python_calls_by_itself_is_named(monkeypatch, name):
-    functions = LabFunctions()
+def test_a_method_that_python_calls_by_itself_is_named(monkeypatch, functions, name):
     with monkeypatch.context() as patch:
         patch.setattr(Checker, name, other, raising=False)
         replaced = functions.replaced()

@@ -14,7 +14,7 @@ from gpulab.features.tuning.analysis import FEWEST_FINAL_ROUNDS, FINALISTS, Tour
 from gpulab.stats.comparison import leaders
 from gpulab.stats.statistics import Interval
 
-CANDIDATES, BUDGET, TRIALS = 200, 4000, 40
+CANDIDATES, BUDGET, TRIALS = 200, 4000, 20
 
 
 class Machine:
