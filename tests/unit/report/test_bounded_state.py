@@ -15,7 +15,7 @@ from gpulab.report.build import build_report, fold_all
 from gpulab.report.state import KEPT_LINES
 from gpulab.stats.series import Epoch, Window
 
-READINGS, LINES = 30_000, 8_000
+READINGS, LINES = 35_000, 8_000
 STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
 
 
