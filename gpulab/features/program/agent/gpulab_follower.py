@@ -16,6 +16,7 @@ import gc
 import json
 import os
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator
 from functools import wraps
@@ -497,7 +498,9 @@ class _Recorder:
             profile_memory=memory,
         )
         recorder = cls(made, profiler.profile)
-        made.__enter__()  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():  # that it begins anew in each window
+            warnings.simplefilter("ignore")
+            made.__enter__()  # type: ignore[no-untyped-call]
         recorder._guard()
         if full and not _compiled():
             recorder._marks = Marks()
@@ -532,7 +535,9 @@ class _Recorder:
             if self._window is not None:
                 self._window.__exit__(None, None, None)
             self._unguard()
-            self._profile.__exit__(None, None, None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._profile.__exit__(None, None, None)
 
     def discard(self) -> None:
         """End it without a recording; never raises."""
