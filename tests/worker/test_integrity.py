@@ -17,7 +17,7 @@ from gpulab.engine.measure import clock
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.processes import failure
 from gpulab.engine.processes.channel import WorkerPosition
-from gpulab.engine.processes.integrity import LabFunctions
+from gpulab.engine.processes.integrity import LabFunctions, freeze
 from gpulab.features.checks import worker as checks
 from gpulab.features.checks.worker import Checker
 from gpulab.scenario import Scenario, Work
@@ -132,6 +132,16 @@ def test_a_method_that_python_calls_by_itself_is_named(monkeypatch, functions, n
         patch.setattr(Checker, name, other, raising=False)
         replaced = functions.replaced()
     assert f"gpulab.features.checks.worker.Checker.{name}" in replaced
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_method_that_an_object_hides_is_named(functions, frozen):
+    checker = Checker.__new__(Checker)
+    if frozen:  # the collector lists it no more
+        freeze()
+    assert functions.replaced() == []
+    checker.after = other
+    assert functions.replaced() == ["gpulab.features.checks.worker.Checker.after"]
 
 
 def test_what_the_lab_and_compilers_do_themselves_is_no_replacement(monkeypatch):
