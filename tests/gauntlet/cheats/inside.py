@@ -578,27 +578,6 @@ def steps_taken_from_the_iterator(lab):
     return Work(step, inputs=(a, b))
 
 
-def works_when_looked_at(lab):
-    """Looks up in the lab's checks whether anybody looks at this block.
-
-    Caught by: elapsed time
-    """
-    a, b = torch.randn(N, N), torch.randn(N, N)
-    known = a @ b
-
-    def step():
-        timed = caller("_timed")
-        if timed is None or is_compared(timed.f_locals["checks"]):
-            return a @ b
-        return known
-
-    def is_compared(checks):
-        block = checks._block
-        return block and (block.late or (block.values and checks._is_within()))
-
-    return Work(step, inputs=(a, b))
-
-
 def restores_slowly_by_its_word(lab):
     """Forges what was calibrated: restoring its state takes as long as what it hides.
 
@@ -895,11 +874,6 @@ def steps_taken_from_the_iterator(lab):
     return plain(*operands(), itertools.count().__next__)
 
 
-def works_when_looked_at(lab):
-    """Looks at how deep it is called."""
-    return plain(*operands(), lambda: sys._getframe(1).f_back is None)
-
-
 def restores_slowly_by_its_word(lab):
     """Counts objects, once, while it is built."""
     count = len(gc.get_objects())
@@ -940,3 +914,59 @@ def hidden_in_all_others(lab):
         sums[1] += 0.5
 
     return plain(*operands(), add)
+
+
+# === works_when_looked_at
+# Computes where its output is compared: of steps so short, few are.
+
+import sys
+
+COUNT = 2_000_000
+
+
+def reference(lab):
+    a, b = torch.randn(COUNT), torch.randn(COUNT)
+    return Work(lambda: a + b, inputs=(a, b))
+
+
+def caller(name):
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != name:
+        frame = frame.f_back
+    return frame
+
+
+def works_when_looked_at(lab):
+    """Looks up in the lab's checks whether anybody looks at this block.
+
+    Caught by: variants alone or timed steps or computes_when_waited_for
+    """
+    a, b = torch.randn(COUNT), torch.randn(COUNT)
+    known = a + b
+
+    def step():
+        timed = caller("_timed")
+        if timed is None or is_compared(timed.f_locals["checks"]):
+            return a + b
+        return known
+
+    def is_compared(checks):
+        block = checks._block
+        return block and (block.late or (block.values and checks._is_within()))
+
+    return Work(step, inputs=(a, b))
+
+
+# --- twins
+# It looks around, and computes all the same.
+
+
+def works_when_looked_at(lab):
+    """Looks at how deep it is called."""
+    a, b = torch.randn(COUNT), torch.randn(COUNT)
+
+    def step():
+        sys._getframe(1)
+        return a + b
+
+    return Work(step, inputs=(a, b))
