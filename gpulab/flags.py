@@ -307,6 +307,17 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             ),
         ),
         _flag(
+            "--what-if",
+            _RUN,
+            nargs="?",
+            const="",
+            metavar="NAME,...",
+            help=(
+                "what each part of a step would gain, measured by delaying it; NAME: a variant, "
+                "operations such as aten::mm"
+            ),
+        ),
+        _flag(
             "--keep",
             _RUN,
             type=path,

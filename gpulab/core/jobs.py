@@ -4,12 +4,15 @@ calibrate.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 from gpulab.core.findings import Finding
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.values import (
+    Amount,
     Count,
     Fraction,
     Integer,
@@ -29,6 +32,56 @@ are known.
 TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
 
 
+class PartKind(StrEnum):
+    """What marks a part of a step."""
+
+    PHASE = "phase"
+    LOADING = "loading"
+    """What a DataLoader does for a batch, in the step's thread or in a worker process."""
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+    COPIES = "copies"
+    """Between the host and a GPU."""
+    HOST = "host"
+    """The thread that launches, at the end of each step."""
+    OPERATION = "operation"
+
+
+class Delay(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a step that is hooked, and made longer where `seconds` (of one pass) is above 0.
+
+    `others`: every other thread and process is delayed instead, whenever the part has run.
+    `busy`: it computes meanwhile; else it sleeps.
+    """
+
+    kind: PartKind
+    name: Name
+    seconds: Seconds = 0.0
+    others: bool = False
+    busy: bool = True
+
+    @property
+    def key(self) -> tuple[PartKind, str]:
+        return self.kind, self.name
+
+
+class StepPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a step as one process saw it: `passes` and `seconds` of a step. `why_not`: why it
+    cannot be delayed.
+    """
+
+    kind: PartKind
+    name: Name
+    passes: Amount = 0.0
+    seconds: Seconds = 0.0
+    running: Fraction | None = None
+    """The share of it in which its thread ran; None on a GPU."""
+    lane: Name = ""
+    """Where it runs: the step's thread, another one, worker processes."""
+    why_not: Line = ""
+
+
 class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A variant as the catalog read it; `missing` says which need the machine does not meet."""
 
@@ -44,6 +97,8 @@ class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What differs from the parameters of the run: several points of a sweep may be variants of one
     run.
     """
+    delays: tuple[Delay, ...] | None = None
+    """The parts that are hooked, where it is a step of another variant with one of them delayed."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -89,6 +144,10 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     env: dict[Name, Text | None] = {}
     fixes: tuple[TriedFix, ...] = ()
     """What its variants try of a program's step, where --try wrote it."""
+    parts: tuple[StepPart, ...] = ()
+    """Of the step whose parts its variants delay, where --what-if asked for them."""
+    delay_s: Seconds = 0.0
+    """Of one step, in each of them."""
     exercise: Name = ""
     judge: Source = ""
     """Of the answer to an exercise, which `source` is: the scenario that judges it."""

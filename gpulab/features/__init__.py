@@ -29,6 +29,7 @@ def features() -> tuple[Feature, ...]:
     from gpulab.features.roofline.report import ROOFLINE
     from gpulab.features.telemetry.report import TELEMETRY
     from gpulab.features.tuning.report import TUNING
+    from gpulab.features.what_if.report import WHAT_IF
 
     return (
         TELEMETRY,  # which samples do not count: all else is of those that are left
@@ -45,4 +46,5 @@ def features() -> tuple[Feature, ...]:
         CHECKS,  # what a comparison is worth, by all that was found before
         FINDINGS,  # of the whole report
         FIXES,  # what each gained, beside what a finding had promised
+        WHAT_IF,
     )

@@ -25,6 +25,8 @@ class Options(Settings):
     """From the start of one time to that of the next."""
     try_fixes: bool = False
     """Whether to try every fix that applies to a function."""
+    what_if: str | None = None
+    """Names of a variant and of operations; empty: the first variant, without operations."""
     keep: Path | None = None
     """Where the scenario that tries them is written."""
     sweep: str | None = None

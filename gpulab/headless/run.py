@@ -223,6 +223,10 @@ def run(names: Sequence[str], options: Options) -> int:
         from gpulab.headless.tries import try_fixes
 
         return try_fixes(names, options)
+    if options.what_if is not None:
+        from gpulab.headless.what_if import what_if
+
+        return what_if(names, options)
     if options.keep:
         raise UsageError("--keep writes what --try makes: add --try")
     planned = plan_runs(names, options)

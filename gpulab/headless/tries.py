@@ -44,7 +44,7 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     if isinstance(planned, RunReport):
         assert planned.reason is not None
         raise UsageError(f"--try {names[0]}: {sentence(planned.reason)}")
-    request = _step_request(planned)
+    request = step_request(planned)
     paths = _paths(launch, options)
     check_json(options.json_file, paths)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
@@ -184,6 +184,14 @@ def _check(names: Sequence[str], options: Options) -> Launch:
     launch = single_launch(names[0])
     if len(launch.functions) != 1:
         raise UsageError("--try takes a function: write --run FILE:function --try")
+    refuse_others("--try", options, params=False)
+    if options.keep and options.keep.exists():
+        raise UsageError(f"--keep {options.keep}: it exists, and files are never overwritten")
+    return launch
+
+
+def refuse_others(flag: str, options: Options, *, params: bool) -> None:
+    """UsageError for flags that make no sense with this one; `params`: whether --set does."""
     others = {
         "--sweep": options.sweep is not None,
         "--repeat": options.repeat is not None,
@@ -191,17 +199,14 @@ def _check(names: Sequence[str], options: Options) -> Launch:
         "--plot": options.plot is not None,
         "--trace": options.trace is not None,
         "--from-start": options.from_start is not None,
-        "--set": bool(options.chosen),
+        "--set": bool(options.chosen) and not params,
     }
-    for flag, given in others.items():
+    for other, given in others.items():
         if given:
-            raise UsageError(f"--try and {flag}: run what --keep writes with it")
-    if options.keep and options.keep.exists():
-        raise UsageError(f"--keep {options.keep}: it exists, and files are never overwritten")
-    return launch
+            raise UsageError(f"{flag} and {other}: one or the other")
 
 
-def _step_request(planned: RunRequest) -> StepRequest:
+def step_request(planned: RunRequest) -> StepRequest:
     job = planned.job
     assert isinstance(job, TimeFunctions)
     subject, arguments = job.subject, job.subject.arguments

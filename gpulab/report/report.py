@@ -37,6 +37,7 @@ from gpulab.features.findings.advice import Advice, NotJudged
 from gpulab.features.fixes.result import FixReport
 from gpulab.features.kernels.differences import KernelDifference
 from gpulab.features.roofline.bound import Cause, Point
+from gpulab.features.what_if.result import WhatIfReport
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, Comparison
 from gpulab.stats.statistics import CONFIDENCE
@@ -476,6 +477,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: list[Comparison] = []
     fixes: list[FixReport] = []
     """What --try gave of each fix, with those that do not apply."""
+    what_if: WhatIfReport | None = None
+    """What each part of a step would gain, of --what-if."""
     best: str | None = None
     """The variant shown to beat every other that is compared with the baseline; None without
     one.

@@ -159,7 +159,25 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
             f"the file registered the variants {', '.join(registered) or 'none'} when it ran, "
             f"but its text declares {', '.join(declared)}: register each with a plain decorator"
         )
+    if any(variant.delays is not None for variant in subject.variants):
+        return _scenario_of_delays(scenario, subject)
     return _scenario_of_contenders(scenario, subject) if contenders else scenario
+
+
+def _scenario_of_delays(scenario: Scenario, subject: ScenarioFile) -> Scenario:
+    """One step several times, each with another part delayed: the lab's own variants, whose outputs
+    are checked as any other.
+    """
+    from gpulab.features.what_if.worker import delayed
+
+    derived = Scenario(topic=scenario.topic)
+    for info in subject.variants:
+        variant = scenario.variants[info.function or info.name]
+        function = variant.function
+        if info.delays is not None:
+            function = delayed(function, info.delays)
+        derived.add(Variant(name=info.name, unchecked=variant.unchecked, function=function))
+    return derived
 
 
 def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | FunctionFile) -> Scenario:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TriedFix
-from gpulab.features.findings.advice import Advice
 from gpulab.features.fixes.result import FixReport
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
@@ -18,15 +15,15 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     job = draft.state.job
     if not isinstance(job, Measure) or not job.subject.fixes or not report.variants:
         return report
-    advice = report.variants[0].advice
-    fixes = [_fix_report(tried, report, advice) for tried in job.subject.fixes]
+    fixes = [_fix_report(tried, report) for tried in job.subject.fixes]
     return replace(report, fixes=fixes)
 
 
-def _fix_report(tried: TriedFix, report: RunReport, advice: Sequence[Advice]) -> FixReport:
+def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
     known = FixReport(
         **fields_of(tried, "name", "sentence", "why_not", "edit"), lines=list(tried.lines)
     )
+    advice = report.variants[0].advice
     promise = next((each for each in advice if each.finding.code in tried.answers), None)
     if promise is not None:
         known = replace(

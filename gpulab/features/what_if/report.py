@@ -1,0 +1,105 @@
+"""What each part of a step would gain, from comparisons with the step in which it is delayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from gpulab.core.jobs import Measure, StepPart
+from gpulab.features.what_if.parts import BARE, PLAIN, name_of
+from gpulab.features.what_if.result import PartReport, WhatIfReport
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import RunReport, fields_of
+
+LESS = 0.1
+"""What a part is to take less, in what is shown."""
+BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """Seconds of the step for each second of delay."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def gain(self) -> _Slope:
+        """Where all others were delayed: what the part gains for each second that it is made
+        shorter.
+        """
+        low = None if self.high is None else 1 - self.high
+        high = None if self.low is None else 1 - self.low
+        return _Slope(1 - self.value, low, high)
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    job = draft.state.job
+    if not isinstance(job, Measure) or not job.subject.parts:
+        return report
+    subject = job.subject
+    plain = next((each for each in report.variants if each.name == PLAIN), None)
+    step_s = plain.time_s.median if plain and plain.time_s else None
+    delay = subject.delay_s / step_s if step_s else None
+    parts = [_part_report(part, report, step_s, delay) for part in subject.parts]
+    what_if = WhatIfReport(
+        delay_s=subject.delay_s,
+        less=LESS,
+        elapsed_s=report.progress.elapsed_s,
+        parts=sorted(parts, key=lambda part: -(part.gain or 0.0)),
+    )
+    return replace(report, what_if=_with_cost(what_if, report))
+
+
+def _with_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
+    comparison = next((each for each in report.comparisons if each.variant == BARE), None)
+    if comparison is None or comparison.speedup is None:
+        return what_if
+    low, high = comparison.low, comparison.high
+    return replace(
+        what_if,
+        hooks_cost=comparison.speedup - 1,
+        hooks_low=None if low is None else low - 1,
+        hooks_high=None if high is None else high - 1,
+    )
+
+
+def _part_report(
+    part: StepPart, report: RunReport, step_s: float | None, delay: float | None
+) -> PartReport:
+    known = PartReport(**fields_of(part, "name", "lane", "why_not"), kind=part.kind.value)
+    if step_s is None or delay is None:
+        return known
+    share = part.seconds / step_s if part.seconds else None
+    known = replace(known, share=share)
+    slope = _slope(report, name_of(part.kind, part.name, others=False), delay)
+    if slope is None:
+        return known
+    known = replace(known, slope=slope.value, slope_low=slope.low, slope_high=slope.high)
+    others = _slope(report, name_of(part.kind, part.name, others=True), delay)
+    if share is None:
+        return known
+    gain, gain_from = (others.gain, BY_OTHERS) if others else (slope, BY_SLOPE)
+    scale = LESS * share
+    return replace(
+        known,
+        gain=scale * gain.value,
+        gain_low=None if gain.low is None else scale * gain.low,
+        gain_high=None if gain.high is None else scale * gain.high,
+        gain_from=gain_from,
+    )
+
+
+def _slope(report: RunReport, variant: str, delay: float) -> _Slope | None:
+    """`delay`: of a step, relative to it."""
+    comparison = next((each for each in report.comparisons if each.variant == variant), None)
+    if comparison is None or comparison.speedup is None:
+        return None
+    low = None if comparison.high is None else (1 / comparison.high - 1) / delay
+    high = None if comparison.low is None else (1 / comparison.low - 1) / delay
+    return _Slope((1 / comparison.speedup - 1) / delay, low, high)
+
+
+WHAT_IF = Feature("what_if", of_run=_of_run)

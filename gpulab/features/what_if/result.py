@@ -1,0 +1,42 @@
+"""What a part of a step would gain, as plain data."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class PartReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One part. `share` of the step that it takes, by its own clock; parts of several threads sum
+    to more than 1.
+
+    `slope` with the ends of its interval: what the step takes longer for each second that the part
+    takes longer, 1 on the critical path, 0 where it is hidden. `gain` is what `LESS` less of the
+    part would gain, as a share of the step; `gain_from` says by what: the others delayed, or the
+    slope. `why_not`: why it cannot be delayed.
+    """
+
+    kind: str
+    name: str
+    lane: str
+    share: float | None = None
+    why_not: str = ""
+    slope: float | None = None
+    slope_low: float | None = None
+    slope_high: float | None = None
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    gain_from: str = ""
+
+
+class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one step: how long each part was delayed, what the hooks cost, how long all of it took."""
+
+    delay_s: float
+    less: float
+    hooks_cost: float | None = None
+    """What the hooks add to a step, relative, with the ends of its interval."""
+    hooks_low: float | None = None
+    hooks_high: float | None = None
+    elapsed_s: float = 0.0
+    parts: list[PartReport] = []

@@ -1,0 +1,60 @@
+"""The table of parts: their shares, whether they are on the critical path, what less would gain."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from gpulab.core.units import duration, seconds
+from gpulab.draw.table import columns_table, rows_table
+from gpulab.features.what_if.parts import MAIN
+from gpulab.features.what_if.result import PartReport, WhatIfReport
+
+
+def what_if(report: WhatIfReport) -> RenderableType:
+    """A row for each part that was delayed; below them why others were not, and what it cost."""
+    table = columns_table()
+    table.add_column("part", overflow="fold", min_width=9)
+    for head in ("share", "slope", "99 % interval", f"{report.less:.0%} less", "99 % interval"):
+        table.add_column(head, justify="right", no_wrap=True)
+    shown = [part for part in report.parts if not part.why_not]
+    for part in shown:
+        table.add_row(
+            _name(part),
+            "" if part.share is None else f"{part.share:.1%}",
+            "" if part.slope is None else f"{part.slope:.2f}",
+            _interval(part.slope_low, part.slope_high, ".2f"),
+            "" if part.gain is None else f"{part.gain:.1%}",
+            _interval(part.gain_low, part.gain_high, ".1%"),
+        )
+    parts: list[RenderableType] = [table, "", _cost(report)]
+    if not_delayed := [part for part in report.parts if part.why_not]:
+        reasons = rows_table()
+        reasons.add_column(no_wrap=True)
+        reasons.add_column(overflow="fold")
+        for part in not_delayed:
+            reasons.add_row(Text(_name(part), "dim"), Text(part.why_not, "dim"))
+        parts += ["", Text("cannot be delayed", "bold"), reasons]
+    return Group(*parts)
+
+
+def _name(part: PartReport) -> str:
+    name = f"{part.kind} {part.name}" if part.kind == "phase" else part.name
+    return name if part.lane in ("", MAIN) else f"{name} ({part.lane})"
+
+
+def _interval(low: float | None, high: float | None, form: str) -> str:
+    return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+
+
+def _cost(report: WhatIfReport) -> Text:
+    text = Text(
+        f"slope 1: on the critical path; 0: hidden. {report.less:.0%} less: what the step gains "
+        f"where the part takes {report.less:.0%} less. "
+    )
+    text.append(f"Each part was delayed by {seconds(report.delay_s)} a step")
+    if report.hooks_cost is not None:
+        text.append(f"; the hooks add {report.hooks_cost:.1%}")
+        if interval := _interval(report.hooks_low, report.hooks_high, ".1%"):
+            text.append(f" ({interval})")
+    return text.append(f"; {duration(report.elapsed_s)} in all")

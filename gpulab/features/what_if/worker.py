@@ -1,0 +1,613 @@
+"""A step with hooks on its parts: they are timed, or one of them is made longer, or all others are
+whenever it has run (a virtual speedup, as in Coz).
+
+`python -m gpulab.features.what_if.worker`: the parts of one step of a job that is read from stdin,
+as one JSON object on stdout.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from inspect import isgenerator, signature
+from threading import get_ident
+from time import perf_counter, sleep, thread_time
+from typing import Any
+
+import msgspec
+import torch
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import get_worker_info
+from torch.utils.data._utils import fetch as fetchers
+
+from gpulab.core.jobs import Delay, PartKind, StepPart
+from gpulab.core.payloads import USEFUL
+from gpulab.features.what_if.parts import MAIN, PROCESSES, THREAD, PartsRequest, PartsSeen
+from gpulab.scenario import Work
+
+Key = tuple[PartKind, str]
+
+_SLOTS = 64
+"""Of worker processes, beside one of the step's own."""
+_FIELDS = 4
+_OWED, _PASSES, _WALL, _CPU = range(_FIELDS)
+_ARMED = _SLOTS * _FIELDS
+_LEAST_DELAY_S = 5e-6
+"""Shorter ones are saved up: each costs a microsecond that nobody asked for."""
+_BLOCKED = 0.5
+_BLOCKED_S = 50e-6
+_LEAST_PAUSE_S = 20e-6
+_BUSY = torch.linspace(0, 1, 2048)
+_RESULT = torch.empty_like(_BUSY)
+_LAST_SPIN_S = 8e-6
+_SLEEP_LATE_S = 150e-6
+_ON_DEVICE = (
+    PartKind.PHASE,
+    PartKind.COPIES,
+    PartKind.FORWARD,
+    PartKind.BACKWARD,
+    PartKind.OPTIMIZER,
+)
+_CALIBRATED_CYCLES = 10_000_000
+
+
+def delayed(function: Callable[..., Any] | None, delays: Sequence[Delay]) -> Callable[..., Any]:
+    """A variant's function whose step has hooks on its parts."""
+    assert function is not None
+
+    def build(lab: Any, **parameters: Any) -> Any:
+        hooks = Hooks(lab.device, delays)
+        returned = function(HookedLab(lab, hooks), **parameters)
+        return _hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
+
+    build.__signature__ = signature(function)  # type: ignore[attr-defined]
+    return build
+
+
+def _hooked_later(works: Iterator[Any], hooks: Hooks) -> Iterator[Any]:
+    for work in works:
+        yield hooks.of(work)
+
+
+class HookedLab:
+    """The lab of a build, whose phases are parts."""
+
+    def __init__(self, lab: Any, hooks: Hooks) -> None:
+        self._lab = lab
+        self._hooks = hooks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lab, name)
+
+    def phase(self, name: str) -> AbstractContextManager[Any]:
+        inner = self._lab.phase(name)
+        return _Pass(self._hooks, (PartKind.PHASE, name), inner)
+
+    def useful(self) -> AbstractContextManager[Any]:
+        return self.phase(USEFUL)
+
+
+class _Pass:
+    """One time through a part."""
+
+    def __init__(self, hooks: Hooks, key: Key, inner: AbstractContextManager[Any]) -> None:
+        self._hooks = hooks
+        self._key = key
+        self._inner = inner
+
+    def __enter__(self) -> Any:
+        entered = self._inner.__enter__()
+        self._hooks.enter(self._key)
+        return entered
+
+    def __exit__(self, *error: Any) -> Any:
+        self._hooks.leave(self._key)
+        return self._inner.__exit__(*error)
+
+
+class Hooks:
+    """On the parts of one build's step. They do something while its context is entered."""
+
+    def __init__(
+        self, device: torch.device, delays: Sequence[Delay], *, recording: bool = False
+    ) -> None:
+        self._cuda = device.type == "cuda"
+        self._delays = {delay.key: delay for delay in delays}
+        self._virtual = any(delay.others for delay in delays)
+        self._recording = recording
+        self._main = get_ident()
+        self._is_on = False
+        self._debts: dict[tuple[int, Key], float] = {}
+        self._paid: dict[int, float] = {}
+        self._left: dict[int, tuple[float, float, float]] = {}
+        """Of each thread: when it left a part, its CPU time then, and what was owed then."""
+        # worker processes are forked later, and see what is written here
+        self._shared = memoryview(mmap.mmap(-1, (_ARMED + 1) * 8)).cast("d")
+        self._cycles_per_s = _cycles_per_s(device) if self._cuda else 0.0
+        self.seen: dict[Key, _Record] = {}
+        self._began: dict[tuple[int, Key], tuple[float, float, Any]] = {}
+
+    def of(self, work: Any) -> Any:
+        """The work with these hooks; what is no work is returned as it is, for others to refuse."""
+        if not isinstance(work, Work):
+            return work
+        inner = work.context
+        step = work.step
+        if (PartKind.HOST, PartKind.HOST.value) in self._delays:
+            step = self._with_host_part(step)
+
+        def context() -> AbstractContextManager[Any]:
+            return self._entered(inner)
+
+        return replace(work, step=step, context=context)
+
+    @property
+    def is_on(self) -> bool:
+        return self._is_on or (get_worker_info() is not None and self._shared[_ARMED] > 0)
+
+    def enter(self, key: Key) -> None:
+        if not self.is_on:
+            return
+        if self._virtual:
+            self._pay()
+        if self._recording:
+            event = self._event()
+            self._began[get_ident(), key] = perf_counter(), thread_time(), event
+
+    def leave(self, key: Key) -> None:
+        if not self.is_on:
+            return
+        if self._recording:
+            self._record(key)
+        delay = self._delays.get(key)
+        if delay is None:
+            return
+        if delay.others and delay.seconds:
+            self._owe(delay.seconds)
+        elif self._cuda and key[0] in _ON_DEVICE:
+            # one cycle where nothing is delayed, for a launch costs the host as much as a part
+            cycles = max(1, int(delay.seconds * self._cycles_per_s))
+            torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        elif delay.seconds:
+            self._lengthen(delay)
+        if self._virtual:
+            self._left[get_ident()] = perf_counter(), thread_time(), self._owed()
+
+    def worker_record(self) -> _Record | None:
+        """What loading took in worker processes; None where it took nothing."""
+        slots = range(1, _SLOTS)
+        passes = sum(self._shared[slot * _FIELDS + _PASSES] for slot in slots)
+        if not passes:
+            return None
+        record = _Record()
+        record.passes = passes
+        record.wall_s = sum(self._shared[slot * _FIELDS + _WALL] for slot in slots)
+        record.cpu_s = sum(self._shared[slot * _FIELDS + _CPU] for slot in slots)
+        return record
+
+    def clear(self) -> None:
+        """Forget what was recorded."""
+        self.seen.clear()
+        for place in range(_ARMED):
+            self._shared[place] = 0.0
+
+    # --- what happens at a part -------------------------------------------------------------------
+
+    def _lengthen(self, delay: Delay) -> None:
+        place = get_ident(), delay.key
+        debt = self._debts.get(place, 0.0) + delay.seconds
+        if debt >= _LEAST_DELAY_S:
+            started = perf_counter()
+            (_spin if delay.busy else _sleep)(debt)
+            debt -= perf_counter() - started
+        self._debts[place] = debt
+
+    def _owe(self, seconds: float) -> None:
+        """Every other thread and process owes a pause as long as this part was made shorter."""
+        self._shared[_slot() * _FIELDS + _OWED] += seconds
+        lane = get_ident()
+        self._paid[lane] = self._paid.get(lane, 0.0) + seconds
+
+    def _owed(self) -> float:
+        return sum(self._shared[slot * _FIELDS + _OWED] for slot in range(_SLOTS))
+
+    def _pay(self) -> None:
+        """Pause as long as others have become shorter meanwhile. Who waited for somebody else was
+        woken by one that has paid, and owes nothing of that time.
+        """
+        lane = get_ident()
+        owed = self._owed()
+        paid = self._paid.get(lane)
+        if paid is None:
+            self._paid[lane] = owed
+            return
+        left = self._left.get(lane)
+        if left is not None:
+            wall_s = perf_counter() - left[0]
+            cpu_s = thread_time() - left[1]
+            if wall_s > _BLOCKED_S and cpu_s < _BLOCKED * wall_s:
+                paid += owed - left[2]
+        due = owed - paid
+        if due > _LEAST_PAUSE_S:
+            started = perf_counter()
+            sleep(due)
+            paid += perf_counter() - started
+        self._paid[lane] = paid
+
+    def _record(self, key: Key) -> None:
+        began = self._began.pop((get_ident(), key), None)
+        if began is None:
+            return
+        wall_s = perf_counter() - began[0]
+        cpu_s = thread_time() - began[1]
+        if get_worker_info() is not None:
+            first = _slot() * _FIELDS
+            self._shared[first + _PASSES] += 1
+            self._shared[first + _WALL] += wall_s
+            self._shared[first + _CPU] += cpu_s
+            return
+        record = self.seen.setdefault(key, _Record())
+        record.passes += 1
+        record.wall_s += wall_s
+        record.cpu_s += cpu_s
+        record.threads.add(get_ident())
+        if began[2] is not None:
+            record.events.append((began[2], self._event()))
+
+    def _event(self) -> Any:
+        if not self._cuda or get_worker_info() is not None:
+            return None
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event
+
+    def lane_of(self, record: _Record) -> str:
+        return MAIN if record.threads <= {self._main} else THREAD
+
+    # --- while the step runs ----------------------------------------------------------------------
+
+    @contextmanager
+    def _entered(self, inner: Any) -> Iterator[None]:
+        global _active
+        kinds = {kind for kind, _ in self._delays}
+        with ExitStack() as stack:
+            if inner is not None:
+                is_made = isinstance(inner, type) or not hasattr(inner, "__enter__")
+                stack.enter_context(inner() if is_made else inner)
+            if self._recording:
+                kinds |= set(PartKind) - {PartKind.OPERATION}
+            for kind, hooked in _HOOKED.items():
+                if kind in kinds:
+                    stack.enter_context(hooked(self))
+            names = {name for kind, name in self._delays if kind == PartKind.OPERATION}
+            if names:
+                stack.enter_context(_Operations(self, names))
+            self._debts.clear()
+            self._paid.clear()
+            self._left.clear()
+            for slot in range(_SLOTS):
+                self._shared[slot * _FIELDS + _OWED] = 0.0
+            _active = self
+            self._is_on = True
+            self._shared[_ARMED] = 1.0
+            try:
+                yield
+            finally:
+                self._shared[_ARMED] = 0.0
+                self._is_on = False
+                _active = None
+
+    def _with_host_part(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        key = PartKind.HOST, PartKind.HOST.value
+
+        def hooked() -> Any:
+            returned = step()
+            self.leave(key)
+            return returned
+
+        return hooked
+
+
+class _Record:
+    def __init__(self) -> None:
+        self.passes = 0.0
+        self.wall_s = self.cpu_s = 0.0
+        self.threads: set[int] = set()
+        self.events: list[tuple[Any, Any]] = []
+
+    @property
+    def device_s(self) -> float:
+        """On the device's clock; 0 without one. It has to be idle."""
+        return sum(float(begin.elapsed_time(end)) for begin, end in self.events) * 1e-3
+
+
+_active: Hooks | None = None
+"""Those of the step that runs; in a worker process, of the step that started it."""
+
+
+def _slot() -> int:
+    """Of a worker process, or of the step's own one."""
+    info = get_worker_info()
+    return 0 if info is None else 1 + info.id % (_SLOTS - 1)
+
+
+def _spin(seconds: float) -> None:
+    """Compute for so long, mostly without the lock of the interpreter, which others may need."""
+    end = perf_counter() + seconds
+    while perf_counter() < end - _LAST_SPIN_S:
+        torch.sin(_BUSY, out=_RESULT)
+    while perf_counter() < end:
+        pass
+
+
+def _sleep(seconds: float) -> None:
+    end = perf_counter() + seconds
+    if seconds > _SLEEP_LATE_S:
+        sleep(seconds - _SLEEP_LATE_S)
+    while perf_counter() < end:
+        pass
+
+
+def _cycles_per_s(device: torch.device) -> float:
+    """Of `torch.cuda._sleep`, by the device's own clock."""
+    with torch.cuda.device(device):
+        begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        torch.cuda._sleep(_CALIBRATED_CYCLES)  # type: ignore[no-untyped-call]
+        begin.record()
+        torch.cuda._sleep(_CALIBRATED_CYCLES)  # type: ignore[no-untyped-call]
+        end.record()
+        end.synchronize()
+        elapsed_s: float = begin.elapsed_time(end) * 1e-3
+        return _CALIBRATED_CYCLES / elapsed_s
+
+
+# --- hooks on what is no phase --------------------------------------------------------------------
+
+
+@contextmanager
+def _on_loading(_: Hooks) -> Iterator[None]:
+    """Workers inherit the hook when they are forked, and keep it: it stays where it is."""
+    for kind in (fetchers._MapDatasetFetcher, fetchers._IterableDatasetFetcher):
+        if not hasattr(kind.fetch, "hooked"):
+            setattr(kind, "fetch", _hooked_fetch(kind.fetch))  # noqa: B010
+    yield
+
+
+def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
+    key = PartKind.LOADING, PartKind.LOADING.value
+
+    def hooked(self: Any, indices: Any) -> Any:
+        hooks = _active
+        if hooks is None:
+            return fetch(self, indices)
+        hooks.enter(key)
+        try:
+            return fetch(self, indices)
+        finally:
+            hooks.leave(key)
+
+    hooked.hooked = True  # type: ignore[attr-defined]
+    return hooked
+
+
+@contextmanager
+def _on_forward(hooks: Hooks) -> Iterator[None]:
+    key = PartKind.FORWARD, PartKind.FORWARD.value
+    depth = [0]
+
+    def before(*_: Any) -> None:
+        depth[0] += 1
+        if depth[0] == 1:
+            hooks.enter(key)
+
+    def after(*_: Any) -> None:
+        depth[0] -= 1
+        if depth[0] == 0:
+            hooks.leave(key)
+
+    module = torch.nn.modules.module
+    handles = [
+        module.register_module_forward_pre_hook(before),
+        module.register_module_forward_hook(after),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _on_backward(hooks: Hooks) -> Iterator[None]:
+    key = PartKind.BACKWARD, PartKind.BACKWARD.value
+    with _patched(torch.Tensor, "backward", hooks, key, lambda *_: True):
+        yield
+
+
+@contextmanager
+def _on_optimizer(hooks: Hooks) -> Iterator[None]:
+    key = PartKind.OPTIMIZER, PartKind.OPTIMIZER.value
+    handles = [
+        register_optimizer_step_pre_hook(lambda *_: hooks.enter(key)),
+        register_optimizer_step_post_hook(lambda *_: hooks.leave(key)),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _on_copies(hooks: Hooks) -> Iterator[None]:
+    key = PartKind.COPIES, PartKind.COPIES.value
+    if not hooks._cuda:
+        yield
+        return
+    with ExitStack() as stack:
+        for name in ("copy_", "to", "cuda", "cpu"):
+            stack.enter_context(_patched(torch.Tensor, name, hooks, key, _crosses))
+        yield
+
+
+def _crosses(tensor: torch.Tensor, returned: Any, arguments: Sequence[Any]) -> bool:
+    """Whether a copy went from one kind of device to another."""
+    others = [returned, *arguments]
+    return any(
+        isinstance(other, torch.Tensor) and other.device.type != tensor.device.type
+        for other in others
+    )
+
+
+@contextmanager
+def _patched(
+    owner: Any, name: str, hooks: Hooks, key: Key, counts: Callable[..., bool]
+) -> Iterator[None]:
+    original = getattr(owner, name)
+
+    def hooked(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        hooks.enter(key)
+        returned = original(self, *arguments, **keywords)
+        if counts(self, returned, arguments):
+            hooks.leave(key)
+        return returned
+
+    setattr(owner, name, hooked)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, hooks: Hooks, names: set[str]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._hooks = hooks
+        self._names = names
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        name = func._schema.name
+        if name not in self._names:
+            return func(*args, **(kwargs or {}))
+        key = PartKind.OPERATION, name
+        self._hooks.enter(key)
+        returned = func(*args, **(kwargs or {}))
+        self._hooks.leave(key)
+        return returned
+
+
+_HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[None]]] = {
+    PartKind.LOADING: _on_loading,
+    PartKind.FORWARD: _on_forward,
+    PartKind.BACKWARD: _on_backward,
+    PartKind.OPTIMIZER: _on_optimizer,
+    PartKind.COPIES: _on_copies,
+}
+
+
+# --- what a step consists of ----------------------------------------------------------------------
+
+_WARM_STEPS = 3
+_FEWEST_STEPS, _MOST_STEPS = 3, 200
+_TIMED_S = 1.0
+
+
+def main() -> None:
+    answer_to = os.dup(1)
+    os.dup2(2, 1)  # what the program prints is not the answer
+    try:
+        request = msgspec.json.decode(sys.stdin.buffer.read(), type=PartsRequest)
+        seen = parts_of(request)
+    except (Exception, SystemExit) as error:
+        from gpulab.engine.processes.failure import first_line
+
+        seen = PartsSeen(problem=f"{type(error).__name__}: {first_line(error)}")
+    os.write(answer_to, msgspec.json.encode(seen))
+    os._exit(0)  # threads and workers of the program keep nobody waiting
+
+
+def parts_of(request: PartsRequest) -> PartsSeen:
+    """Build one variant, and take steps of it with every part timed."""
+    from gpulab.engine.build.build import Builder
+    from gpulab.engine.build.lab import WorkerLab
+    from gpulab.engine.build.load import load
+    from gpulab.engine.processes.channel import WorkerPosition
+    from gpulab.engine.processes.device import open_device, waiter
+
+    job = request.job
+    device, info = open_device(job.device, job.threads)
+    scenario = load(job.subject)
+    variant = scenario.variants[request.variant]
+    wait = waiter(device)
+    lab = WorkerLab(device, info, WorkerPosition())
+    builder = Builder(lab, dict(job.subject.params), job.seed or 0, wait)
+    asked = [Delay(kind=PartKind.OPERATION, name=name) for name in request.operations]
+    made: list[Hooks] = []
+
+    def build(hooked_lab: Any, **parameters: Any) -> Any:
+        hooks = Hooks(device, asked, recording=True)
+        made.append(hooks)
+        assert variant.function is not None
+        returned = variant.function(HookedLab(hooked_lab, hooks), **parameters)
+        return _hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
+
+    build.__signature__ = signature(variant.function)  # type: ignore[arg-type, attr-defined]
+    built = builder.build(replace(variant, function=build))
+    builder.first_step(built)
+    (hooks,) = made
+    with built.context():
+        for _ in range(_WARM_STEPS):
+            built.work.step()
+        builder.wait()
+        hooks.clear()
+        steps = 0
+        started = perf_counter()
+        while steps < _FEWEST_STEPS or (
+            perf_counter() - started < _TIMED_S and steps < _MOST_STEPS
+        ):
+            built.work.step()
+            steps += 1
+        builder.wait()
+        step_s = (perf_counter() - started) / steps
+    return PartsSeen(step_s=step_s, parts=list(_parts(hooks, steps, on_device=bool(wait))))
+
+
+def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
+    records = dict(hooks.seen)
+    lanes = {key: hooks.lane_of(record) for key, record in records.items()}
+    workers = hooks.worker_record()
+    if workers is not None:
+        key = PartKind.LOADING, PartKind.LOADING.value
+        records[key] = workers
+        lanes[key] = PROCESSES
+    for (kind, name), record in records.items():
+        if not record.passes:
+            continue
+        device_s = record.device_s
+        running = None if on_device else min(1.0, record.cpu_s / max(record.wall_s, 1e-9))
+        yield StepPart(
+            kind=kind,
+            name=name,
+            passes=record.passes / steps,
+            seconds=(device_s or record.wall_s) / steps,
+            running=running,
+            lane=lanes[kind, name],
+        )
+
+
+if __name__ == "__main__":
+    # of this module there is another one by its own name, which the scenario's loader imports
+    from gpulab.features.what_if import worker
+
+    worker.main()
