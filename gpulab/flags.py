@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.core.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S, VARIANTS
+from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.scenario import shown
 
 
@@ -452,15 +453,29 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             action="store_true",
             help="with --exercise: the reference solution, after a run of your own attempt",
         ),
-        _flag(
-            "--top",
-            frozenset({Mode.FROM_TRACE}),
-            type=operations,
-            metavar="N",
-            help="number of operations (default: 10)",
-        ),
     ),
     "what to print and keep": (
+        _flag(
+            "--top",
+            _RUN | {Mode.FROM_TRACE},
+            type=operations,
+            metavar="N",
+            help="number of operations (default: 8 in a result, 10 of a trace)",
+        ),
+        _flag(
+            "--sort",
+            _RUN,
+            choices=tuple(SortBy),
+            metavar="COLUMN",
+            help=f"table of operations by a column: {', '.join(SortBy)}",
+        ),
+        _flag(
+            "--group-by",
+            _RUN,
+            choices=tuple(GroupBy),
+            metavar="WHAT",
+            help="operations summed by operation (default), line of the program, module, or kernel",
+        ),
         _flag(
             "--json",
             _WITH_FILES | {Mode.LIST, Mode.DOCTOR},

@@ -15,7 +15,9 @@ from found import finding
 
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
-from gpulab.core.run_file import RunFile
+from gpulab.core.run_file import RunFile, read_run_file
+from gpulab.features.goodput.recorded_operations import operations
+from gpulab.features.goodput.trace import read_any
 from gpulab.headless.scripting import load
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -87,6 +89,31 @@ def write_run(path, events=SMALL_RUN, gpulab="0.1.0"):
         file.append([event])
     file.close()
     return path
+
+
+def transformer_operations(**options):
+    """Those of the trace of a transformer's training step on an H200."""
+    data = lzma.decompress((CORPUS / "traces" / "transformer-step-h200.json.xz").read_bytes())
+    trace = read_any(json.loads(data)["traceEvents"])
+    return trace, operations(trace, **options)
+
+
+def run_of_a_transformer(folder):
+    """A run file of an H200, with its roofs, whose variants ran the operations of that step."""
+    trace, rows = transformer_operations()
+    whole_s = trace.window_s
+    events = []
+    for event in read_run_file(run_file("h200/precision", folder)).events:
+        if isinstance(event, e.Profiled):
+            parts = msgspec.structs.replace(
+                event.partition, window_s=whole_s, seconds={"useful": whole_s}
+            )
+            changes = {"steps": 2, "plain_s": whole_s / 2, "profiled_s": whole_s / 2}
+            event = msgspec.structs.replace(
+                event, partition=parts, repeated=parts, operations=rows, **changes
+            )
+        events.append(event)
+    return write_run(Path(folder) / "transformer.jsonl", events)
 
 
 if __name__ == "__main__":

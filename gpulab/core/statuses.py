@@ -267,3 +267,31 @@ def first_in_order(codes: Iterable[ExitCode | None]) -> ExitCode:
     """
     present = set(codes)
     return next((code for code in _PRECEDENCE if code in present), ExitCode.MEASURED)
+
+
+class GroupBy(StrEnum):
+    """What the calls of a row of the table of operations have in common."""
+
+    OPERATION = "operation"
+    """Name and shapes."""
+    LINE = "line"
+    MODULE = "module"
+    KERNEL = "kernel"
+
+
+class SortBy(StrEnum):
+    """The columns that the table of operations can be sorted by, the largest figures first."""
+
+    SELF = "self"
+    TOTAL = "total"
+    DEVICE = "device"
+    DEVICE_TOTAL = "device-total"
+    CALLS = "calls"
+    SHARE = "share"
+    MEMORY = "memory"
+    FLOPS = "flops"
+    BYTES = "bytes"
+    INTENSITY = "intensity"
+    RATE = "rate"
+    ROOF = "roof"
+    NAME = "name"

@@ -17,13 +17,14 @@ from rich.text import Text
 
 from gpulab.core.events import StageStarted
 from gpulab.core.run_file import RunFileError
-from gpulab.core.statuses import ExitCode, Stage
-from gpulab.features.goodput.operations import operations
+from gpulab.core.statuses import ExitCode, GroupBy, Stage
+from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
+from gpulab.features.goodput.operations import full_tables, operations
 from gpulab.features.goodput.view import goodput, job_goodput, traces
 from gpulab.features.live import progress
 from gpulab.features.live.panel import live_run
 from gpulab.features.memory.view import memory
-from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.report import roofline_of, roofline_of_operations
 from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
@@ -157,20 +158,39 @@ def show_failures(report: RunReport, terminal: Terminal) -> None:
 
 def show_report(report: RunReport, terminal: Terminal, options: Options) -> None:
     """Print the result of one run: in short, or all of it."""
+    tables = _tables_of_operations(report, options)
     if options.verbose:
-        terminal.show(result(report))
+        terminal.show(result(report, with_operations=not tables))
+        for table in tables:
+            terminal.say("")
+            terminal.show(table)
         if any(variant.roofline for variant in report.variants):
             show_roofline(report, terminal)
         if undeclared := causes(report.variants):
             terminal.show(undeclared)
+        show_operations_on_roofs(report, terminal)
     else:
-        terminal.show(ShortResult(report, list(_asked_for(report, options))))
+        asked_for = [*_asked_for(report, options), *tables]
+        terminal.show(ShortResult(report, asked_for, with_operations=not tables))
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")
     terminal.say("")
     if options.raw:
         show_raw(report, terminal)
         terminal.say("")
+
+
+def _tables_of_operations(report: RunReport, options: Options) -> list[RenderableType]:
+    """As flags ask for them; none where no flag does."""
+    if not options.asks_for_operations:
+        return []
+    choice = TableChoice(
+        most=options.top or MOST_ROWS,
+        sort=options.sort,
+        group=options.group_by or GroupBy.OPERATION,
+    )
+    nothing = "no operations were recorded: no profile (off, a smoke run, or less than a second)"
+    return full_tables(report, choice) or [Text(nothing, "yellow")]
 
 
 def show_raw(report: RunReport, terminal: Terminal) -> None:
@@ -213,7 +233,7 @@ def _asked_for(report: RunReport, options: Options) -> Iterator[RenderableType]:
     if options.telemetry not in (None, "off"):
         views.append(solo_runs)
     if options.profile in ("on", "all") and not report.functions:
-        views += [goodput, operations]
+        views += [goodput] if options.asks_for_operations else [goodput, operations]
     views += [traces, job_goodput]
     for view in views:
         content = view(report)
@@ -231,3 +251,16 @@ def show_roofline(report: RunReport, terminal: Terminal) -> None:
     drawn = roofline_view(roofline, width=width, height=_HEIGHT)
     console.print("", drawn, sep="\n", soft_wrap=True)
     terminal.show(reasons(roofline.points))
+
+
+def show_operations_on_roofs(report: RunReport, terminal: Terminal) -> None:
+    """Print the operations of each profiled variant below the roofs."""
+    console = terminal.results
+    width = min(console.width, _MOST_WIDTH)
+    for variant in report.variants:
+        roofline = roofline_of_operations(report, variant.name)
+        if roofline is None:
+            continue
+        drawn = roofline_view(roofline, width=width, height=_HEIGHT)
+        head = Text(f"operations of {variant.name}", "bold")
+        console.print("", head, drawn, sep="\n", soft_wrap=True)

@@ -29,6 +29,7 @@ from gpulab.headless.options import Options
 from gpulab.headless.output import open_terminal
 from gpulab.session.settings import UsageError
 
+_MOST = 10
 _GZIP = b"\x1f\x8b"
 _LENGTH_BYTES = 4
 """At the end of a gzip archive: how long it is unpacked."""
@@ -47,7 +48,7 @@ def from_trace(files: Sequence[str], options: Options) -> int:
     recorded = _recorded(trace)
     try:
         title = one_line(trace.name).replace('"', "'").replace("\\", "/")
-        text, written, named = operation_file(title, recorded, options.top)
+        text, written, named = operation_file(title, recorded, options.top or _MOST)
     except NoneIsolableError as error:
         raise UsageError(
             f"--from-trace {trace}: none of its heaviest operations can be called alone: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.session.settings import Settings
 
 
@@ -42,8 +43,16 @@ class Options(Settings):
     solution: bool = False
     """Of the exercise, in its place."""
 
-    top: int = 10
-    """How many operations of a trace."""
+    top: int | None = None
+    """How many operations of a trace, or of a step."""
+    sort: SortBy | None = None
+    """The column by which the table of operations is sorted."""
+    group_by: GroupBy | None = None
+    """What its rows sum."""
+
+    @property
+    def asks_for_operations(self) -> bool:
+        return any(value is not None for value in (self.top, self.sort, self.group_by))
 
     @property
     def json_on_stdout(self) -> bool:

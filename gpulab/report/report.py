@@ -36,7 +36,7 @@ from gpulab.core.statuses import (
 from gpulab.features.findings.advice import Advice, NotJudged
 from gpulab.features.fixes.result import FixReport
 from gpulab.features.kernels.differences import KernelDifference
-from gpulab.features.roofline.bound import Cause, Point
+from gpulab.features.roofline.bound import Cause, OperationPoint, Point
 from gpulab.features.what_if.result import WhatIfReport
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FLOOR, Comparison
@@ -315,6 +315,10 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """What limits its step, declared or not; None where unknown."""
     roofline: Point | None = None
     goodput: GoodputReport | None = None
+    operation_points: list[OperationPoint] = []
+    """The operations of its profiled step for which there are a formula and a roof, those that take
+    longest first.
+    """
     memory: MemoryUsed | None = None
     first_steps: CurveReport | None = None
     kernels: list[KernelCode] = []

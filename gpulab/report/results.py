@@ -68,10 +68,13 @@ class OnScreen:
     predicted: Sequence[Text] = ()
 
 
-def result(report: RunReport, *, screen: OnScreen | None = None) -> RenderableType:
+def result(
+    report: RunReport, *, screen: OnScreen | None = None, with_operations: bool = True
+) -> RenderableType:
     """A finished run with all notes, tables and checks: outcome, limits, trust, then the details.
 
-    Without a screen the roofline shows the limits.
+    Without a screen the roofline shows the limits. Without operations: somebody asked for a table
+    of their own.
     """
     if screen is not None and screen.width >= _TWO_COLUMNS:
         return _beside_processes(report, screen)
@@ -87,7 +90,7 @@ def result(report: RunReport, *, screen: OnScreen | None = None) -> RenderableTy
         parts = [header(report), "", *outcome(report), *table]
         if figure is not None:
             parts += [figure, ""]
-        for section in (trust, tables(report), every_check):
+        for section in (trust, tables(report, with_operations=with_operations), every_check):
             parts += section
             if section and section[-1] != "":
                 parts.append("")
@@ -229,12 +232,14 @@ _TABLES: Sequence[Callable[[RunReport], RenderableType | None]] = (
 )
 
 
-def tables(report: RunReport) -> list[RenderableType]:
+def tables(report: RunReport, *, with_operations: bool = True) -> list[RenderableType]:
     """Tables of memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
     if (found := advice_of(report.variants)) is not None:
         parts += [found, ""]
     for view in _TABLES:
+        if view is operations and not with_operations:
+            continue
         if view is memory and report.shows == Shows.MEMORY:  # it is the lesson's figure
             continue
         part = view(report)

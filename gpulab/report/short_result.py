@@ -66,6 +66,8 @@ class ShortResult:
 
     report: RunReport
     asked_for: Sequence[RenderableType] = ()
+    with_operations: bool = True
+    """Those of functions; False where what was asked for has them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         def height(content: RenderableType) -> int:
@@ -80,7 +82,7 @@ class ShortResult:
             sections = {part.section for part in parts}
             return room - len(sections) - sum(height(part.content) for part in parts)
 
-        parts = list(_parts(self.report))
+        parts = list(_parts(self.report, with_operations=self.with_operations))
         if free(parts) < least and not options.no_wrap:
             for part in parts:
                 if part.is_note or part is parts[0]:
@@ -102,7 +104,7 @@ class ShortResult:
         yield _rest(len(_notes(self.report)) - noted)
 
 
-def _parts(report: RunReport) -> Iterator[_Part]:
+def _parts(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     """All but the table, in the order in which they are read."""
     yield _Part(_OUTCOME, header(report))
     above = ["", *outcome(report)]
@@ -121,7 +123,7 @@ def _parts(report: RunReport) -> Iterator[_Part]:
     for line in _notes(report)[:_MOST_NOTES]:
         yield _Part(_TRUST, _text(line), _NOTE)
     if report.functions:
-        yield from _steps(report)
+        yield from _steps(report, with_operations=with_operations)
     else:
         yield from _limits(report)
 
@@ -167,11 +169,14 @@ def _limited(
             )
 
 
-def _steps(report: RunReport) -> Iterator[_Part]:
+def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     """Where the time of functions goes, the operations that take most of it, and what limits
     them.
     """
-    for content in (goodput(report, with_notes=False), operations(report, most=_MOST_OPERATIONS)):
+    contents = [goodput(report, with_notes=False)]
+    if with_operations:
+        contents.append(operations(report, most=_MOST_OPERATIONS))
+    for content in contents:
         if content is not None:
             yield _Part(_LIMITS, Group(content, ""))
     yield from _limited(report.variants[:_MOST_FUNCTIONS], None, _BELOW_TABLE)

@@ -174,6 +174,18 @@ class LabApp(App[int]):
 
         self.push_screen(HistoryScreen(self._lab.entries))
 
+    def action_operations(self) -> None:
+        """The operations of the run of the scenario under the cursor, over the whole screen."""
+        from gpulab.tui.screens.operations import OperationsScreen, with_operations
+
+        entry = self._lab.chosen
+        if entry is None:
+            return
+        run = self._lab.runs.of(entry.name)
+        if run is None or not with_operations(run.report):
+            return self._lab.say(status.no_operations(entry.name), "yellow")
+        self.push_screen(OperationsScreen(run.report))
+
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
         from gpulab.tui.screens.history import HistoryList

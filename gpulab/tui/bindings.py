@@ -81,6 +81,7 @@ KEYS = (
     KeyBinding("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),
     KeyBinding("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
     KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen"),
+    KeyBinding("operations", "o", "app.operations", "all operations of the run: sort, group"),
     KeyBinding("family", "f", "next_family", "roofline: the next type of numbers"),
     KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["

@@ -20,6 +20,11 @@ BY_TOPIC = "by topic"
 NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
 
 
+def no_operations(name: str) -> str:
+    """Why its operations cannot be shown."""
+    return f"no operations of {name} were recorded: the profile of a run does, at its end"
+
+
 def nothing_to_copy(name: str) -> str:
     return f"{name} has no result to copy: r runs it"
 

@@ -38,6 +38,8 @@ VALUES = {
     "--exercise": "row_norms",
     "--arch": "sm_90",
     "--top": "3",
+    "--sort": "total",
+    "--group-by": "line",
 }
 """A value of each flag that takes one."""
 

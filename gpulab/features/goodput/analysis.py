@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from gpulab.core.payloads import (
     BUSY,
@@ -283,12 +283,20 @@ def by_inputs(operations: Iterable[Operation]) -> list[Operation]:
     """
     rows = list(operations)
     on_device = any(row.on_device for row in rows)
-    sums: dict[tuple[str, str], Operation] = {}
-    for row in rows:
-        if row.on_device == on_device:
-            key = row.name, row.shapes
-            sums[key] = row.plus(sums[key]) if key in sums else row
-    return sorted(sums.values(), key=lambda row: (row.name == REST, -row.self_s))
+    shown = (row for row in rows if row.on_device == on_device)
+    sums = summed(shown, lambda row: (row.name, row.shapes))
+    return sorted(sums, key=lambda row: (row.name == REST, -row.self_s))
+
+
+def summed(
+    operations: Iterable[Operation], key: Callable[[Operation], Hashable]
+) -> list[Operation]:
+    """Those with the same key as one row each, in their order."""
+    sums: dict[Hashable, Operation] = {}
+    for row in operations:
+        of = key(row)
+        sums[of] = sums[of].plus(row) if of in sums else row
+    return list(sums.values())
 
 
 def call_counts(trace: Trace) -> dict[str, int]:

@@ -51,6 +51,17 @@ def formula_of(name: str) -> Formula | None:
     return formula
 
 
+def work_of(name: str, inputs: Inputs) -> Work | None:
+    """By the formula of a name; None where it has none, or not all that it needs was recorded."""
+    formula = formula_of(name)
+    if formula is None:
+        return None
+    try:
+        return formula.work(inputs)
+    except (ValueError, IndexError):
+        return None
+
+
 def _product(flops: int, inputs: Inputs, places: Sequence[int], shape: Shape) -> Work:
     """Of factors, the output having the first one's type."""
     first = inputs.at(places[0])

@@ -32,6 +32,8 @@ _ELEMENTS = {
 }
 """By the name of a type in C++, as the profiler writes it: the lab's name, and bytes."""
 _FLOATING = ("fp64", "fp32", "bf16", "fp16", "fp8")
+INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
+"""What a recording with shapes has of each operation."""
 _INTEGERS = re.compile(r"-?\d+(?:, ?-?\d+)*")
 Shape = tuple[int, ...]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,10 +15,17 @@ from gpulab.core.payloads import Operation
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
 from gpulab.draw.table import columns_table, first_and_last
+from gpulab.features.goodput.analysis import by_inputs
+from gpulab.features.goodput.operation_table import (
+    MOST_ROWS,
+    OperationTable,
+    TableChoice,
+    short_name,
+)
 from gpulab.report.report import RunReport, VariantReport
 
 _FIGURES = (("calls", "self", "share"), ("self", "share"), ("self",))
-_MOST_ROWS = 8
+_HEAD = "operations of a step"
 _WIDEST_NAME = 40
 _GAP = 2
 _WIDE = 120
@@ -30,7 +36,17 @@ _Key = tuple[str, str]
 """Name and shapes."""
 
 
-def operations(report: RunReport, *, most: int = _MOST_ROWS) -> RenderableType | None:
+def full_tables(report: RunReport, choice: TableChoice) -> list[RenderableType]:
+    """A table of all columns of each variant that was profiled, as somebody asked for it."""
+    profiled = [variant for variant in report.variants if _rows(variant)]
+    alone = len(profiled) == 1
+    return [
+        OperationTable(variant, choice, _HEAD if alone else f"operations of {variant.name}")
+        for variant in profiled
+    ]
+
+
+def operations(report: RunReport, *, most: int = MOST_ROWS) -> RenderableType | None:
     """The `most` operations that a step, or an item, spends most in; of many variants the baseline
     and the last.
     """
@@ -39,6 +55,8 @@ def operations(report: RunReport, *, most: int = _MOST_ROWS) -> RenderableType |
     ]
     if not profiled:
         return None
+    if len(profiled) == 1 and any(row.total_s is not None for row in _rows(profiled[0])):
+        return OperationTable(profiled[0], TableChoice(most=most), _HEAD, with_notes=False)
     shown = first_and_last(profiled)
     omitted = [variant.name for variant in profiled if variant not in shown]
     return _OperationTable(shown, omitted, report.per, report.item, most)
@@ -58,7 +76,7 @@ class _OperationTable:
 
     @property
     def _head(self) -> str:
-        return f"operations per {self.item}" if self.per == Per.ITEM else "operations of a step"
+        return f"operations per {self.item}" if self.per == Per.ITEM else _HEAD
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         alone = len(self.variants) == 1
@@ -128,23 +146,8 @@ class _OperationTable:
         return table
 
 
-def short_name(name: str) -> str:
-    """A kernel's name without its templates, arguments and namespaces, which fill a page."""
-    if name.startswith(("Memcpy", "Memset")):
-        return name.partition(" (")[0]
-    if "<" not in name and "(" not in name:
-        return name
-    outside = ""
-    depth = 0
-    for letter in name.replace("(anonymous namespace)::", ""):
-        depth += (letter in "<(") - (letter in ">)")
-        if not depth and letter not in ">)":
-            outside += letter
-    functor = re.search(r"(\w+(?:Functor|Ops)\w*|\w+_kernel_cuda|\w+_kernel_impl)", name)
-    short = outside.removeprefix("void ").rpartition("::")[2].strip() or name
-    if functor is None or functor.group(1) in short:
-        return short
-    return f"{short} {functor.group(1)}"
+def _rows(variant: VariantReport) -> list[Operation]:
+    return variant.goodput.operations if variant.goodput else []
 
 
 def _by_name(variant: VariantReport, *, per_item: bool, with_shapes: bool) -> dict[_Key, Operation]:
@@ -152,18 +155,12 @@ def _by_name(variant: VariantReport, *, per_item: bool, with_shapes: bool) -> di
     name and ''.
     """
     by_name: dict[_Key, Operation] = {}
-    if variant.goodput is None:
-        return by_name
     items = variant.items if per_item and variant.items else 1.0
-    for row in variant.goodput.operations:
+    for row in by_inputs(_rows(variant)):
         key = short_name(row.name), row.shapes if with_shapes else ""
         operation = replace(row, calls=row.calls / items, self_s=row.self_s / items)
         if before := by_name.get(key):
-            sums = {
-                name: getattr(before, name) + getattr(operation, name)
-                for name in ("calls", "self_s", "share")
-            }
-            operation = replace(before, **sums)
+            operation = before.plus(operation)
         by_name[key] = operation
     return by_name
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.payloads import REST, Operation
 from gpulab.features.goodput.callers import Caller, callers_of
-from gpulab.features.goodput.formulas import Work, formula_of
-from gpulab.features.goodput.inputs import Inputs
+from gpulab.features.goodput.formulas import Work, formula_of, work_of
+from gpulab.features.goodput.inputs import INPUTS, Inputs
 from gpulab.features.goodput.trace import Trace, TraceEvent
 from gpulab.features.goodput.tree import Forest, Node, forest
 from gpulab.stats.time_spans import clip, measure
@@ -41,13 +41,63 @@ def operations(
     allocated: recording that takes time, so that no time is taken from it. Without it that is read
     from `trace`, as far as it is there.
     """
-    woods = forest(trace)
-    known = _known(woods, callers_of(trace, woods))
-    if sample is not None:
-        before = forest(sample)
-        known = _from_sample(woods, before, _known(before, callers_of(sample, before)))
-    rows = _kernels(trace, woods, kernels) if trace.on_device else []
-    return rows + _host(trace, woods, known, most)
+    return Recorded(trace).operations(sample, kernels=kernels, most=most)
+
+
+class Recorded:
+    """A recording whose table can be made before there is a sample, and again with one."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._woods = forest(trace)
+        self._facts = _Facts()
+
+    def operations(
+        self,
+        sample: Trace | None = None,
+        *,
+        kernels: int = MOST_KERNELS,
+        most: int = MOST_OPERATIONS,
+    ) -> list[Operation]:
+        """As the function of that name."""
+        trace, woods = self._trace, self._woods
+        known = _known(trace if sample is None else sample, woods if sample is None else None)
+        if sample is not None:
+            known = _from_sample(woods, known, self._facts)
+        rows = _kernels(trace, woods, kernels) if trace.on_device else []
+        return rows + _host(trace, woods, known, self._facts, most)
+
+
+class _Fact(NamedTuple):
+    """What follows from the inputs of a call."""
+
+    shapes: str
+    dtype: str | None
+    work: Work | None
+
+
+class _Facts:
+    """Those of all calls: steps are alike, and so each is worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], _Fact] = {}
+        self._of: dict[Node, _Fact] = {}
+
+    def of(self, node: Node) -> _Fact:
+        fact = self._of.get(node)
+        if fact is None:
+            fact = self._of[node] = self._alike(node)
+        return fact
+
+    def _alike(self, node: Node) -> _Fact:
+        arguments = node.event.arguments
+        key = node.name, repr([arguments.get(name) for name in INPUTS])
+        fact = self._known.get(key)
+        if fact is None:
+            inputs = Inputs(arguments)
+            work = work_of(node.name, inputs)
+            fact = self._known[key] = _Fact(shapes_of(node.event.dims), inputs.dtype, work)
+        return fact
 
 
 class _Known(NamedTuple):
@@ -57,24 +107,32 @@ class _Known(NamedTuple):
     memory_bytes: int | None
 
 
-def _known(woods: Forest, callers: Mapping[Node, Caller]) -> dict[Node, _Known]:
-    has_memory = any(node.memory_bytes for node in woods.nodes)
+_NOTHING = _Known(Caller(), None)
+
+
+def _known(trace: Trace, woods: Forest | None = None) -> dict[Node, _Known]:
+    """Of each operation of a recording, by its start."""
+    woods = woods or forest(trace)
+    if not trace.callers and not trace.allocations:
+        return {}
+    callers = callers_of(trace, woods)
+    has_memory = bool(trace.allocations)
     return {
         node: _Known(callers.get(node, Caller()), node.memory_bytes if has_memory else None)
         for node in woods.nodes
     }
 
 
-def _from_sample(woods: Forest, sample: Forest, known: Mapping[Node, _Known]) -> dict[Node, _Known]:
+def _from_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> dict[Node, _Known]:
     """Each call is that call of the sample which is at its place among those of the same name and
     shapes; where those are no whole number of times as many, only what all of them share is known.
     """
     of_sample: dict[tuple[str, str], list[_Known]] = defaultdict(list)
-    for node in sample.nodes:
-        of_sample[_alike(node)].append(known[node])
+    for node, of_call in known.items():
+        of_sample[node.name, facts.of(node).shapes].append(of_call)
     places: dict[tuple[str, str], list[Node]] = defaultdict(list)
     for node in woods.nodes:
-        places[_alike(node)].append(node)
+        places[node.name, facts.of(node).shapes].append(node)
     found: dict[Node, _Known] = {}
     for key, nodes in places.items():
         choices = of_sample.get(key, [])
@@ -84,10 +142,6 @@ def _from_sample(woods: Forest, sample: Forest, known: Mapping[Node, _Known]) ->
         elif len(set(choices)) == 1:
             found |= dict.fromkeys(nodes, choices[0])
     return found
-
-
-def _alike(node: Node) -> tuple[str, str]:
-    return node.name, shapes_of(node.event.dims)
 
 
 class _Key(NamedTuple):
@@ -118,26 +172,40 @@ class _Sums:
         return self.device_s, self.self_s
 
     def add(self, other: _Sums) -> None:
-        for name, value in vars(other).items():
-            before = getattr(self, name)
-            setattr(self, name, value if before is None else before + (value or 0))
+        self.calls += other.calls
+        self.self_s += other.self_s
+        self.total_s += other.total_s
+        self.device_s += other.device_s
+        self.device_total_s += other.device_total_s
+        self.memory_bytes = _plus(self.memory_bytes, other.memory_bytes)
+        self.flops = _plus(self.flops, other.flops)
+        self.bytes = _plus(self.bytes, other.bytes)
 
 
-def _host(trace: Trace, woods: Forest, known: Mapping[Node, _Known], most: int) -> list[Operation]:
+def _plus(first: int | None, second: int | None) -> int | None:
+    """The sum of what is known."""
+    if first is None or second is None:
+        return first if second is None else second
+    return first + second
+
+
+def _host(
+    trace: Trace, woods: Forest, known: Mapping[Node, _Known], facts: _Facts, most: int
+) -> list[Operation]:
     """The host's operations. Where modules make more rows than there may be, those of a list of
     modules count as one.
     """
-    work = _work(woods)
+    work = _work(woods, facts)
     device_totals = _device_totals(woods)
     sums: dict[_Key, _Sums] = defaultdict(_Sums)
     keys: dict[Node, _Key] = {}
     for node in woods.nodes:
-        caller, memory_bytes = known.get(node, _Known(Caller(), None))
+        caller, memory_bytes = known.get(node, _NOTHING)
         repeats = node.repeats_its_caller
         if repeats and node.parent is not None:
             keys[node] = keys[node.parent]
         else:
-            keys[node] = _key(node, caller)
+            keys[node] = _key(node, facts.of(node), caller)
         nested = any(outer.name == node.name for outer in node.ancestors)
         done = work.get(node)
         row = _Sums(
@@ -165,11 +233,11 @@ def _host(trace: Trace, woods: Forest, known: Mapping[Node, _Known], most: int) 
     return table
 
 
-def _key(node: Node, caller: Caller) -> _Key:
-    dtype = Inputs(node.event.arguments).dtype
+def _key(node: Node, fact: _Fact, caller: Caller) -> _Key:
+    dtype = fact.dtype
     if dtype == "fp32" and any(_TF32.search(kernel.name) for kernel in node.kernels):
         dtype = "tf32"
-    return _Key(node.name, shapes_of(node.event.dims), dtype, caller.line, caller.module)
+    return _Key(node.name, fact.shapes, dtype, caller.line, caller.module)
 
 
 def _merged(sums: Mapping[_Key, _Sums], change: Callable[[_Key], _Key]) -> dict[_Key, _Sums]:
@@ -214,7 +282,7 @@ def _device_totals(woods: Forest) -> dict[Node, float]:
     return totals
 
 
-def _work(woods: Forest) -> dict[Node, Work]:
+def _work(woods: Forest, facts: _Facts) -> dict[Node, Work]:
     """What each call computes and moves at least, by the formula of its name: no work belongs to
     two of those that are within each other.
     """
@@ -225,10 +293,10 @@ def _work(woods: Forest) -> dict[Node, Work]:
             covered.add(node)
             continue
         formula = formula_of(node.name)
-        done = _work_of(node)
+        done = facts.of(node).work
         if formula is None or done is None:
             continue
-        if formula.outer and any(_work_of(inner) for inner in node.descendants):
+        if formula.outer and any(facts.of(inner).work for inner in node.descendants):
             continue
         doer = node
         if pattern := formula.within:
@@ -236,17 +304,6 @@ def _work(woods: Forest) -> dict[Node, Work]:
         work[doer] = done
         covered.add(node)
     return work
-
-
-def _work_of(node: Node) -> Work | None:
-    """By the formula of its name; None where it has none, or its inputs were not recorded."""
-    formula = formula_of(node.name)
-    if formula is None:
-        return None
-    try:
-        return formula.work(Inputs(node.event.arguments))
-    except (ValueError, IndexError):
-        return None
 
 
 def _kernels(trace: Trace, woods: Forest, most: int) -> list[Operation]:

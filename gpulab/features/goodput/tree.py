@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
-from gpulab.stats.time_spans import clip, innermost, measure
+from gpulab.stats.time_spans import Span, innermost
 
 _SEQUENCE, _FORWARD_THREAD = "Sequence number", "Fwd thread id"
 
@@ -94,6 +94,11 @@ def forest(trace: Trace) -> Forest:
     return Forest(nodes, unowned)
 
 
+def _within(span: Span, window: Span) -> float:
+    """The part of its seconds that is in the window."""
+    return max(0.0, min(span[1], window[1]) - max(span[0], window[0]))
+
+
 def _outermost_first(event: TraceEvent) -> tuple[float, float]:
     return event.start, -event.end
 
@@ -108,7 +113,7 @@ class _Thread:
             while enclosing and enclosing[-1].event.end <= event.start:
                 enclosing.pop()
             node = Node(event, enclosing[-1] if enclosing else None)
-            node.total_s = measure(clip([event.span], *trace.window))
+            node.total_s = _within(event.span, trace.window)
             if node.parent:
                 node.parent.children.append(node)
             self.nodes.append(node)
@@ -116,7 +121,7 @@ class _Thread:
         self._pieces = innermost([event.span for event in events])
         self._starts = [start for start, _, _ in self._pieces]
         for start, end, index in self._pieces:
-            self.nodes[index].self_s += measure(clip([(start, end)], *trace.window))
+            self.nodes[index].self_s += _within((start, end), trace.window)
 
     def at(self, instant: float) -> Node | None:
         """The innermost operation at an instant."""
@@ -143,5 +148,5 @@ def _launch(trace: Trace, threads: dict[Thread, _Thread]) -> list[TraceEvent]:
             unowned.append(event)
             continue
         node.kernels.append(event)
-        node.device_s += measure(clip([event.span], *trace.window))
+        node.device_s += _within(event.span, trace.window)
     return unowned

@@ -50,7 +50,7 @@ from gpulab.features.goodput.analysis import (
 )
 from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import marked_calls
-from gpulab.features.goodput.recorded_operations import operations
+from gpulab.features.goodput.recorded_operations import Recorded
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.features.memory.worker import build_and_weigh, peak_bytes
 from gpulab.features.tuning.worker import Tuner
@@ -198,6 +198,7 @@ class Profiler:
             waited = None
             if self._device.type == "cpu":
                 waited = median(group.waited for group in plain)
+            table = Recorded(second)
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
@@ -205,7 +206,7 @@ class Profiler:
                 profiled_s=parts.window_s / steps,
                 partition=parts,
                 repeated=parts_again,
-                operations=operations(second),
+                operations=table.operations(),
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
                 waited=waited,
@@ -214,7 +215,7 @@ class Profiler:
             )
             self._reporter.channel.emit(profiled)
             self._check_streams(variant.name, second)
-            profiled = self._with_callers(build, profiled, second, compiled=is_compiled(first))
+            profiled = self._with_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
             if self._options.memory is not None:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
@@ -228,7 +229,7 @@ class Profiler:
             build.close()
 
     def _with_callers(
-        self, build: Build, profiled: Profiled, trace: Trace, *, compiled: bool
+        self, build: Build, profiled: Profiled, table: Recorded, *, compiled: bool
     ) -> Profiled:
         """With lines, modules and memory of its operations, from a recording of one more step; as
         it is where that fails. All that was measured has been reported by then.
@@ -239,7 +240,7 @@ class Profiler:
         except Exception as error:
             forget(error)
             return profiled
-        return replace(profiled, operations=operations(trace, sample))
+        return replace(profiled, operations=table.operations(sample))
 
     def _check_streams(self, name: str, trace: Trace) -> None:
         """Catches work on a side stream that nothing waits for."""

@@ -310,6 +310,22 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class OperationPoint(Point, frozen=True, kw_only=True):
+    """An operation of a profiled step below its roof: `variant` is its name.
+
+    FLOPs and bytes are derived from shapes by a formula, and the time is that of the recording: its
+    kernels' on a GPU, on a CPU its own with that of the operations within it. `seconds` are those
+    of a step, in `calls` calls. `inputs` is the type of its first tensor.
+    """
+
+    shapes: str
+    inputs: str | None
+    calls: float
+    seconds: float
+    flops: float | None
+    bytes: float | None
+
+
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """What limits a step, and the evidence. `or_else` are other bounds that it may have, within the
     intervals of times and roofs: with any, the bound is unsure.
@@ -327,6 +343,8 @@ class Roofline:
     ceilings: Sequence[Ceiling]
     points: Sequence[Point] = ()
     arrows: Sequence[tuple[int, int]] = ()
+    noun: str = "variant"
+    """What a point is."""
 
 
 def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | None:

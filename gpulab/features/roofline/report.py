@@ -57,6 +57,7 @@ from gpulab.features.roofline.findings import (
     flops_differ,
     moves_more_bytes,
 )
+from gpulab.features.roofline.operations import operation_points, short_operation
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
 from gpulab.features.telemetry.report import TelemetryHistory
@@ -345,6 +346,23 @@ def roofline_of(report: RunReport) -> Roofline | None:
     return Roofline(report.ceilings.ceilings, points, arrows)
 
 
+MOST_OPERATIONS = 8
+
+
+def roofline_of_operations(
+    report: RunReport, name: str, most: int = MOST_OPERATIONS
+) -> Roofline | None:
+    """The `most` operations of a variant that take longest, below the roofs of the device."""
+    points = report.variant(name).operation_points
+    if report.ceilings is None or not points:
+        return None
+    labelled = [
+        structs.replace(point, variant=f"{short_operation(point.variant)} {point.shapes}".rstrip())
+        for point in points[:most]
+    ]
+    return Roofline(report.ceilings.ceilings, labelled, noun="operation")
+
+
 def _disagreements(draft: Draft) -> list[Finding]:
     """Where what was declared is not what was counted, and ceilings that cannot be used."""
     state = draft.state
@@ -445,7 +463,15 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         return report
     event = draft.state.last(CeilingsMeasured) or CeilingsMeasured(t=draft.now)
     ceilings = structs.replace(event, ceilings=roofs.ceilings)
-    return structs.replace(report, ceilings=ceilings)
+    seen, cache_bytes = _cache_bytes(draft.state)
+    variants = []
+    for variant in report.variants:
+        profiled = draft.state.variants[variant.name].last(Profiled)
+        if profiled is not None:
+            points = operation_points(profiled, roofs, cache_bytes, cache_seen=seen)
+            variant = structs.replace(variant, operation_points=points)
+        variants.append(variant)
+    return structs.replace(report, ceilings=ceilings, variants=variants)
 
 
 ROOFLINE = Feature(

@@ -107,7 +107,9 @@ class PointTable:
             offset += column.width
 
 
-def point_table(points: Sequence[Point], family: str, *, width: int) -> PointTable:
+def point_table(
+    points: Sequence[Point], family: str, *, width: int, noun: str = "variant"
+) -> PointTable:
     """At most `width` cells wide: names are cut, then columns go; letters and shares of the roof
     always stay.
 
@@ -138,7 +140,7 @@ def point_table(points: Sequence[Point], family: str, *, width: int) -> PointTab
         columns.remove(bars)
     columns = fitting(columns, room - _SHORTEST_NAME)
     most = max(0, min(room - width_of(columns), _LONGEST_NAME))
-    names = Column(fit("variant", most), [fit(point.variant, most) for point in points], gap=1)
+    names = Column(fit(noun, most), [fit(point.variant, most) for point in points], gap=1)
     styles = ["" if point.family == family else DIM for point in points]
     return PointTable([Column("", marks, gap=0), names, *columns], styles)
 
@@ -302,7 +304,7 @@ def layout_of(roofline: Roofline, *, width: int, height: int, family: str | None
     plotted = complete and (not points or any(point.is_drawable for point in points))
     beside = width >= BESIDE and bool(points) and plotted
     room = width - _GAP - max(_LEAST, int(_SHARE * width)) if beside else width
-    table = point_table(points, family, width=room)
+    table = point_table(points, family, width=room, noun=roofline.noun)
     room = table.width if beside else width
     lines = notes(points, family, None, width=room)
     reason = _levels(points, roofs) if complete else _missing(roofline, roofs, family)

@@ -8,8 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.events import CeilingsMeasured
-from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.report import roofline_of, roofline_of_operations
 from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
+from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, no_roofline
@@ -23,9 +24,26 @@ def content(selection: Selection) -> RenderableType:
     if roofline is None:
         return Group(no_roofline(), causes(run.report.variants))
     width, height = selection.layout.size
+    operations = _operations(run.report, width, height)
+    if operations and not roofline.points:
+        return Group(*operations, causes(run.report.variants))
     drawn = roofline_view(roofline, width=width, height=height, family=selection.layout.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
-    return Group(drawn, Text(hint, "dim"), reasons(roofline.points), causes(run.report.variants))
+    below = reasons(roofline.points), causes(run.report.variants)
+    return Group(drawn, Text(hint, "dim"), *below, *operations)
+
+
+def _operations(report: RunReport, width: int, height: int) -> list[RenderableType]:
+    """The operations of each profiled variant below the roofs, and what limits each."""
+    parts: list[RenderableType] = []
+    for variant in report.variants:
+        roofline = roofline_of_operations(report, variant.name)
+        if roofline is None:
+            continue
+        head = Text(f"operations of {variant.name}, derived from shapes and times", "bold")
+        drawn = roofline_view(roofline, width=width, height=height - 1)
+        parts += [head, drawn, Text(), reasons(roofline.points)]
+    return parts
 
 
 def changing(run: Run) -> Hashable:

@@ -140,7 +140,7 @@ def test_the_table_of_a_recording_is_that_of_torch(trained):
         calls[row.name] += row.calls
         self_s[row.name] += row.self_s
     for name, (count, seconds) in by_torch.items():
-        assert calls[name] >= count, name  # torch counts one within its like as one
+        assert calls[name] == count, name
         assert self_s[name] == pytest.approx(seconds, rel=0.02, abs=1e-6 * (count + 1)), name
 
 

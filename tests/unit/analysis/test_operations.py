@@ -1,17 +1,14 @@
 """What ran in a trace by name: self times, shapes, and counts to compare recordings by."""
 
-import json
-import lzma
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import CORPUS
+from recorded import transformer_operations
 from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 
 from gpulab.features.goodput.analysis import call_counts
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import read, read_any
+from gpulab.features.goodput.trace import read
 from gpulab.stats.time_spans import measure, union
 
 
@@ -100,9 +97,7 @@ def test_a_kernel_names_the_operation_that_launched_it_most_often():
 
 
 def test_a_real_trace_of_a_transformer_on_an_h200():
-    path = CORPUS / "traces" / "transformer-step-h200.json.xz"
-    trace = read_any(json.loads(lzma.decompress(path.read_bytes()))["traceEvents"])
-    table = operations(trace)
+    _, table = transformer_operations()
     kernels = [row for row in table if row.on_device]
     ran = [row for row in table if not row.on_device]
     assert sum(row.device_s for row in ran) == pytest.approx(sum(row.self_s for row in kernels))

@@ -7,7 +7,8 @@ from conftest import printed
 from run_reports import profiled
 
 from gpulab.core.payloads import Operation
-from gpulab.features.goodput.operations import operations, short_name
+from gpulab.features.goodput.operation_table import short_name
+from gpulab.features.goodput.operations import operations
 
 
 @pytest.mark.parametrize(
