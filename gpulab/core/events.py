@@ -206,6 +206,8 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     synchronised: bool = False
     costs: bool = False
     """Whether it shows what the profiler costs: it kept no more than operations."""
+    attached: bool = False
+    """Whether an earlier recording has left a profiler of the device in the process."""
     between_s: Seconds = 0.0
     peak_bytes: Count | None = None
 

@@ -75,6 +75,7 @@ class _Steps(_Said, frozen=True, kw_only=True, tag="steps"):
     times: Annotated[list[tuple[StepTime, PositiveCount]], msgspec.Meta(max_length=_MOST_BINS)]
     synchronised: bool
     costs: bool
+    attached: bool
     between_s: Seconds
     peak_bytes: Count | None
 

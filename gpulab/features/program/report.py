@@ -109,7 +109,7 @@ def _time(steps: _Steps) -> Time | None:
 
 
 def _plain(steps: _Steps) -> list[StepsFollowed]:
-    windows = steps.of(WindowKind.PLAIN)
+    windows = [window for window in steps.of(WindowKind.PLAIN) if not window.attached]
     return windows or steps.of(WindowKind.WARM_UP)[2:]
 
 

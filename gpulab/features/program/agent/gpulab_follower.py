@@ -39,7 +39,7 @@ _CHOOSING = 10
 """Outermost calls of modules until it is clear which of them are steps."""
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
-_PLAIN_BEFORE = 3
+_PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
 _COST_PAIRS = 7
 """With the first recording that is eight windows: the fewest whose range holds their median at
 99 %.
@@ -52,6 +52,10 @@ _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
 _MOST_STEPS_LATER = 100_000
 _BIN = log(1.01)
+_TEARDOWN = "TEARDOWN_CUPTI"
+"""What Kineto reads around a recording. On an H100 the steps of a program that launches many small
+kernels took 18 to 25 % longer for ever after a first recording.
+"""
 
 
 class _Window(NamedTuple):
@@ -65,6 +69,8 @@ class _Window(NamedTuple):
     seconds: float
     recording: str | None = None
     synchronised: bool = False
+    last: bool = False
+    """Of those under the profiler."""
 
 
 class _Done(NamedTuple):
@@ -109,6 +115,10 @@ class Follower:
         self._between_s = 0.0
         self._recorder: _Recorder | None = None
         self._recordings = 0
+        self._attached = False
+        """Whether CUPTI, which makes every launch longer, stays in the process."""
+        self._graphs = False
+        """Whether the program launches CUDA graphs, which CUPTI cannot leave."""
         self._compiled: tuple[int, float] | None = None
         """What torch had compiled when the window began."""
         atexit.register(self._end)
@@ -225,6 +235,7 @@ class Follower:
         if recorder is not None:
             self._recorder = None
             recorder.stop()
+            self._attached = _on_cuda() and not recorder.leaves
         seconds = now - self._begun
         ran_s = thread_time() - self._ran
         self._write_window(window, seconds, ran_s)
@@ -234,6 +245,7 @@ class Follower:
                 name = f"{os.getpid()}-{self._recordings}-{window.recording}.json"
                 file = os.path.join(self._folder, name)
                 recorder.export(file)
+                self._graphs = self._graphs or _launches_graphs(file)
                 self._write(
                     type="recorded",
                     recording=window.recording,
@@ -247,7 +259,8 @@ class Follower:
             self._say_device()
         self._window = self._plan.send(_Done(len(self._times), seconds, file))
         if self._window.kind == PROFILED:
-            self._recorder = _Recorder.started(self._window.recording)
+            leave = self._window.last and not self._graphs
+            self._recorder = _Recorder.started(self._window.recording, leave)
             if self._recorder is None:  # the program profiles itself
                 self._plan = _later(1e-3)
                 self._window = next(self._plan)
@@ -298,6 +311,7 @@ class Follower:
             cpu_s=0.0 if window.kind == FIRST else ran_s,
             times=[[exp(place * _BIN), count] for place, count in sorted(bins.items())],
             synchronised=window.synchronised,
+            attached=self._attached and window.kind != PROFILED,
             costs=window.recording in ("", "plain"),
             between_s=self._between_s,
             peak_bytes=_peak_bytes(),
@@ -417,7 +431,7 @@ def _everything(records: bool) -> _Plan:
         steps += done.steps
         seconds += done.seconds
     plain, step_s = PLAIN, done.step_s
-    for _ in range(_PLAIN_BEFORE):
+    for _ in range(_PLAIN_BEFORE_ON_DEVICE if _on_cuda() else _PLAIN_BEFORE):
         done = yield _plain(plain, _steps_of(step_s))
         step_s = done.step_s
     if records:
@@ -436,8 +450,8 @@ def _recordings(step_s: float) -> Generator[_Window, _Done, float]:
     for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
         yield _Window(PROFILED, count, count, 0.0, recording, True)
         done = yield _plain(PLAIN, steps)
-    for _ in range(_COST_PAIRS):
-        yield _Window(PROFILED, steps, steps, 0.0, "", True)
+    for left in reversed(range(_COST_PAIRS)):
+        yield _Window(PROFILED, steps, steps, 0.0, "", True, last=left == 0)
         done = yield _plain(PLAIN, steps)
     return done.step_s
 
@@ -467,6 +481,11 @@ def _events_in(file: str | None) -> int:
         return 1_000
 
 
+def _launches_graphs(file: str) -> bool:
+    with open(file, "rb") as trace:
+        return b"GraphLaunch" in trace.read()
+
+
 class _Recorder:
     """torch's profiler over one window; it gives way to one that the program starts."""
 
@@ -475,11 +494,14 @@ class _Recorder:
         self._window: Any = None
         self._prepare: Callable[..., Any] | None = None
         self._marks: Any = None
+        self.leaves = False
         self.valid = True
 
     @classmethod
-    def started(cls, recording: str | None) -> _Recorder | None:
-        """None where the program records itself, or torch has no profiler."""
+    def started(cls, recording: str | None, leave: bool) -> _Recorder | None:
+        """None where the program records itself. `leave`: end it with CUPTI out of the process,
+        unless its variable is set already.
+        """
         import torch
         from torch.autograd import profiler
         from torch.profiler import ProfilerActivity, profile
@@ -490,6 +512,9 @@ class _Recorder:
         if _on_cuda():
             activities.append(ProfilerActivity.CUDA)
         full = recording == "callers"
+        leaves = leave and len(activities) > 1 and _TEARDOWN not in os.environ
+        if leaves:
+            os.environ[_TEARDOWN] = "1"
         # on a CPU torch writes a warning to stderr where memory is recorded
         memory = full and len(activities) > 1
         made = profile(
@@ -498,6 +523,7 @@ class _Recorder:
             profile_memory=memory,
         )
         recorder = cls(made, profiler.profile)
+        recorder.leaves = leaves
         with warnings.catch_warnings():  # that it begins anew in each window
             warnings.simplefilter("ignore")
             made.__enter__()  # type: ignore[no-untyped-call]
@@ -538,6 +564,8 @@ class _Recorder:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._profile.__exit__(None, None, None)
+            if self.leaves:
+                os.environ.pop(_TEARDOWN, None)
 
     def discard(self) -> None:
         """End it without a recording; never raises."""
