@@ -70,6 +70,7 @@ examples:
 a program, started as it is and followed (gpulab --run --help -- has its flags):
   gpulab --run -- python train.py --epochs 1      its steps, and where they go
   gpulab --run --json r.json -- torchrun train.py flags stand before the --
+  gpulab -- python train.py                       on the screen
 
 verdicts:
   faster, slower  the 99 % interval of the speedup lies beyond 1 %
@@ -270,14 +271,16 @@ def _run_program(
     if not command:
         parser.error("write a program after --, such as: gpulab --run -- python train.py")
     if not headless:
-        parser.error("the screen follows no program yet: write --run before the --")
+        return _open_screen(parser, given, command)
     from gpulab.headless.options import Options
     from gpulab.headless.program import follow
 
     return follow(command, _refined(Options, parser, given))
 
 
-def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+def _open_screen(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, command: Sequence[str] = ()
+) -> int:
     for path in given.paths:
         if _is_scenario(path):
             parser.error(f"{path} is a scenario, not a file: gpulab --run {path} measures it")
@@ -292,7 +295,7 @@ def _open_screen(parser: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
     settings = _refined(Settings, parser, given)
     ascii_only = hasattr(given, "ascii")
-    return open_lab(given.paths, settings, ascii_only=ascii_only)
+    return open_lab(given.paths, settings, ascii_only=ascii_only, command=command)
 
 
 def _is_scenario(path: str) -> bool:

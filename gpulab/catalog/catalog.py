@@ -81,6 +81,8 @@ class Entry:
     source: str = ""
     judge: str = ""
     hides: Finding | None = None
+    command: tuple[str, ...] = ()
+    """Of a program that is started as it is; nothing of it is read but its script, to be shown."""
 
     @property
     def scenario(self) -> Scenario | None:
@@ -121,6 +123,9 @@ class Entry:
         )
         if self.error:
             return replace_fields(row, error=one_line(str(self.error)))
+        if self.command:
+            title = one_line(plain(" ".join(self.command)))[:TEXT_LENGTH]
+            return replace_fields(row, title=title, function=True)
         if self.function or scenario is None:
             variants, summaries = (self.function or "",), (one_line(self._lesson),)
             return replace_fields(
@@ -191,6 +196,8 @@ def read_again(entry: Entry) -> Entry:
     """The same entry as its file is now; where the file has lost what it was, an entry with that
     error.
     """
+    if entry.command:
+        return entry
     now = read_file(entry.path)
     error = now.error
     if entry.function and not error and entry.function not in now.text.names:

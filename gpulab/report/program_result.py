@@ -11,15 +11,20 @@ from gpulab.features.goodput.view import goodput, traces
 from gpulab.features.program.view import program_view
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.report import RunReport
-from gpulab.report.results import header
 from gpulab.report.view import failure_causes, note_lines
 
 _MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
 
 
-def program_result(report: RunReport, *, verbose: bool = False) -> RenderableType:
+def program_result(
+    report: RunReport, *, verbose: bool = False, run_file: str = ""
+) -> RenderableType:
     """How it ended, its steps, where their time goes, what was sampled, and the notes."""
-    parts: list[RenderableType] = [header(report), ""]
+    heading = Text(report.scenario, "bold")
+    heading.append(f" · {report.title}", "not bold")
+    if report.device:
+        heading.append(f"\n{report.device.name}", "not bold dim")
+    parts: list[RenderableType] = [heading, ""]
     parts += [Text(*line) for line in failure_causes(report)]
     if (lines := program_view(report)) is not None:
         parts += [lines]
@@ -31,6 +36,8 @@ def program_result(report: RunReport, *, verbose: bool = False) -> RenderableTyp
         if part is not None:
             parts += [part, ""]
     notes = [Text(*line) for line in note_lines(report)]
+    if run_file:
+        notes.append(Text(f"run file: {run_file}", "dim"))
     return Group(*parts, *notes) if notes else Group(*parts[:-1])
 
 

@@ -263,6 +263,8 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     following_s: float = 0.0
     peak_bytes: int | None = None
     """Of device memory that torch had allocated."""
+    recent: list[float] = []
+    """Seconds of a step in each of the newest plain windows, the oldest first."""
     processes: list[FollowedReport] = []
 
 

@@ -31,6 +31,7 @@ from gpulab.features.memory.view import memory
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.report.limits import limits
+from gpulab.report.program_result import program_result
 from gpulab.report.report import RunReport
 from gpulab.report.view import (
     Line,
@@ -76,6 +77,8 @@ def result(
     Without a screen the roofline shows the limits. Without operations: somebody asked for a table
     of their own.
     """
+    if report.program is not None:
+        return program_result(report, run_file=screen.run_file if screen else "")
     if screen is not None and screen.width >= _TWO_COLUMNS:
         return _beside_processes(report, screen)
     figure = lesson_figure(report)

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from gpulab.catalog.catalog import Entry
 from gpulab.core.run_file import RunFile
 from gpulab.session.program import ProgramSession
-from gpulab.session.requests import program_request
+from gpulab.session.requests import program_of, program_request
 from gpulab.session.settings import Settings, UsageError
 from gpulab.version import __version__
+
+
+def entry_of(command: Sequence[str]) -> Entry:
+    """A program as lists show it."""
+    program = program_of(command)
+    source = ""
+    with suppress(OSError, UnicodeDecodeError):
+        if program.path.endswith(".py"):
+            source = Path(program.path).read_text()
+    return Entry(
+        name=program.scenario,
+        path=Path(program.path),
+        sha256=program.source_sha256,
+        own=True,
+        source=source,
+        command=tuple(command),
+    )
 
 
 def start_program(

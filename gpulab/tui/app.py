@@ -64,9 +64,13 @@ _ENOUGH_COLOURS = 256
 
 
 def _start(entry: Entry, settings: Settings) -> Source | Finding:
-    from gpulab.session.launch import (
-        start_entry,  # what a run needs would come before the first frame
-    )
+    # what a run needs would come before the first frame
+    if entry.command:
+        from gpulab.session.following import start_program
+        from gpulab.session.run_files import default_path
+
+        return start_program(entry.command, settings, default_path(entry.name), captured=True)
+    from gpulab.session.launch import start_entry
 
     return start_entry(entry, settings)
 
@@ -89,6 +93,7 @@ class LabApp(App[int]):
         *,
         ascii_only: bool,
         starter: Starter = _start,
+        command: Sequence[str] = (),
     ) -> None:
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=LabDriver, ansi_color=True)
@@ -109,7 +114,15 @@ class LabApp(App[int]):
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Settings()
         self._has_terminal = False
-        self._lab = LabScreen(catalog(paths), self._settings, tick_s, starter)
+        entries = catalog(paths)
+        program = None
+        if command:
+            from gpulab.session.following import entry_of
+
+            program = entry_of(command)
+            entries = [program, *entries]
+        name = program.name if program else None
+        self._lab = LabScreen(entries, self._settings, tick_s, starter, runs_first=name)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The same one for each theme: by it Textual keeps what became of a line.
@@ -376,11 +389,14 @@ class LabApp(App[int]):
         return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 
-def open_lab(paths: Sequence[str], settings: Settings, *, ascii_only: bool) -> int:
-    """Open the screen on the terminal; returns the exit code. UsageError where a path is not
-    there.
+def open_lab(
+    paths: Sequence[str], settings: Settings, *, ascii_only: bool, command: Sequence[str] = ()
+) -> int:
+    """Open the screen on the terminal, with this program started; returns the exit code. UsageError
+    where a path is not there.
     """
     places = [Path(path) for path in paths]
     check_paths(places)
     check_settings(settings)
-    return LabApp(places, settings, ascii_only=ascii_only or not shows_unicode()).run_on_terminal()
+    app = LabApp(places, settings, ascii_only=ascii_only or not shows_unicode(), command=command)
+    return app.run_on_terminal()

@@ -24,6 +24,7 @@ from gpulab.features.live.panel import LiveRun, Panel
 from gpulab.features.live.printed import PRINTED
 from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.times import TIMES
+from gpulab.features.program.panel import PROGRAM
 from gpulab.features.roofline.panel import ROOFS
 from gpulab.features.telemetry.view import CHARTS
 
@@ -52,6 +53,11 @@ _CELLS = 14
 
 def draw_stages(run: LiveRun, area: Area) -> None:
     progress = run.report.progress
+    if run.report.program is not None:
+        words = str(run.report.outcome).upper()
+        if run.report.under_way:
+            words = f"▸FOLLOWING {run.report.scenario}, {progress.elapsed_s:.0f} s"
+        return area.put(0, 0, words, "bold")
     now = _AS.get(progress.stage, progress.stage)
     column, passed = 0, True
     for stage, words in _SHOWN.items():
@@ -83,9 +89,11 @@ PANELS = (TIMES, NARROWING, PROCESSES, ROOFS, PARTS, CHARTS, PRINTED)
 """In the order in which one reads them."""
 ZOOMED = (NUMBER, *PANELS)
 """Those that can fill the screen."""
-_FIRST = (TIMES, NARROWING, CHARTS, PRINTED, PROCESSES, ROOFS, PARTS)
+OF_PROGRAM = (PROGRAM, PARTS, CHARTS, PRINTED)
+"""Those of a program that is followed."""
+_FIRST = (PROGRAM, TIMES, NARROWING, CHARTS, PRINTED, PROCESSES, ROOFS, PARTS)
 """In the order in which they get their fewest rows."""
-_GROWING = ((TIMES, NARROWING, PROCESSES, CHARTS), (ROOFS, PARTS, PRINTED))
+_GROWING = ((PROGRAM, TIMES, NARROWING, PROCESSES, CHARTS), (ROOFS, PARTS, PRINTED))
 """Those that get rows that nobody needs in turn, and those that get what they leave: they may stay
 empty.
 """
@@ -121,6 +129,8 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     """
     if height < 2:
         return []
+    if run.report.program is not None:
+        return _stacked(run, OF_PROGRAM, 0, width, height - 1)
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)
     widest = max((least for least in _COLUMNS if least <= for_columns), default=None)

@@ -42,6 +42,7 @@ from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import correlated_interval, median_interval
 
 _MOST_WINDOWS = 20_000
+_RECENT = 120
 _RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
 
 
@@ -184,6 +185,7 @@ def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progr
         recorded_s=sum(window.seconds for window in recorded),
         following_s=sum(window.between_s for window in steps.windows),
         peak_bytes=max(peaks, default=None),
+        recent=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
     )
 
 

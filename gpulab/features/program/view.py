@@ -28,12 +28,17 @@ def program_view(report: RunReport) -> Group | None:
     if program is None:
         return None
     table = rows_table()
-    for name, words in _rows(report, program):
+    for name, words in rows(report, program):
         table.add_row(Text(name, "bold"), Text(words))
     parts: list[Table] = [table]
     if len(program.processes) > 1:
         parts.append(_processes(program.processes))
     return Group(*parts)
+
+
+def rows(report: RunReport, program: ProgramReport) -> list[tuple[str, str]]:
+    """Names and figures, as far as there are some."""
+    return list(_rows(report, program))
 
 
 def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]]:

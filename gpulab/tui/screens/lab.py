@@ -103,7 +103,9 @@ class LabScreen(Screen[int]):
         settings: Settings,
         tick_s: float,
         starter: Starter,
+        runs_first: str | None = None,
     ) -> None:
+        """`runs_first`: the entry that is started as soon as there is something to see."""
         super().__init__()
         self._catalog = CatalogColumn(entries)
         self._tick_s = tick_s
@@ -120,6 +122,7 @@ class LabScreen(Screen[int]):
         lesson beside it.
         """
         self._tab = ""
+        self._runs_first = runs_first
 
     def compose(self) -> ComposeResult:
         yield self._line
@@ -149,6 +152,9 @@ class LabScreen(Screen[int]):
         self._complete = True
         if self._quitting:
             self._leave()
+        elif self._runs_first is not None:
+            self._list.go_to(self._runs_first)
+            self.run()
 
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._resized)

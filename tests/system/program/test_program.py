@@ -160,6 +160,20 @@ def test_ctrl_c_reaches_the_program_and_leaves_nothing(lab):
     assert lab.none_left()
 
 
+def test_on_the_screen_it_runs_at_once_and_q_ends_it(lab):
+    lab.write("hang.py", HANG)
+    terminal = Pty(
+        [*GPULAB, "--telemetry", "off", "--", sys.executable, "hang.py"],
+        size=(120, 40), env=lab.env, cwd=lab.folder,
+    )  # fmt: skip
+    terminal.read(30, until=b"FOLLOWING hang.py")
+    terminal.press(b"5")
+    terminal.read(30, until=b"hangs")
+    terminal.press(b"q")
+    assert terminal.end(within=30) == 0
+    assert lab.none_left()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

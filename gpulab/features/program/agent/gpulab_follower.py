@@ -53,9 +53,11 @@ _GROWTH = 1.2
 _MOST_STEPS_LATER = 100_000
 _BIN = log(1.01)
 _TEARDOWN = "TEARDOWN_CUPTI"
-"""What Kineto reads around a recording. On an H100 the steps of a program that launches many small
-kernels took 18 to 25 % longer for ever after a first recording.
+"""With 1 Kineto takes CUPTI out of the process as a recording ends. It must be set before CUDA
+starts. Without it the steps of a program that launches many small kernels took 18 to 25 % longer
+for ever after a first recording, on an H100. torch refuses it with CUDA graphs before CUDA 12.6.
 """
+_TEARDOWN_FROM = (12, 6)
 
 
 class _Window(NamedTuple):
@@ -69,8 +71,6 @@ class _Window(NamedTuple):
     seconds: float
     recording: str | None = None
     synchronised: bool = False
-    last: bool = False
-    """Of those under the profiler."""
 
 
 class _Done(NamedTuple):
@@ -117,8 +117,6 @@ class Follower:
         self._recordings = 0
         self._attached = False
         """Whether CUPTI, which makes every launch longer, stays in the process."""
-        self._graphs = False
-        """Whether the program launches CUDA graphs, which CUPTI cannot leave."""
         self._compiled: tuple[int, float] | None = None
         """What torch had compiled when the window began."""
         atexit.register(self._end)
@@ -235,7 +233,7 @@ class Follower:
         if recorder is not None:
             self._recorder = None
             recorder.stop()
-            self._attached = _on_cuda() and not recorder.leaves
+            self._attached = _on_cuda() and os.environ.get(_TEARDOWN) != "1"
         seconds = now - self._begun
         ran_s = thread_time() - self._ran
         self._write_window(window, seconds, ran_s)
@@ -245,7 +243,6 @@ class Follower:
                 name = f"{os.getpid()}-{self._recordings}-{window.recording}.json"
                 file = os.path.join(self._folder, name)
                 recorder.export(file)
-                self._graphs = self._graphs or _launches_graphs(file)
                 self._write(
                     type="recorded",
                     recording=window.recording,
@@ -259,8 +256,7 @@ class Follower:
             self._say_device()
         self._window = self._plan.send(_Done(len(self._times), seconds, file))
         if self._window.kind == PROFILED:
-            leave = self._window.last and not self._graphs
-            self._recorder = _Recorder.started(self._window.recording, leave)
+            self._recorder = _Recorder.started(self._window.recording)
             if self._recorder is None:  # the program profiles itself
                 self._plan = _later(1e-3)
                 self._window = next(self._plan)
@@ -386,6 +382,8 @@ class Follower:
     def _say_torch(self) -> None:
         """That torch is being imported here: only processes that do so have a file."""
         try:
+            if self._records and _cuda_version() >= _TEARDOWN_FROM:
+                os.environ.setdefault(_TEARDOWN, "1")
             if self._fd is None:
                 self._write(type="torch")
         except Exception:
@@ -450,8 +448,8 @@ def _recordings(step_s: float) -> Generator[_Window, _Done, float]:
     for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
         yield _Window(PROFILED, count, count, 0.0, recording, True)
         done = yield _plain(PLAIN, steps)
-    for left in reversed(range(_COST_PAIRS)):
-        yield _Window(PROFILED, steps, steps, 0.0, "", True, last=left == 0)
+    for _ in range(_COST_PAIRS):
+        yield _Window(PROFILED, steps, steps, 0.0, "", True)
         done = yield _plain(PLAIN, steps)
     return done.step_s
 
@@ -481,11 +479,6 @@ def _events_in(file: str | None) -> int:
         return 1_000
 
 
-def _launches_graphs(file: str) -> bool:
-    with open(file, "rb") as trace:
-        return b"GraphLaunch" in trace.read()
-
-
 class _Recorder:
     """torch's profiler over one window; it gives way to one that the program starts."""
 
@@ -494,14 +487,11 @@ class _Recorder:
         self._window: Any = None
         self._prepare: Callable[..., Any] | None = None
         self._marks: Any = None
-        self.leaves = False
         self.valid = True
 
     @classmethod
-    def started(cls, recording: str | None, leave: bool) -> _Recorder | None:
-        """None where the program records itself. `leave`: end it with CUPTI out of the process,
-        unless its variable is set already.
-        """
+    def started(cls, recording: str | None) -> _Recorder | None:
+        """None where the program records itself."""
         import torch
         from torch.autograd import profiler
         from torch.profiler import ProfilerActivity, profile
@@ -512,9 +502,6 @@ class _Recorder:
         if _on_cuda():
             activities.append(ProfilerActivity.CUDA)
         full = recording == "callers"
-        leaves = leave and len(activities) > 1 and _TEARDOWN not in os.environ
-        if leaves:
-            os.environ[_TEARDOWN] = "1"
         # on a CPU torch writes a warning to stderr where memory is recorded
         memory = full and len(activities) > 1
         made = profile(
@@ -523,7 +510,6 @@ class _Recorder:
             profile_memory=memory,
         )
         recorder = cls(made, profiler.profile)
-        recorder.leaves = leaves
         with warnings.catch_warnings():  # that it begins anew in each window
             warnings.simplefilter("ignore")
             made.__enter__()  # type: ignore[no-untyped-call]
@@ -564,8 +550,6 @@ class _Recorder:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._profile.__exit__(None, None, None)
-            if self.leaves:
-                os.environ.pop(_TEARDOWN, None)
 
     def discard(self) -> None:
         """End it without a recording; never raises."""
@@ -605,6 +589,12 @@ def _synchronise() -> None:
 
 def _peak_bytes() -> int | None:
     return sys.modules["torch"].cuda.max_memory_allocated() if _on_cuda() else None
+
+
+def _cuda_version() -> tuple[int, ...]:
+    """Of torch; empty where it has none."""
+    version = getattr(sys.modules.get("torch.version"), "cuda", None) or ""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 def _torch_version() -> str | None:
