@@ -32,6 +32,7 @@ _PROFILE = "--profile all"
 _AT_ROOF = Threshold(0.8, "Nsight Compute: speed of light 80 %; 60 and 80 % in the guides")
 _MOVED_AGAIN = Threshold(1.5, "gpulab: bytes of operands over those of the chain")
 _POINTWISE = Threshold(0.5, "gpulab: most of the step")
+_PASS = Threshold(0.02, "gpulab: what takes less is no pass over the data")
 _NEAR_MEMORY = Threshold(0.5, "gpulab: they move bytes, whatever else they do")
 _SECTORS = Threshold(0.5, "fournex: over 4 sectors of 32 bytes for a request of 128")
 _WAYS = Threshold(2, "Nsight Compute: any conflict; shown from 10 % of the wavefronts")
@@ -85,10 +86,9 @@ def _by_counters(step: Step) -> Judged:
 
 
 _POINTWISE_ROW = re.compile(
-    r"aten::(add|sub|mul|div|addc\w+|relu|gelu|silu|sigmoid|tanh|exp|log|sqrt|rsqrt|pow|neg|abs|"
-    r"clamp\w*|where|threshold|leaky_relu|native_dropout|layer_norm|native_layer_norm|softmax|"
-    r"_softmax|mean|sum|var\w*|fill|copy|reciprocal|square|lerp|erf|maximum|minimum|to|"
-    r"_to_copy)_?$"
+    r"aten::(add|sub|rsub|mul|div|addc\w+|relu|gelu|silu|sigmoid|tanh|exp|log|sqrt|rsqrt|pow|neg|"
+    r"abs|clamp\w*|where|threshold|leaky_relu|hardtanh|native_dropout|native_layer_norm|_softmax|"
+    r"_log_softmax|mean|sum|var\w*|reciprocal|square|lerp|erf|maximum|minimum)_?$"
     r"|elementwise|layer_norm|softmax_warp|cunn_SoftMax|reduce_kernel"
 )
 _SEVERAL = 2
@@ -102,12 +102,17 @@ def _moves_again(step: Step) -> Judged:
         return Missing("the operations of the step", _PROFILE)
     if any(_FOLDED.search(row.name) for row in rows):
         return None
-    pointwise = [row for row in rows if _POINTWISE_ROW.search(row.name)]
+    pointwise = [
+        row for row in rows if _POINTWISE_ROW.search(row.name) and row.share >= _PASS.value
+    ]
     share = step.share_of_rows(pointwise)
     calls = sum(row.calls for row in pointwise)
     if operands is None or calls < _SEVERAL or share < _POINTWISE.value:
         return None
-    if not _is_of_bytes(step, operands):
+    near = _near_memory(step, operands / min(share, 1.0))
+    if near is None:
+        return Missing("the bandwidth of memory here", "--time 10 (not --quick)")
+    if not near:
         return None
     chain = operands / calls
     ratio = operands / min(operands, max(chain, _least_bytes(step) or 0.0))
@@ -129,8 +134,10 @@ def _least_bytes(step: Step) -> float | None:
     return min(sizes) if sizes and step.report.compares else None
 
 
-def _is_of_bytes(step: Step, operands: int) -> bool:
-    """Whether the operands go through memory, or a cache, at a good part of the memory's rate."""
+def _near_memory(step: Step, amount: float) -> bool | None:
+    """Whether bytes in a step's time are a good part of what memory moves; None where that is not
+    known.
+    """
     if step.bound in ("memory", "cache"):
         return True
     rates = [
@@ -139,8 +146,8 @@ def _is_of_bytes(step: Step, operands: int) -> bool:
         if each.roof == MEMORY
     ]
     if not rates or not step.step_s:
-        return False
-    return operands / step.step_s >= _NEAR_MEMORY.value * max(rates)
+        return None
+    return amount / step.step_s >= _NEAR_MEMORY.value * min(rates)
 
 
 def _share_of_kernel(step: Step, kernel: KernelCode) -> float:
@@ -434,7 +441,7 @@ RULES = (
             "    return torch.nn.functional.gelu(norm(x))",
         ),
         "layernorm_gelu",
-        {"ratio": _MOVED_AGAIN, "share": _POINTWISE},
+        {"ratio": _MOVED_AGAIN, "share": _POINTWISE, "a pass": _PASS, "of memory": _NEAR_MEMORY},
     ),
     Rule(
         10,

@@ -38,6 +38,8 @@ _OPTIMIZES = Threshold(0.1, "gpulab's own profiles")
 _KERNELS = Threshold(3.0, "gpulab: a fused or foreach optimizer has fewer than one a parameter")
 _SLOWED = Threshold(0.05, "gpuprof: 5 % of the samples")
 _BELOW_CLOCK = Threshold(0.15, "TensorRT-LLM: 15 % below the highest clock")
+_SLOWEST = 0.5
+"""Of a clock that is not known, how much may be lost: base clocks are half of the highest."""
 _HOT = Threshold(82.0, "TensorRT-LLM: 82 C and more")
 
 
@@ -340,7 +342,7 @@ def _held_back(step: Step) -> Judged:
         return None
     values = {"slowed": solo.slowed, "clock": clock, "temperature": temperature}
     evidence = [by_telemetry("readings with a slowdown", solo.slowed)]
-    lost = solo.slowed
+    lost = min(solo.slowed, _SLOWEST)
     if clock is not None:
         evidence.append(by_telemetry("clock over the highest", clock))
         lost = max(0.0, 1 - clock)
