@@ -545,6 +545,12 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="instead of the result its comparison and raw times, as tables in Markdown",
         ),
         _flag(
+            "--checklist",
+            _RUN_OR_FOLLOW,
+            action="store_true",
+            help="answer every question of the performance checklists, with its number",
+        ),
+        _flag(
             "--verbose",
             _RUN_OR_FOLLOW,
             action="store_true",

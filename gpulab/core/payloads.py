@@ -264,6 +264,8 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     """In which the device did nothing; longer than without the profiler."""
     synchronizations: Amount = 0.0
     """Calls in which the host waited for the device."""
+    sync_s: Seconds = 0.0
+    """In which the main thread was in such a call."""
     sync_idle_s: Seconds = 0.0
     """In which the device had nothing to do because the host waited for it: gaps with such a call,
     each less the median of those without one.

@@ -18,6 +18,7 @@ from rich.text import Text
 from gpulab.core.events import StageStarted
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import ExitCode, GroupBy, Stage
+from gpulab.features.findings.checklist_view import checklists
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
 from gpulab.features.goodput.operations import full_tables, operations
 from gpulab.features.goodput.view import goodput, job_goodput, traces
@@ -172,6 +173,9 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
     else:
         asked_for = [*_asked_for(report, options), *tables]
         terminal.show(ShortResult(report, asked_for, with_operations=not tables))
+    if options.checklist:
+        terminal.show(checklists(report))
+        terminal.say("")
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")
     terminal.say("")

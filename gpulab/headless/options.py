@@ -17,6 +17,7 @@ class Options(Settings):
     json: str | None = None
     ascii: bool = False
     verbose: bool = False
+    checklist: bool = False
     raw: bool = False
     markdown: bool = False
     plot: Path | None = None

@@ -24,6 +24,14 @@ def _pair(code, planted, twin, on):
     return Pair(code, Case(*planted), Case(*twin), on)
 
 
+_GPU, _CPU = "findings/on_gpu", "findings/on_cpu"
+
+
+def _planted(code, run, on):
+    """A pair of a file of `planted`: a variant that is named after the finding, and its twin."""
+    return _pair(code, (run, code), (run, f"{code}_twin"), on)
+
+
 H200, H100, CPU, STAND_IN = "H200", "H100", "CPU", "stand-in driver"
 PAIRS = (
     _pair(
@@ -71,8 +79,40 @@ PAIRS = (
         ("h200/launch_bounds", "four_blocks"),
         H200,
     ),
-    _pair("fp32_products", ("h200/precision", "fp32"), ("h200/input_pipeline", "resident"), H200),
+    _pair(
+        "fp32_products",
+        ("h200/precision", "fp32"),
+        ("findings/in_fp32", "fp32_products_twin"),
+        f"{H200}, {H100}",
+    ),
+    _pair(
+        "waits_empty_queue",
+        ("findings/sync_every_step", "item_each"),
+        ("findings/on_gpu", "waits_empty_queue_twin"),
+        H100,
+    ),
+    _pair(
+        "allocates_each_step",
+        ("findings/preallocation", "cache_emptied"),
+        ("findings/preallocation", "fresh"),
+        H100,
+    ),
     _pair(
         "clocks_held_back", ("standin-throttled", "naive"), ("standin-capped", "naive"), STAND_IN
     ),
+    _planted("data_wait", _CPU, CPU),
+    _planted("many_small_operations", _CPU, CPU),
+    _planted("allocates_each_step", _CPU, CPU),
+    _planted("not_fused", _CPU, CPU),
+    _planted("optimizer_not_fused", _CPU, CPU),
+    _planted("compiles_in_steps", "findings/compiled", CPU),
+    _planted("waits_empty_queue", _GPU, H100),
+    _planted("pageable_copies", _GPU, H100),
+    _planted("allocates_each_step", _GPU, H100),
+    _planted("many_small_operations", _GPU, H100),
+    _planted("bank_conflicts", _GPU, H100),
+    _planted("slow_product_kernel", _GPU, H100),
+    _planted("tail_of_grid", _GPU, H100),
+    _planted("compiles_in_steps", _GPU, H100),
+    _planted("optimizer_not_fused", _GPU, H100),
 )

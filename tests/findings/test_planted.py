@@ -1,4 +1,7 @@
-"""Planted bottlenecks and their twins, run on this CPU: each is found first, and no twin accused."""
+"""Planted bottlenecks and their twins, run on this CPU: each is found first, and no twin accused.
+
+Whole runs take minutes; `test_recorded_pairs.py` reads recordings of the same files.
+"""
 
 import json
 from functools import partial
@@ -11,7 +14,7 @@ from gpulab.cli import main
 from gpulab.session.session import Session
 
 PLANTED = Path(__file__).parent / "planted"
-SLOW = pytest.mark.slow
+pytestmark = pytest.mark.slow
 CASES = {
     "on_cpu": (
         "data_wait",
@@ -58,11 +61,7 @@ def _run(lab, name):
 
 @pytest.mark.parametrize(
     ("file", "code"),
-    [
-        pytest.param(file, code, id=code, marks=() if file == "on_cpu" else SLOW)
-        for file, codes in CASES.items()
-        for code in codes
-    ],
+    [pytest.param(file, code, id=code) for file, codes in CASES.items() for code in codes],
 )
 def test_a_planted_bottleneck_is_found_first_and_its_twin_not_accused(advice, file, code):
     said = advice(file)

@@ -76,7 +76,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         assert not list(tmp_path.glob("*.md"))
         await pilot.press("question_mark")
         await until(pilot, lambda: "run it" in flat(pilot))
-        assert "search names, lessons and code" in flat(pilot)
+        assert "6 show its checklist" in flat(pilot)
         await pilot.press("escape", "r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")

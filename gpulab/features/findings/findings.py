@@ -24,8 +24,8 @@ def many_small_operations(*, share: float, operations: float | None) -> str:
 
 
 @finding(
-    "waiting for the device empties its queue: {share:.0%} of the step it has nothing to do "
-    "because of {waits:.0f} waits",
+    "the host waits for the device {waits:.0f} times a step, {share:.0%} of it, and then the "
+    "device for the host",
     rank=Rank.EXPLAINING,
 )
 def waits_empty_queue(*, share: float, waits: float) -> None: ...

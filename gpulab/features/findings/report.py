@@ -66,13 +66,22 @@ def _in_order(step: Step, holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rul
         high = high if kept else min(each.high, _MOST)
         _take(left, each.takes, high)
         kept.append((rule, replace(each, low=min(each.low, high), high=high)))
-    kept.sort(key=_by_gain)
+    largest = max((each.high for rule, each in kept if not rule.general), default=0.0)
+    kept.sort(key=lambda entry: _place(entry[0], entry[1], largest))
     # nothing to gain is said only where no rule found anything
     return kept or nothing
 
 
 def _by_gain(entry: tuple[Rule, Holds]) -> float:
     return -entry[1].high
+
+
+def _place(rule: Rule, holds: Holds, largest: float) -> tuple[bool, float]:
+    """By gain, but a general rule after the special ones unless it gains much more than they: these
+    say more exactly what to change.
+    """
+    follows = rule.general and holds.high * _OF_ITS_OWN <= largest
+    return follows, -holds.high
 
 
 def _take(left: dict[str, float], parts: Sequence[str], share: float) -> None:

@@ -48,6 +48,7 @@ def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
         kernels=len(kernels) / steps,
         idle_s=idle_s / steps,
         synchronizations=len(waits) / steps,
+        sync_s=measure(union(call.span for call in waits if call.thread == trace.main)) / steps,
         sync_idle_s=_idle_after(waits, busy) / steps,
         copies_s={kind: seconds / steps for kind, seconds in copies.items()},
         exposed_s={kind: seconds / steps for kind, seconds in exposed.items()},

@@ -125,7 +125,9 @@ def _check(
 def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
     """The roof of the dtype, or of what emulates it; the highest of all without a dtype."""
     if work.dtype is None:
-        kinds = {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
+        kinds = sorted(
+            {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
+        )
         limits = [limit for kind in kinds for limit in _units(roofs, kind)]
     else:
         limits = _units(roofs, work.dtype)

@@ -120,5 +120,11 @@ TABS = {
         "What the scenario printed, and what went wrong in full.",
         follows_end=True,
     ),
+    "checklist": Tab(
+        "Checklist",
+        "gpulab.tui.panels.checklist",
+        "The questions with which performance guides end, answered from the run: yes, no, or n/a "
+        "with what is missing; the number behind each, and the finding or lesson that follows.",
+    ),
 }
 """By name; their keys are 1, 2, ... in this order."""

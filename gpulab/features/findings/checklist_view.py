@@ -1,0 +1,82 @@
+"""The checklist of a run, as a table for each of its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.statuses import Status
+from gpulab.features.findings.checklist import Answer, Question, Said, checklist
+from gpulab.features.findings.step import Step
+from gpulab.features.findings.view import amount
+from gpulab.report.report import RunReport, VariantReport
+
+_QUESTION, _SAID = 32, 4
+_SHORT = {Said.YES: "yes", Said.NO: "no", Said.UNKNOWN: "n/a"}
+
+
+def checklists(report: RunReport, names: Sequence[str] = ()) -> RenderableType:
+    """The questions of the guides, answered for the variants of those names: for the baseline and
+    the best where none is named.
+    """
+    chosen = names or _usual(report)
+    parts: list[RenderableType] = []
+    for variant in report.variants:
+        if variant.name in chosen and variant.status in (Status.OK, Status.WRONG):
+            parts += [*_of_variant(report, variant), Text()]
+    if not parts:
+        return Text("No checklist: nothing was measured.")
+    return Group(*parts[:-1])
+
+
+def _usual(report: RunReport) -> list[str]:
+    """The baseline, and the fastest of those that are compared with it."""
+    timed = [entry for entry in report.comparisons if entry.speedup]
+    fastest = max(timed, key=lambda entry: entry.speedup or 0.0, default=None)
+    names = [report.baseline, report.best or (fastest and fastest.variant)]
+    return [name for name in names if name]
+
+
+def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[RenderableType]:
+    yield Text(f"checklist of {variant.name}", "bold")
+    for section, answers in checklist(Step(report, variant)).items():
+        table = Table.grid(padding=(0, 1, 0, 0))
+        table.add_column(width=_QUESTION)
+        table.add_column(width=_SAID)
+        table.add_column()
+        table.add_row(Text(section, "dim"), "", "")
+        for question, answer in answers:
+            style = _style(question, answer)
+            said = Text(_SHORT[answer.said], style)
+            why = Text(_why(question, answer), "dim" if style == "dim" else "")
+            table.add_row(Text(question.text, style), said, why)
+        yield table
+
+
+def _style(question: Question, answer: Answer) -> str:
+    if answer.said == Said.UNKNOWN:
+        return "dim"
+    return "bold yellow" if _is_trouble(question, answer) else ""
+
+
+def _is_trouble(question: Question, answer: Answer) -> bool:
+    if answer.said == Said.UNKNOWN or question.good is None:
+        return False
+    return answer.said != question.good
+
+
+def _why(question: Question, answer: Answer) -> str:
+    """The numbers, then what follows; what is missing where it is unknown."""
+    if answer.missing is not None:
+        flags = f": {answer.missing.flags}" if answer.missing.flags else ""
+        return f"not measurable here: needs {answer.missing.measurement}{flags}"
+    numbers = [f"{each.name} {amount(each)} ({each.source})" for each in answer.numbers]
+    parts = [", ".join(filter(None, [answer.text, *numbers]))]
+    if answer.finding:
+        parts.append(f"finding {answer.finding}")
+    if answer.lesson and _is_trouble(question, answer):
+        parts.append(f"lesson {answer.lesson}")
+    return "; ".join(filter(None, parts))

@@ -1,0 +1,26 @@
+"""The checklist of a run: questions of performance guides, answered from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from gpulab.features.findings.checklist_view import checklists
+from gpulab.session.run import Run
+from gpulab.tui.panels.tabs import Selection
+from gpulab.tui.status import before_a_run
+
+
+def content(selection: Selection) -> RenderableType:
+    run = selection.run
+    if run is None:
+        return before_a_run(selection.row)
+    if not run.ended:
+        return Text("The checklist is answered when the run has ended.", "dim")
+    return checklists(run.report)
+
+
+def changing(run: Run) -> Hashable:
+    return run.source.path, run.ended
