@@ -25,7 +25,12 @@ from gpulab.features.goodput.view import goodput, job_goodput, traces
 from gpulab.features.live import progress
 from gpulab.features.live.panel import live_run
 from gpulab.features.memory.view import memory
-from gpulab.features.roofline.report import roofline_of, roofline_of_operations
+from gpulab.features.roofline.report import (
+    NO_ROOFS,
+    lacks_roofs,
+    roofline_of,
+    roofline_of_operations,
+)
 from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
@@ -263,6 +268,8 @@ def show_operations_on_roofs(report: RunReport, terminal: Terminal) -> None:
     width = min(console.width, _MOST_WIDTH)
     for variant in report.variants:
         roofline = roofline_of_operations(report, variant.name)
+        if roofline is None and lacks_roofs(variant):
+            terminal.say("", f"operations of {variant.name}: {NO_ROOFS}")
         if roofline is None:
             continue
         drawn = roofline_view(roofline, width=width, height=_HEIGHT)

@@ -9,7 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from gpulab.core.events import Built, Examined, KernelsCompiled, VariantSkipped
-from gpulab.core.jobs import Measure
+from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.payloads import KernelCode
 from gpulab.core.statuses import CeilingChoice, CheckKind, Per, Stage
 from gpulab.engine.build import compiled, tensors
@@ -379,8 +379,18 @@ class Preparation:
         if self._context.job.ceilings != CeilingChoice.NONE and (work.flops or work.bytes):
             self.declared.add(work.dtype or "fp32")
         self._reporter.stage(Stage.COUNT, name)
-        if countable and (counted := count(name, build)) is not None:
+        counted = count(name, build) if countable else None
+        if counted is not None:
             self._reporter.channel.emit(counted)
+            if counted.operations and self._wants_roofs_of_functions:
+                self.declared.add("fp32")
+
+    @property
+    def _wants_roofs_of_functions(self) -> bool:
+        """Functions declare no work; what their operations do follows from shapes."""
+        job = self._context.job
+        is_short = job.quick or job.ceilings == CeilingChoice.NONE
+        return isinstance(job, TimeFunctions) and job.profile is not None and not is_short
 
     def _read_kernels(
         self, name: str, known: list[KernelCode], more: Callable[[], list[KernelCode]]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.payloads import REST, Operation
+from gpulab.core.text import cut
 from gpulab.features.goodput.callers import Caller, callers_of
 from gpulab.features.goodput.formulas import Work, formula_of, work_of
 from gpulab.features.goodput.inputs import INPUTS, Inputs
@@ -21,6 +22,8 @@ from gpulab.stats.time_spans import clip, measure
 
 MOST_KERNELS = 40
 MOST_OPERATIONS = 200
+_LONGEST_SHAPES = 500
+"""Characters: an optimizer's lists have a thousand tensors, and a row is a part of one event."""
 _NUMBERED = re.compile(r"\.\d+(?=\.|$)")
 """A part of a list of modules: block.3."""
 _TF32 = re.compile(r"tf32|s1688")
@@ -96,7 +99,8 @@ class _Facts:
         if fact is None:
             inputs = Inputs(arguments)
             work = work_of(node.name, inputs)
-            fact = self._known[key] = _Fact(shapes_of(node.event.dims), inputs.dtype, work)
+            shapes = cut(shapes_of(node.event.dims), _LONGEST_SHAPES)
+            fact = self._known[key] = _Fact(shapes, inputs.dtype, work)
         return fact
 
 

@@ -363,6 +363,15 @@ def roofline_of_operations(
     return Roofline(report.ceilings.ceilings, labelled, noun="operation")
 
 
+NO_ROOFS = "no steady ceiling of this device is known: gpulab --calibrate measures them"
+
+
+def lacks_roofs(variant: VariantReport) -> bool:
+    """Whether its operations have no place only because no roof is known."""
+    rows = variant.goodput.operations if variant.goodput else []
+    return not variant.operation_points and any(row.flops for row in rows)
+
+
 def _disagreements(draft: Draft) -> list[Finding]:
     """Where what was declared is not what was counted, and ceilings that cannot be used."""
     state = draft.state

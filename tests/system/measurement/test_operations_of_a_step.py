@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 STEP = """
 import torch
 from torch import nn
@@ -28,7 +30,9 @@ def line_of(words):
 
 def test_as_many_as_asked_for_sorted_by_a_column_with_lines_modules_and_work(module_lab):
     path = module_lab.write("training.py", STEP)
-    run = module_lab.run(f"{path}:step", "--smoke", "--memory", "--top", "20", "--sort", "total")
+    run = module_lab.run(
+        f"{path}:step", "--profile", "on", "--top", "20", "--sort", "total", time_s="1"
+    )
     assert run.code == 0, run.stderr
     head = next(line for line in run.stderr.splitlines() if line.startswith("operations of a step"))
     assert "total ↓" in head
@@ -56,3 +60,10 @@ def test_as_many_as_asked_for_sorted_by_a_column_with_lines_modules_and_work(mod
     assert [row["module"] for row in backward] == ["Sequential.1"]
     updates = [row for row in rows if row["line"] == f"training.py:{line_of('optimizer.step()')}"]
     assert updates
+
+    # functions declare no work: the roofs are measured for their operations
+    roofs = {ceiling["roof"] for ceiling in run.run["ceilings"]["ceilings"]}
+    assert {"device memory", "matrix"} <= roofs
+    for point in run.variant("step")["operation_points"]:
+        assert point["rate"] > 0
+        assert point["fraction"] == pytest.approx(point["rate"] / point["attainable"], rel=1e-6)

@@ -153,6 +153,13 @@ def test_a_sample_that_does_not_fit_says_only_what_all_of_its_calls_share():
     assert lines(*add) == {("aten::add", "train.py:4")}
 
 
+def test_shapes_of_an_optimizers_many_tensors_are_cut():
+    (row,) = operations(read(document(op("_foreach_add_", 0, 9, dims=[[[1024, 1024]] * 1000]))))
+    assert row.shapes.startswith("[1024x1024, 1024x1024, ")
+    assert row.shapes.endswith(" more characters)")
+    assert len(row.shapes) < 600
+
+
 def test_nothing_ran():
     assert operations(read(document())) == []
     assert operations(read(document(op("mm", 0, 1), length=0))) == []
