@@ -38,6 +38,7 @@ from gpulab.features.program.findings import (
     program_killed,
     program_not_started,
     program_timed_out,
+    recorded_elsewhere,
     recordings_unreadable,
 )
 from gpulab.features.program.recordings import profiled, to_profile
@@ -136,6 +137,8 @@ class ProgramSession(LiveSource):
             if self._reader is not None:
                 self._reader.join()
                 self._append(*self._read)
+            if any(process.records_elsewhere for process in followers.processes):
+                self._append(FindingMade(finding=recorded_elsewhere(), explains=True))
         self._append(*output.end())
         return self._last_events()
 

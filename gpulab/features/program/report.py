@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from operator import attrgetter
 from statistics import median
 
 from msgspec.structs import replace
 
 from gpulab.core.events import (
+    FindingMade,
     ProcessFollowed,
     Profiled,
     ProgramEnded,
@@ -27,6 +28,9 @@ from gpulab.features.program.findings import (
     no_step,
     no_torch,
     processes_go_on,
+    recorded_elsewhere,
+    recordings_unreadable,
+    slower_after_recording,
     too_few_steps,
 )
 from gpulab.report.feature import Draft, Feature
@@ -43,6 +47,8 @@ from gpulab.stats.statistics import correlated_interval, median_interval
 
 _MOST_WINDOWS = 20_000
 _RECENT = 120
+_ENOUGH, _LASTING = 3, 0.05
+"""Windows on each side of the first recording, and what they may differ by."""
 _RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
 
 
@@ -54,18 +60,25 @@ class _Steps:
     mark: StepMark = StepMark.MODULE
     windows: list[StepsFollowed] = field(default_factory=list)
     steps: int = 0
+    recorded: bool = False
     single: dict[float, int] = field(default_factory=lambda: defaultdict(int))
     """Seconds of plain steps, and how many took as long."""
+    early: dict[float, int] = field(default_factory=lambda: defaultdict(int))
+    """The same of those before the first recording."""
 
     def add(self, event: StepsFollowed) -> None:
         if event.mark != self.mark:
-            self.windows, self.steps, self.single = [], 0, defaultdict(int)
+            self.windows, self.steps = [], 0
+            self.single, self.early = defaultdict(int), defaultdict(int)
             self.mark = event.mark
         self.rank = event.rank
         self.steps += event.steps
         if event.kind == WindowKind.PLAIN:
             for time_s, count in event.times:
                 self.single[time_s] += count
+                if not self.recorded:
+                    self.early[time_s] += count
+        self.recorded = self.recorded or event.kind == WindowKind.PROFILED
         if len(self.windows) < _MOST_WINDOWS:
             self.windows.append(replace(event, times=[]))
 
@@ -111,7 +124,24 @@ def _time(steps: _Steps) -> Time | None:
 
 def _plain(steps: _Steps) -> list[StepsFollowed]:
     windows = [window for window in steps.of(WindowKind.PLAIN) if not window.attached]
+    if _slower_after(steps) is not None:
+        windows = _before_recording(steps)
     return windows or steps.of(WindowKind.WARM_UP)[2:]
+
+
+def _before_recording(steps: _Steps) -> list[StepsFollowed]:
+    before = takewhile(lambda window: window.kind != WindowKind.PROFILED, steps.windows)
+    return [window for window in before if window.kind == WindowKind.PLAIN]
+
+
+def _slower_after(steps: _Steps) -> float | None:
+    """How much longer steps on a device take after its first recording; None where they do not."""
+    before = _before_recording(steps)
+    after = [window for window in steps.of(WindowKind.PLAIN)[len(before) :] if window.peak_bytes]
+    if min(len(before), len(after)) < _ENOUGH:
+        return None
+    change = median(map(_step_s, after)) / median(map(_step_s, before)) - 1
+    return change if change > _LASTING else None
 
 
 def _costs(windows: Sequence[StepsFollowed]) -> list[float]:
@@ -160,7 +190,8 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
 
 
 def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
-    ordered = sorted(steps.single.items())
+    single = steps.single if _slower_after(steps) is None else steps.early
+    ordered = sorted(single.items())
     p50_s = p99_s = spread = None
     if ordered:
         p50_s = _percentile(ordered, 0.5)
@@ -240,6 +271,9 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     if steps is None or _time(steps) is None:
         return too_few_steps(count=program.steps)
     job = state.job
+    said = {event.finding.code for event in state.all(FindingMade)}
+    if said & {recorded_elsewhere.code, recordings_unreadable.code}:
+        return None
     if isinstance(job, Follow) and job.profile is not None and variant.last(Profiled) is None:
         return no_recording()
     return None
@@ -253,6 +287,9 @@ def _explained(draft: Draft, report: RunReport) -> RunReport:
     explanations = list(report.explanations)
     if reason := why_no_steps(draft.state, program):
         explanations.append(reason)
+    steps = draft.state.part(ProgramHistory).main
+    if steps is not None and (change := _slower_after(steps)) is not None:
+        explanations.append(slower_after_recording(change=change))
     if program.left:
         verb = "runs" if program.left == 1 else "run"
         explanations.append(processes_go_on(count=program.left, verb=verb))
