@@ -48,7 +48,7 @@ def test_its_steps_are_counted_timed_and_recorded_apart(trained):
     assert program["code"] == 1
     (variant,) = run["variants"]
     assert variant["name"] == "train.py"
-    assert variant["time_s"]["low"] <= variant["time_s"]["median"] <= variant["time_s"]["high"]
+    assert 0 < variant["time_s"]["median"] < program["wall_s"]
     assert 0 < program["p50_s"] <= program["p99_s"]
     assert program["recording_pairs"] >= 1
     assert 0 < program["recorded_s"] < program["wall_s"]
