@@ -18,6 +18,7 @@ from gpulab.features.checks.view import checks, grades
 from gpulab.features.course.view import questions_of
 from gpulab.features.findings.view import advice_of
 from gpulab.features.first_steps.view import first_steps
+from gpulab.features.fixes.view import fixes
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.panel import PARTS
 from gpulab.features.goodput.view import goodput, job_goodput, phases, traces
@@ -30,6 +31,7 @@ from gpulab.features.live.times import TIMES
 from gpulab.features.memory.view import memory
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
+from gpulab.features.what_if.view import what_if
 from gpulab.report.limits import limits
 from gpulab.report.program_result import program_result
 from gpulab.report.report import RunReport
@@ -90,7 +92,7 @@ def result(
         table = [comparison_table(report), ""]
     trust = _lines(_trust(report))
     if screen is None:
-        parts = [header(report), "", *outcome(report), *table]
+        parts = [header(report), "", *outcome(report), *_derived(report), *table]
         if figure is not None:
             parts += [figure, ""]
         for section in (trust, tables(report, with_operations=with_operations), every_check):
@@ -99,6 +101,7 @@ def result(
                 parts.append("")
         return Group(*parts[:-1])
     parts = [header(report), "", *outcome(report, report.first_comparisons)]
+    parts += _derived(report)
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
@@ -110,6 +113,16 @@ def result(
         if section:
             parts += [_rule(title, screen.width), *section]
     return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
+
+
+def _derived(report: RunReport) -> list[RenderableType]:
+    """What came out of fixes that were tried, or of parts that were delayed."""
+    parts: list[RenderableType] = []
+    if report.fixes:
+        parts += [fixes(report), ""]
+    if report.what_if is not None:
+        parts += [what_if(report.what_if), ""]
+    return parts
 
 
 def _beside_processes(report: RunReport, screen: OnScreen) -> RenderableType:

@@ -82,7 +82,13 @@ KEYS = (
     KeyBinding("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
     KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen"),
     KeyBinding("operations", "o", "app.operations", "all operations of the run: sort, group"),
-    KeyBinding("family", "f", "next_family", "roofline: the next type of numbers"),
+    KeyBinding(
+        "family",
+        "f",
+        "next_family",
+        "roofline: the next type of numbers; beside another tab of a function: try every fix",
+    ),
+    KeyBinding("what_if", "w", "what_if", "what each part of its step would gain, by delaying it"),
     KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
     ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.view import best_comparison
 from gpulab.core.findings import Finding
+from gpulab.core.jobs import RunRequest
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.settings import Settings, UsageError
 
@@ -78,6 +79,20 @@ class Runs:
         if problem is None:
             self.sweeps[entry.name], self._swept = sweep, entry
         return problem
+
+    def start_request(self, entry: Entry, request: RunRequest, label: str) -> str | None:
+        """Start a run that the lab derived from one of a scenario; returns the problem where that
+        cannot be.
+        """
+        from gpulab.session.launch import start
+        from gpulab.session.run_files import default_path
+
+        self.sweeps.pop(entry.name, None)
+        try:
+            self._take(entry.name, start(request, default_path(label)))
+        except UsageError as error:
+            return with_reason(str(error), error.reason)
+        return None
 
     def _start(self, entry: Entry, settings: Settings | None) -> str | None:
         try:

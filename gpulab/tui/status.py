@@ -75,6 +75,11 @@ def another_runs(name: str) -> str:
     return f"{name} is running: s s stops it"
 
 
+def looking(name: str) -> str:
+    """Before a run that is derived from a step: it is taken in a process of its own."""
+    return f"{name}: looking at a step ..."
+
+
 def confirm_stop(name: str) -> str:
     return f"s again stops {name}; what was measured stays"
 

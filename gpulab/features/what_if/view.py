@@ -10,6 +10,11 @@ from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.what_if.parts import MAIN
 from gpulab.features.what_if.result import PartReport, WhatIfReport
 
+NOTHING_TO_DELAY = (
+    "no part of this step can be delayed: mark them with lab.phase(NAME), or name an operation, "
+    "such as --what-if aten::mm"
+)
+
 
 def what_if(report: WhatIfReport) -> RenderableType:
     """A row for each part that was delayed; below them why others were not, and what it cost."""

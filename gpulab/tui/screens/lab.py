@@ -318,10 +318,44 @@ class LabScreen(Screen[int]):
         self.call_after_refresh(self.refresh_rows)
 
     def action_next_family(self) -> None:
-        """Draw the roofline of another type of numbers."""
-        if (run := self.runs.of(self._list.chosen)) and self._detail is not None:
+        """Draw the roofline of another type of numbers; beside another tab, try the fixes of a
+        function.
+        """
+        entry = self.chosen
+        if entry and entry.function and self._detail and self._detail.tab != "roofline":
+            self._derive(entry, "fixes")
+        elif (run := self.runs.of(self._list.chosen)) and self._detail is not None:
             self._detail.choose_family(run)
             self.refresh_rows()
+
+    def action_what_if(self) -> None:
+        """Delay each part of the step of the scenario under the cursor."""
+        if (entry := self.chosen) is not None:
+            self._derive(entry, "what-if")
+
+    def _derive(self, entry: Entry, what: str) -> None:
+        """Look at a step, which takes seconds, and start the run that the lab derives from it."""
+        if self.runs.running is not None:
+            self.say(status.another_runs(self.runs.running), "yellow")
+        else:
+            self.say(status.looking(entry.name))
+            self.run_worker(self._start_derived(entry, what), exclusive=True, group="derived")
+
+    async def _start_derived(self, entry: Entry, what: str) -> None:
+        from gpulab.tui.derived import request_of
+
+        settings = self.runs.settings(entry.name)
+        request = await asyncio.to_thread(request_of, entry, settings, what)
+        if isinstance(request, str):
+            return self.say(request, "bold red")
+        if self.runs.running is not None or self._quitting:
+            return None
+        if problem := self.runs.start_request(entry, request, f"{entry.path.stem}-{what}"):
+            return self.say(problem, "bold red")
+        if self._ticks:
+            self._ticks.resume()
+        self._line.say()
+        return self.action_show("result")
 
     def action_zoom(self) -> None:
         """Let the chosen panel of a run fill the screen, or give the others their places back."""

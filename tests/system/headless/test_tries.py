@@ -2,8 +2,6 @@
 
 import pytest
 
-from gpulab.core.statuses import ExitCode
-
 TRAIN = """
     import torch
     from torch.utils.data import DataLoader, TensorDataset
@@ -69,10 +67,9 @@ def test_what_does_not_apply_says_why(tried):
 def test_the_scenario_that_is_kept_runs_and_the_program_is_as_it_was(tried, module_lab):
     _, kept = tried
     again = module_lab.run(kept, "--smoke", time_s="0.1")
-    assert again.code == ExitCode.MEASURED, again.stderr
-    names = [variant["name"] for variant in again.run["variants"]]
-    assert names[0] == "as_it_is"
-    assert "fused_optimizer" in names
+    statuses = {variant["name"]: variant["status"] for variant in again.run["variants"]}
+    assert next(iter(statuses)) == "as_it_is"
+    assert (statuses["fused_optimizer"], statuses["gradients_to_none"]) == ("ok", "wrong")
     assert "def with_fused_optimizer(built):" in kept.read_text()
 
 

@@ -1,0 +1,218 @@
+"""Do the gains of `--try` agree with the same fixes made by hand? A training step with planted flaws;
+for each fix that the table has, the program is edited by hand and measured in pairs with the step as
+it is.
+
+python benchmarks/tries.py [--device cuda:0] [--time S]      # a CPU has five of them, a GPU more
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from commands import GPULAB
+
+TRAIN = '''"""A training step as one often sees it."""
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+DEVICE = "{device}"
+IMAGES, BATCH, SIDE, WIDTH = {sizes}
+
+class Images(Dataset):
+    def __init__(self):
+        self.images = torch.randn(IMAGES, 3, SIDE, SIDE)
+        self.labels = torch.randint(0, 10, (IMAGES,))
+    def __len__(self):
+        return IMAGES
+    def __getitem__(self, index):
+        image = self.images[index]
+        for _ in range({decode}):
+            image = image * 0.5 + image.roll(1, -1) * 0.5
+        return image, self.labels[index]
+
+loader = DataLoader(Images(), batch_size=BATCH)
+layers, channels = [], 3
+for _ in range(4):
+    layers += [torch.nn.Conv2d(channels, WIDTH, 3, padding=1), torch.nn.GELU()]
+    channels = WIDTH
+head = [torch.nn.Linear(WIDTH, WIDTH) for _ in range(24)]
+model = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), *head,
+                            torch.nn.Linear(WIDTH, 10)).to(DEVICE)
+optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+
+def step():
+    total = 0.0
+    for images, labels in loader:
+        images, labels = images.to(DEVICE), labels.to(DEVICE)
+        optimizer.zero_grad(set_to_none=False)
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+'''
+_FUSED = "optimizer = torch.optim.AdamW(model.parameters(), fused=True)"
+_LOADER = "loader = DataLoader(Images(), batch_size=BATCH"
+_WORKERS = (
+    "import os\n"
+    f"{_LOADER}, num_workers=max(1, min(4, len(os.sched_getaffinity(0)) - 1)), "
+    "persistent_workers=True, multiprocessing_context='fork')"
+)
+_FORWARD = "loss = torch.nn.functional.cross_entropy(model(images), labels)"
+_AUTOCAST = f'with torch.autocast("{{kind}}", torch.bfloat16):\n            {_FORWARD}'
+EDITS = {
+    "tf32": ("import torch\n", "import torch\ntorch.set_float32_matmul_precision('high')\n"),
+    "autocast_bf16": (_FORWARD, _AUTOCAST),
+    "compile_model": ("\ndef step", "model.compile()\n\ndef step"),
+    "fused_optimizer": (
+        "optimizer = torch.optim.AdamW(model.parameters(), foreach=False)",
+        _FUSED,
+    ),
+    "foreach_optimizer": ("foreach=False", "foreach=True"),
+    "channels_last": (
+        "\noptimizer =",
+        "\nmodel = model.to(memory_format=torch.channels_last)\noptimizer =",
+    ),
+    "loader_workers": (f"{_LOADER})", _WORKERS),
+    "pinned_memory": (f"{_LOADER})", f"{_LOADER}, pin_memory=True)"),
+    "gradients_to_none": ("set_to_none=False", "set_to_none=True"),
+    "no_item": ("loss.item()", "loss.detach()"),
+}
+"""What is edited by hand, and to what; settings that a whole process has are in the scenario."""
+CONTEXTS = {
+    "cudnn_benchmark": "torch.backends.cudnn.flags(benchmark=True)",
+}
+SCENARIO = '''"""The same fixes, made by hand."""
+import torch
+from gpulab import Scenario
+from gpulab.function_step import FunctionStep
+scenario = Scenario("fixes by hand")
+
+@scenario.variant
+def as_it_is(lab):
+    return FunctionStep({file!r}, "step", {names}).work(lab)
+'''
+VARIANT = """
+@scenario.variant
+def {name}(lab):
+    return FunctionStep({file!r}, "step", {names}).work(lab{fix})
+"""
+_NAMES = 'inputs=("loader.dataset.images", "loader.dataset.labels")'
+_CONTEXT = """
+def with_{name}(built):
+    built.contexts.append(lambda: {context})
+"""
+_SHARED = '''
+def shared(built):
+    """The lab changes values between steps, and workers must see it."""
+    for tensor in built.tensors.values():
+        if not tensor.is_cuda and not tensor.requires_grad:
+            tensor.share_memory_()
+    built.closing.append(lambda: setattr(built.module.loader, "_iterator", None))
+'''
+_DTYPE = """
+def with_{name}(built):
+    built.computes_in({dtype!r})
+"""
+_DTYPES = {"tf32": "tf32", "autocast_bf16": "bf16"}
+_SIZES = {"cpu": ((32, 16, 12, 24), 4), "cuda": ((512, 128, 64, 96), 2)}
+
+
+def run(what, *flags):
+    command = [*GPULAB, "--run", str(what), "--telemetry", "off", *flags, "--json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if not done.stdout:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)["runs"]
+
+
+def by_hand(folder, text, names, kind):
+    """The scenario with a variant for each fix, whose program was edited."""
+    original = folder / "train.py"
+    scenario = SCENARIO.format(file=str(original), names=_NAMES) + _SHARED
+    for name in names:
+        file, fix = original, ""
+        if name in CONTEXTS:
+            scenario += _CONTEXT.format(name=name, context=CONTEXTS[name])
+            fix = f", with_{name}"
+        elif name in EDITS:
+            old, new = EDITS[name]
+            if text.count(old) != 1:
+                sys.exit(f"{name}: its edit does not fit")
+            file = folder / f"train_{name}.py"
+            file.write_text(text.replace(old, new.replace("{kind}", kind)))
+        else:
+            continue
+        if name in _DTYPES:
+            scenario += _DTYPE.format(name=name, dtype=_DTYPES[name])
+            fix = f", with_{name}"
+        if name == "loader_workers":
+            fix = ", shared"
+        scenario += VARIANT.format(name=name, file=str(file), names=_NAMES, fix=fix)
+    path = folder / "by_hand.py"
+    path.write_text(scenario)
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--time", type=float, default=20.0)
+    given = parser.parse_args()
+    kind = given.device.partition(":")[0]
+    sizes, decode = _SIZES[kind]
+    text = TRAIN.format(device=given.device, sizes=sizes, decode=decode)
+    flags = ("--device", given.device, "--time", str(given.time))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "train.py").write_text(text)
+        first, *others = run(f"{folder / 'train.py'}:step", "--try", *flags)
+        fixes = [fix for fix in first["fixes"] if not fix["why_not"]]
+        names = [fix["name"] for fix in fixes]
+        (hand,) = run(by_hand(folder, text, names, kind), "--profile", "off", *flags)
+    real = {comparison["variant"]: comparison for comparison in hand["comparisons"]}
+    print(f"{'fix':<24} {'promised':>14} {'tried':>22} {'by hand':>22}")
+    agree = compared = 0
+    for fix in fixes:
+        comparison = real.get(fix["name"])
+        holds = None
+        if comparison and comparison["low"] and fix["low"]:
+            compared += 1
+            holds = fix["low"] <= comparison["high"] and comparison["low"] <= fix["high"]
+            agree += holds
+        elif comparison:
+            compared += 1
+            holds = fix["verdict"] == comparison["verdict"]
+            agree += holds
+        verdict = {True: "ok", False: "OFF", None: "not made by hand"}[holds]
+        print(f"{fix['name']:<24} {promised(fix):>14} {shown(fix)} {shown(comparison)} {verdict}")
+    for together in others:
+        for fix in together["fixes"]:
+            print(f"{fix['name']:<24} {'':>14} {shown(fix)}  {fix['sentence']}")
+    for fix in first["fixes"]:
+        if fix["why_not"]:
+            print(f"{fix['name']:<24} does not apply: {fix['why_not']}")
+    print(f"{agree} of {compared} agree within their intervals")
+    return 0 if agree == compared else 1
+
+
+def promised(fix):
+    if fix["promised_low"] is None:
+        return ""
+    return f"{fix['promised_low']:.2f}-{fix['promised_high']:.2f}x"
+
+
+def shown(measured):
+    if measured is None or measured["speedup"] is None:
+        return f"{(measured or {}).get('verdict') or '':>22}"
+    ends = ""
+    if measured["low"] is not None:
+        ends = f"({measured['low']:.3f} {measured['high']:.3f})"
+    return f"{measured['speedup']:6.3f}x {ends:>15}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

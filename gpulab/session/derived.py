@@ -1,0 +1,178 @@
+"""Runs that the lab derives from a step: fixes of it are tried, or its parts are delayed.
+
+Each looks at the step first, in a process of its own, which takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec.structs import replace as replace_fields
+
+from gpulab.catalog.catalog import read_file
+from gpulab.core.jobs import Measure, RunRequest, StepPart, TimeFunctions, TriedFix
+from gpulab.core.statuses import CeilingChoice
+from gpulab.features.fixes import look as fixes_look
+from gpulab.features.fixes.declarations import FIXES, Fix
+from gpulab.features.fixes.facts import StepFacts, StepRequest
+from gpulab.features.fixes.text import ALL_TOGETHER, scenario_text
+from gpulab.features.what_if import look as parts_look
+from gpulab.features.what_if.parts import PartsRequest, judged, variants_of
+from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
+from gpulab.scenario import shown
+from gpulab.session.launch import Launch, plan
+from gpulab.session.settings import Settings, UsageError
+
+
+class Fixes:
+    """The fixes that fit one function of a program, and why others do not. UsageError."""
+
+    def __init__(self, launch: Launch, settings: Settings) -> None:
+        if len(launch.functions) != 1:
+            raise UsageError("--try takes a function: write --run FILE:function --try")
+        self._launch = launch
+        self._settings = settings
+        self._step = _step_request(_planned("--try", plan(launch, settings)))
+        self._facts = fixes_look.facts_of(self._step)
+        if self._facts.problem:
+            raise UsageError(f"--try {launch.label}: {self._facts.problem}")
+        self.why_not = {fix.name: fix.applies(self._facts) for fix in FIXES}
+        self.applying = [fix for fix in FIXES if not self.why_not[fix.name]]
+
+    @property
+    def request(self) -> RunRequest:
+        """Each of them by itself."""
+        tried = tuple(self._tried(fix) for fix in FIXES)
+        return self._request(self.text(), tried, self._settings)
+
+    def together(self, gaining: Sequence[Fix]) -> RunRequest:
+        """Those that gained, all in one."""
+        text = scenario_text(self._step, self._facts, (), gaining)
+        names = ", ".join(fix.name for fix in gaining)
+        tried = (TriedFix(name=ALL_TOGETHER, sentence=names),)
+        return self._request(text, tried, replace(self._settings, profile="off"))
+
+    def text(self, gaining: Sequence[Fix] = ()) -> str:
+        """The scenario that tries them."""
+        return scenario_text(self._step, self._facts, self.applying, gaining)
+
+    def gaining(self, report: RunReport) -> list[Fix]:
+        """Of each group the one that gains most, in the order in which they are applied."""
+        speedups = {fix.name: fix.speedup or 0.0 for fix in report.fixes if fix.gained}
+        best: dict[str, Fix] = {}
+        for fix in self.applying:
+            speedup = speedups.get(fix.name, 0.0)
+            before = best.get(fix.group)
+            if speedup and (before is None or speedup > speedups[before.name]):
+                best[fix.group] = fix
+        return [fix for fix in self.applying if fix in best.values()]
+
+    def _tried(self, fix: Fix) -> TriedFix:
+        return TriedFix(
+            name=fix.name,
+            sentence=fix.sentence,
+            why_not=self.why_not[fix.name],
+            answers=tuple(fix.answers),
+            lines=tuple(fix.lines(self._facts)),
+            edit=fix.edit,
+        )
+
+    def _request(self, text: str, tried: tuple[TriedFix, ...], settings: Settings) -> RunRequest:
+        planned = _of_text("--try", f"{self._launch.label}-fixes", text, settings)
+        assert isinstance(planned.job, Measure)
+        subject = replace_fields(planned.job.subject, fixes=tried)
+        return replace_fields(planned, job=replace_fields(planned.job, subject=subject))
+
+
+def what_if_request(
+    launch: Launch, settings: Settings, given: str = ""
+) -> tuple[RunRequest | None, list[StepPart]]:
+    """(the run of a step with each part delayed, None where none can be; its parts).
+
+    `given`: names of a variant and of operations. UsageError.
+    """
+    if len(launch.functions) > 1:
+        raise UsageError("--what-if takes one function: --run FILE:function --what-if")
+    request = _planned("--what-if", plan(launch, settings))
+    if launch.functions:
+        text = scenario_text(_step_request(request), StepFacts(), ())
+        request = _of_text("--what-if", launch.label, text, settings)
+    job = request.job
+    assert isinstance(job, Measure)
+    variant, operations = _chosen(job, given)
+    seen = parts_look.parts_of(PartsRequest(job=job, variant=variant, operations=operations))
+    if seen.problem:
+        raise UsageError(f"--what-if {job.subject.scenario}: {seen.problem}")
+    on_gpu = job.device != "cpu"
+    parts = judged(seen, operations, on_gpu=on_gpu)
+    if all(part.why_not for part in parts):
+        return None, parts
+    infos, delay_s = variants_of(variant, parts, seen.step_s, on_gpu=on_gpu)
+    unchecked = next(info for info in job.subject.variants if info.name == variant).unchecked
+    subject = replace_fields(
+        job.subject,
+        variants=tuple(replace_fields(info, unchecked=unchecked) for info in infos),
+        parts=tuple(parts),
+        delay_s=delay_s,
+    )
+    job = replace_fields(
+        job,
+        subject=subject,
+        ladder=False,
+        fail_below=None,
+        # a slope needs a narrow interval, also where it is clear what is slower
+        brief=False,
+        alone=False,
+        ceilings=CeilingChoice.NONE,
+    )
+    return replace_fields(request, job=job, profile=None), parts
+
+
+def _chosen(job: Measure, given: str) -> tuple[str, list[str]]:
+    """The variant whose step it is, and the operations that are parts."""
+    names = [info.name for info in job.subject.variants]
+    variant, operations = names[0], []
+    for name in filter(None, (part.strip() for part in given.split(","))):
+        if "::" in name:
+            operations.append(name)
+        elif name in names:
+            variant = name
+        else:
+            raise UsageError(
+                f"--what-if {shown(name)}: neither a variant ({', '.join(names)}) nor an "
+                "operation, such as aten::mm"
+            )
+    return variant, operations
+
+
+def _planned(flag: str, planned: RunRequest | RunReport) -> RunRequest:
+    if isinstance(planned, RunReport):
+        assert planned.reason is not None
+        raise UsageError(f"{flag} {planned.scenario}: {sentence(planned.reason)}")
+    return planned
+
+
+def _of_text(flag: str, label: str, text: str, settings: Settings) -> RunRequest:
+    """The run of a scenario that is written for it: its text is read once, as any other's."""
+    with TemporaryDirectory(prefix="gpulab-") as folder:
+        name = "".join(letter if letter.isalnum() else "_" for letter in label)
+        file = Path(folder) / f"{name}.py"
+        file.write_text(text, encoding="utf-8")
+        return _planned(flag, plan(Launch(read_file(file)), replace(settings, arguments=None)))
+
+
+def _step_request(planned: RunRequest) -> StepRequest:
+    job = planned.job
+    assert isinstance(job, TimeFunctions)
+    subject, arguments = job.subject, job.subject.arguments
+    return StepRequest(
+        file=subject.path,
+        function=subject.variants[0].name,
+        arguments=f"{arguments.path}:{arguments.function}" if arguments else None,
+        device=job.device,
+        threads=job.threads,
+    )
