@@ -284,6 +284,8 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Of those optimizers; None where it is not known."""
     loads: Amount = 0.0
     """Batches that came from DataLoaders."""
+    load_s: Seconds | None = None
+    """The median wait for one; None of none."""
     workers: Count | None = None
     """Processes that load them; None where it is not known."""
     compilations: Amount = 0.0

@@ -27,6 +27,7 @@ from gpulab.features.findings.rule import (
 from gpulab.features.findings.step import Step
 
 _NO_PROFILE = Missing("where the time of a step goes", "--profile all")
+_NO_GPU = Missing("a GPU: this run was on a CPU")
 _NO_SOLO = Missing("a solo run with telemetry of the GPU", "--telemetry on")
 
 
@@ -82,10 +83,19 @@ def _by_rule(
             return _unknown(judged)
         if isinstance(judged, Holds):
             return Answer(Said.YES, judged.evidence[:2], finding=code, lesson=rule.lesson)
-        shown = number(step)
+        shown = number(step) or _time(step)
         return Answer(Said.NO, (shown,) if shown else ())
 
     return answer
+
+
+def _on_gpu(answer: Callable[[Step], Answer]) -> Callable[[Step], Answer]:
+    """What only a GPU can have."""
+
+    def of_gpu(step: Step) -> Answer:
+        return answer(step) if step.on_gpu else _unknown(_NO_GPU)
+
+    return of_gpu
 
 
 def _part(*parts: str) -> Callable[[Step], Evidence | None]:
@@ -93,6 +103,55 @@ def _part(*parts: str) -> Callable[[Step], Evidence | None]:
         return profiled(" + ".join(parts), step.share(*parts)) if step.recorded else None
 
     return number
+
+
+def _fact(name: str, field: str, unit: str) -> Callable[[Step], Evidence | None]:
+    """What the recording counted."""
+
+    def number(step: Step) -> Evidence | None:
+        value = getattr(step.facts, field, None)
+        return profiled(name, value, unit) if value is not None else None
+
+    return number
+
+
+def _either(
+    *numbers: Callable[[Step], Evidence | None],
+) -> Callable[[Step], Evidence | None]:
+    """The first that is known."""
+
+    def number(step: Step) -> Evidence | None:
+        return next((shown for each in numbers if (shown := each(step)) is not None), None)
+
+    return number
+
+
+def _products(step: Step) -> Evidence:
+    return profiled("products", min(1.0, step.share_of_rows(step.products)))
+
+
+def _operations(step: Step) -> Evidence | None:
+    operations = step.variant.operations
+    return measured("operations", operations, "a step") if operations is not None else None
+
+
+def _blocks(step: Step) -> Evidence | None:
+    launches = step.facts.launches if step.facts else []
+    return profiled("blocks of its kernel", launches[0].blocks, "blocks") if launches else None
+
+
+def _time(step: Step) -> Evidence | None:
+    return measured("step", step.step_s, "s") if step.step_s else None
+
+
+def _of_roof(step: Step) -> Evidence | None:
+    return measured("of its roof", step.fraction) if step.fraction is not None else None
+
+
+_BATCHES = _either(_fact("batches", "loads", "a step"), _part("data wait"), _time)
+_LAUNCHES = _either(_part("launch-bound"), _operations, _time)
+_UPDATES = _either(_fact("its kernels", "optimizer_kernels", "a step"), _time)
+_COMPILATIONS = _either(_fact("compilations", "compilations", "a step"), _time)
 
 
 def _device_is_busy(step: Step) -> Answer:
@@ -188,7 +247,8 @@ def _bound_is(*bounds: str) -> Callable[[Step], Answer]:
             value = step.cause_value(name)
             if value is not None:
                 numbers.append(measured(f"{name} roof", value))
-        return _yes_or_no(step.bound in bounds, *numbers, text=f"{step.bound}-bound")
+        words = "unexplained" if step.bound == "unexplained" else f"{step.bound}-bound"
+        return _yes_or_no(step.bound in bounds, *numbers, text=words)
 
     return answer
 
@@ -336,7 +396,9 @@ def _nothing_left(step: Step) -> Answer:
     if isinstance(judged, Holds) and not others:
         return Answer(Said.YES, judged.evidence[:1], finding="nothing_to_gain")
     codes = ", ".join(advice.finding.code for advice in others[:2])
-    return Answer(Said.NO, text=codes, finding=others[0].finding.code if others else None)
+    shown = _either(_of_roof, _time)(step)
+    numbers = (shown,) if shown and not codes else ()
+    return Answer(Said.NO, numbers, codes, others[0].finding.code if others else None)
 
 
 _WAITS = (
@@ -369,16 +431,26 @@ SECTIONS: dict[str, Sequence[Question]] = {
     "profiling checklist": (
         Question("Is the device busy?", _device_is_busy, Said.YES),
         Question("Does it wait for data?", _by_rule("data_wait", _part("data wait"))),
-        Question("Do its loaders' workers fall behind?", _by_rule("loading_too_slow")),
-        Question("Many small launches?", _by_rule("many_small_operations", _part("launch-bound"))),
-        Question("Does the host wait in the step?", _by_rule("waits_empty_queue", _part("sync"))),
-        Question("Copies from pageable memory?", _by_rule("pageable_copies", _part("copies"))),
-        Question("Copies without work beside?", _by_rule("copies_not_overlapped", _part("copies"))),
+        Question(
+            "Do loaders' workers fall behind?",
+            _by_rule("loading_too_slow", _BATCHES),
+        ),
+        Question("Many small launches?", _by_rule("many_small_operations", _LAUNCHES)),
+        Question(
+            "Does the host wait in the step?", _on_gpu(_by_rule("waits_empty_queue", _part("sync")))
+        ),
+        Question(
+            "Copies from pageable memory?", _on_gpu(_by_rule("pageable_copies", _part("copies")))
+        ),
+        Question(
+            "Copies without work beside?",
+            _on_gpu(_by_rule("copies_not_overlapped", _part("copies"))),
+        ),
         Question("Memory allocated in each step?", _by_rule("allocates_each_step", _part("alloc"))),
         Question("Is a late rank waited for?", _by_rule("rank_late")),
         Question("Are warm-up and steps apart?", _warm_up_apart, Said.YES),
         Question("Is the profile reliable?", _uncertain, Said.YES),
-        Question("Do the clocks hold?", _clocks_hold, Said.YES),
+        Question("Do the clocks hold?", _on_gpu(_clocks_hold), Said.YES),
     ),
     "metrics": (
         Question("Is goodput 80 % or more?", _goodput, Said.YES),
@@ -390,35 +462,49 @@ SECTIONS: dict[str, Sequence[Question]] = {
             _counted("occupancy", "occupancy", 0.5, "occupancy"),
             Said.YES,
         ),
-        Question("Tensor cores at work?", _tensor_cores, None),
-        Question("DRAM 60 % or more?", _DRAM, Said.YES),
+        Question("Tensor cores at work?", _on_gpu(_tensor_cores), None),
+        Question("DRAM 60 % or more?", _on_gpu(_DRAM), Said.YES),
         Question("Does it fit in 90 % of memory?", _memory_fits, Said.YES),
     ),
     "low bandwidth": (
         Question("Does memory limit it?", _bound_is("memory", "cache"), None),
-        Question("Are accesses not coalesced?", _has_kernels(_by_rule("sectors_wasted", _use))),
-        Question("Are its loads 128 bits wide?", _has_kernels(_wide_loads), Said.YES),
-        Question("Bank conflicts?", _has_kernels(_by_rule("bank_conflicts", _conflicts))),
-        Question("Too few warps in flight?", _has_kernels(_by_rule("low_occupancy", _occupancy))),
-        Question("Does it move more than it must?", _moves_more),
-        Question("Pointwise operations not fused?", _by_rule("not_fused")),
+        Question(
+            "Are accesses not coalesced?", _on_gpu(_has_kernels(_by_rule("sectors_wasted", _use)))
+        ),
+        Question("Are its loads 128 bits wide?", _on_gpu(_has_kernels(_wide_loads)), Said.YES),
+        Question("Bank conflicts?", _on_gpu(_has_kernels(_by_rule("bank_conflicts", _conflicts)))),
+        Question(
+            "Too few warps in flight?", _on_gpu(_has_kernels(_by_rule("low_occupancy", _occupancy)))
+        ),
+        Question("Does it move more than it must?", _on_gpu(_moves_more)),
+        Question("Pointwise operations not fused?", _by_rule("not_fused", _operations)),
     ),
     "low compute": (
         Question("Does arithmetic limit it?", _bound_is("compute"), None),
         Question("Is it above the memory slope?", _intense, None),
-        Question("fp32 products without TF32?", _by_rule("fp32_products")),
+        Question("fp32 products without TF32?", _on_gpu(_by_rule("fp32_products", _products))),
         Question("Is its dtype 16 bits or fewer?", _dtype, None),
-        Question("Sizes that miss the fast kernel?", _by_rule("slow_product_kernel")),
-        Question("Do registers spill?", _has_kernels(_by_rule("registers_spill", _spilled))),
-        Question("Does the grid leave a tail?", _by_rule("tail_of_grid")),
+        Question(
+            "Sizes that miss the fast kernel?", _on_gpu(_by_rule("slow_product_kernel", _products))
+        ),
+        Question(
+            "Do registers spill?", _on_gpu(_has_kernels(_by_rule("registers_spill", _spilled)))
+        ),
+        Question("Does the grid leave a tail?", _on_gpu(_by_rule("tail_of_grid", _blocks))),
     ),
     "slower than PyTorch": (
         Question("Is the result right?", _is_right, Said.YES),
         Question("Is it slower than its baseline?", _faster),
         Question("Do a vendor's kernels run?", _library, None),
         Question("Is it compiled?", _compiled, None),
-        Question("Compiling, or broken graphs?", _by_rule("compiles_in_steps")),
-        Question("Optimizer in many kernels?", _by_rule("optimizer_not_fused")),
+        Question(
+            "Compiling, or broken graphs?",
+            _by_rule("compiles_in_steps", _COMPILATIONS),
+        ),
+        Question(
+            "Optimizer in many kernels?",
+            _by_rule("optimizer_not_fused", _UPDATES),
+        ),
     ),
     "flow chart": (
         Question("1 waits (data, host, copies)?", lambda step: _first(step, _WAITS)),

@@ -41,7 +41,9 @@ def _usual(report: RunReport) -> list[str]:
 
 
 def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[RenderableType]:
-    yield Text(f"checklist of {variant.name}", "bold")
+    title = Text(f"checklist of {variant.name}", "bold")
+    yield title.append("   n/a: not measurable here", "not bold dim")
+    before = ""
     for section, answers in checklist(Step(report, variant)).items():
         table = Table.grid(padding=(0, 1, 0, 0))
         table.add_column(width=_QUESTION)
@@ -51,7 +53,10 @@ def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[Renderabl
         for question, answer in answers:
             style = _style(question, answer)
             said = Text(_SHORT[answer.said], style)
-            why = Text(_why(question, answer), "dim" if style == "dim" else "")
+            reason = _why(question, answer)
+            same = answer.missing is not None and reason == before
+            why = Text("as above" if same else reason, "dim" if style == "dim" else "")
+            before = reason
             table.add_row(Text(question.text, style), said, why)
         yield table
 
@@ -72,7 +77,7 @@ def _why(question: Question, answer: Answer) -> str:
     """The numbers, then what follows; what is missing where it is unknown."""
     if answer.missing is not None:
         flags = f": {answer.missing.flags}" if answer.missing.flags else ""
-        return f"not measurable here: needs {answer.missing.measurement}{flags}"
+        return f"needs {answer.missing.measurement}{flags}"
     numbers = [f"{each.name} {amount(each)} ({each.source})" for each in answer.numbers]
     parts = [", ".join(filter(None, [answer.text, *numbers]))]
     if answer.finding:

@@ -47,8 +47,11 @@ _AT_WORK = Threshold(
 _TF32_ERROR = 2**-11
 """Relative, of a product of fp32 numbers rounded to ten bits."""
 _TAIL = Threshold(0.2, "Nsight Compute: 20 % of a wave")
+_MOST_OF_IT = 0.9
+"""Of the step: what else there is does not count."""
 _FITTING = 0.6
-"""Of its roof: what enough warps in flight may reach."""
+_REACHED = 0.8
+"""Of its roof: what is near, and what enough warps in flight may reach."""
 _LEAST_SHARE = 0.3
 """Of the step: a kernel that matters."""
 _FAST = ("cache", "memory", "compute", "link")
@@ -118,7 +121,9 @@ def _moves_again(step: Step) -> Judged:
     ratio = operands / min(operands, max(chain, _least_bytes(step) or 0.0))
     if ratio < _MOVED_AGAIN.value:
         return None
-    high = min(share, 1.0) * (1 - 1 / ratio)
+    # what moves the bytes once may also be nearer to the roof
+    near_roof = min(max(step.cause_value("memory") or 1.0, _NEAR_MEMORY.value), 1.0)
+    high = min(share, 1.0) * (1 - near_roof / ratio)
     evidence = (
         profiled("pointwise operations", min(share, 1.0)),
         measured("bytes of operands", operands, "bytes"),
@@ -239,7 +244,7 @@ def _few_warps(step: Step) -> Judged:
         occupancy = kernel.occupancy
         if occupancy is None or occupancy > _OCCUPANCY.value or kernel.limiter is None:
             continue
-        high = share * (1 - min(1.0, (step.fraction or 0.0) / _FITTING))
+        high = share * (1 - min(1.0, (step.fraction or 0.0) / _REACHED))
         low, _ = all_or_half(high / 2)
         evidence = [static("occupancy that fits", occupancy), profiled("kernel", share)]
         if seen is not None:
@@ -301,6 +306,9 @@ def _fp32_products(step: Step) -> Judged:
     fast, slow = step.ceiling(MATRIX, "tf32"), step.ceiling(MATRIX, "fp32")
     gain = 1 - slow.median / fast.median if fast and slow and fast.median else None
     high = share * (gain if gain is not None else _AT_ROOF.value)
+    flops = step.variant.flops_counted or step.variant.flops
+    if flops and fast and step.step_s and share >= _MOST_OF_IT:
+        high = max(high, 1 - flops / fast.highest / step.step_s)
     evidence = [profiled("products in fp32", share)]
     if tensor is not None:
         evidence.append(by_telemetry("tensor cores", tensor))
@@ -357,7 +365,7 @@ def _slow_products(step: Step) -> Judged:
     if share < _LEAST_SHARE:
         return None
     share = min(1.0, share)
-    high = share * (1 - (step.fraction or 0.0)) if step.fraction else share / 2
+    high = min(share, 1 - step.fraction) if step.fraction else share / 2
     values: dict[str, Value] = {"share": share, "kernel": row.name, "why": why}
     evidence = (profiled("the kernel", share),)
     return Holds(values, 0.0, max(0.0, high), evidence)

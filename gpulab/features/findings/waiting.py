@@ -4,6 +4,8 @@ the optimizer, clocks, other ranks.
 
 from __future__ import annotations
 
+import re
+
 from gpulab.core.payloads import HOST_TO_DEVICE
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
@@ -26,6 +28,7 @@ _NO_PROFILE = Missing("where the time of a step goes", _PROFILE)
 _NO_FACTS = Missing("a recording by this version", _PROFILE)
 _DATA = ("data wait",)
 _WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 15 and 30 %")
+_AT_EVERY_BATCH = Threshold(0.5, "gpulab: the median wait for a batch, as often, of all waits")
 _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
 _OF_IDLE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
 _LAUNCH_S = Threshold(1e-4, "gpulab: a launch takes 5 us, with Python around it 40 us")
@@ -76,12 +79,16 @@ def _loads_too_slowly(step: Step) -> Judged:
     if share is None:
         return _NO_PROFILE
     workers = _workers(step)
-    if share < _WAITS_FOR_DATA.value or not workers:
-        return None
     facts = step.facts
+    if share < _WAITS_FOR_DATA.value or not workers or facts is None:
+        return None
+    # a worker that falls behind is waited for at every batch, not only at the first of an epoch
+    waited_s = (facts.load_s or 0.0) * facts.loads
+    if facts.load_s is not None and waited_s < _AT_EVERY_BATCH.value * share * facts.step_s:
+        return None
     batch_s = None
     evidence = [profiled("data wait", share), measured("workers", workers, "processes")]
-    if facts and facts.loads and step.step_s:
+    if facts.loads and step.step_s:
         batch_s = workers * step.step_s / facts.loads
         evidence.append(profiled("time of a batch in a worker", batch_s, "s"))
     return Holds(
@@ -251,10 +258,10 @@ def _allocates(step: Step) -> Judged:
             return None
         share = min(share, 1.0)
         faults = step.cause_value("faults")
-        low, high = all_or_half(share)
         evidence = (measured("page faults", faults or 0.0, "a step"), measured("share", share))
         values = {"share": share, "calls": None, "faults": faults}
-        return Holds(values, low, high, evidence, takes=("alloc", *COMPUTED))
+        # a page that is there has to be written all the same
+        return Holds(values, share / 3, share, evidence, takes=("alloc", *COMPUTED))
     if not step.recorded:
         return _NO_PROFILE
     share = step.share("alloc")
@@ -263,10 +270,10 @@ def _allocates(step: Step) -> Judged:
         return None
     evidence = (profiled("alloc", share), profiled("calls", calls or 0.0, "a step"))
     # freeing waits for the device first, which is another part of the step
-    high = min(1.0, share + step.share("sync", "launch-bound"))
-    low, _ = all_or_half(share)
+    high = step.share(*LAUNCHED)
     values = {"share": share, "calls": calls, "faults": None}
-    return Holds(values, low, high, evidence, takes=LAUNCHED)
+    # without the profiler the host may be ahead, and the device has work meanwhile
+    return Holds(values, 0.0, high, evidence, takes=LAUNCHED)
 
 
 def _compiles(step: Step) -> Judged:
@@ -292,7 +299,7 @@ def _compiles(step: Step) -> Judged:
     if not breaks or facts.compiled_regions <= 1:
         return None
     # what one piece would leave of starting so many
-    idle = step.idle if step.on_gpu else step.share("other")
+    idle = step.idle if step.on_gpu else step.share("other") + _in_wrappers(step)
     high = idle * (1 - 1 / facts.compiled_regions)
     numbers = (
         measured("graph breaks", breaks, "in all"),
@@ -300,6 +307,15 @@ def _compiles(step: Step) -> Judged:
         profiled("outside of operations", idle),
     )
     return Holds(values, 0.0, high, numbers, takes=LAUNCHED)
+
+
+_WRAPPER = re.compile(r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode")
+
+
+def _in_wrappers(step: Step) -> float:
+    """The share of a CPU's step in what calls compiled code, without what that calls."""
+    rows = (row for row in step.operations if _WRAPPER.search(row.name))
+    return min(1.0, step.share_of_rows(rows))
 
 
 def _updates(step: Step) -> Judged:
@@ -323,7 +339,7 @@ def _updates(step: Step) -> Judged:
         profiled("its kernels", kernels, "a step"),
         measured("parameters", facts.parameters, "tensors"),
     )
-    return Holds(values, high / 3, high, evidence, takes=(*LAUNCHED, *COMPUTED))
+    return Holds(values, high / 4, high, evidence, takes=(*LAUNCHED, *COMPUTED))
 
 
 def _held_back(step: Step) -> Judged:
@@ -380,7 +396,7 @@ RULES = (
             "DataLoader(data, num_workers=os.cpu_count())",
         ),
         "input_pipeline",
-        {"share": _WAITS_FOR_DATA},
+        {"share": _WAITS_FOR_DATA, "at every batch": _AT_EVERY_BATCH},
     ),
     Rule(
         3,

@@ -57,6 +57,7 @@ def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
         optimizer_s=optimizer_s / steps,
         optimizer_kernels=optimizer_kernels / steps,
         loads=len(loads) / steps,
+        load_s=median(note.end - note.start for note in loads) if loads else None,
         compiled_regions=len(regions) / steps,
         launches=_launches(kernels, steps),
         **known,
