@@ -15,17 +15,18 @@ from gpulab.function_step import BuiltStep
 def tf32(built: BuiltStep) -> None:
     """Products and convolutions of fp32 on tensor cores, with 10 bits of mantissa."""
 
+    kinds = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)
+
     @contextmanager
     def tf32_allowed():
-        before = torch.get_float32_matmul_precision()
-        convolutions = torch.backends.cudnn.allow_tf32
-        torch.set_float32_matmul_precision("high")
-        torch.backends.cudnn.allow_tf32 = True
+        before = [kind.fp32_precision for kind in kinds]
+        for kind in kinds:
+            kind.fp32_precision = "tf32"
         try:
             yield
         finally:
-            torch.set_float32_matmul_precision(before)
-            torch.backends.cudnn.allow_tf32 = convolutions
+            for kind, precision in zip(kinds, before, strict=True):
+                kind.fp32_precision = precision
 
     built.contexts.append(tf32_allowed)
     built.computes_in("tf32")
@@ -198,11 +199,10 @@ def no_item(built: BuiltStep) -> None:
 
     @contextmanager
     def not_read():
-        item = torch.Tensor.item
         torch.Tensor.item = torch.Tensor.detach
         try:
             yield
         finally:
-            torch.Tensor.item = item
+            del torch.Tensor.item  # that of its base class is there again
 
     built.contexts.append(not_read)

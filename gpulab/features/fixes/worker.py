@@ -98,7 +98,7 @@ def _facts(
         device=device.type,
         capability=torch.cuda.get_device_capability(device) if on_gpu else None,
         bf16=_has_bf16(device),
-        tf32=torch.get_float32_matmul_precision() != "highest",
+        tf32="tf32" in (_precision(torch.backends), _precision(torch.backends.cuda.matmul)),
         benchmark=torch.backends.cudnn.benchmark,
         compiler=_compiler_problem(device),
         cores=len(os.sched_getaffinity(0)),
@@ -235,6 +235,10 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func.overloadpacket.__name__
         self._seen.on_operation(name, args, tree_leaves((args, keywords)))
         return func(*args, **keywords)
+
+
+def _precision(kind: Any) -> str:
+    return str(kind.fp32_precision)
 
 
 def _called_by_torch() -> bool:

@@ -473,6 +473,7 @@ def _patched(
     owner: Any, name: str, hooks: Hooks, key: Key, counts: Callable[..., bool]
 ) -> Iterator[None]:
     original = getattr(owner, name)
+    is_own = name in vars(owner)
 
     def hooked(self: Any, *arguments: Any, **keywords: Any) -> Any:
         hooks.enter(key)
@@ -485,7 +486,10 @@ def _patched(
     try:
         yield
     finally:
-        setattr(owner, name, original)
+        if is_own:
+            setattr(owner, name, original)
+        else:
+            delattr(owner, name)
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
