@@ -63,6 +63,20 @@ def test_a_frozen_screen_stays_and_a_panel_fills_the_screen(hostile_scenario, tm
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)
 
 
+def test_the_checklist_is_answered_when_a_run_has_ended(hostile_scenario, tmp_path):
+    async def journey(pilot):
+        await pilot.press("6")
+        await until(pilot, lambda: "r runs it" in flat(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
+        await pilot.press("6")
+        await until(pilot, lambda: "profiling checklist" in shown(pilot))
+        assert "n/a: not measurable here" in flat(pilot)
+
+    recording = File(run_file("fixes", tmp_path))
+    visit(journey, hostile_scenario, size=(80, 24), starter=lambda entry, settings: recording)
+
+
 def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
     hostile_scenario, tmp_path, monkeypatch
 ):
