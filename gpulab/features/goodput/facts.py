@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from gpulab.core.payloads import DEVICE_TO_HOST, HOST_TO_DEVICE, KernelLaunch, WindowFacts
@@ -57,11 +57,17 @@ def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
         optimizer_s=optimizer_s / steps,
         optimizer_kernels=optimizer_kernels / steps,
         loads=len(loads) / steps,
-        load_s=median(note.end - note.start for note in loads) if loads else None,
+        load_s=_usual_wait(loads, steps),
         compiled_regions=len(regions) / steps,
         launches=_launches(kernels, steps),
         **known,
     )
+
+
+def _usual_wait(loads: list[TraceEvent], steps: int) -> float | None:
+    """The mean wait for a batch, without the longest of each step, which is for the first."""
+    waits = sorted(note.end - note.start for note in loads)[: max(1, len(loads) - steps)]
+    return fmean(waits) if waits else None
 
 
 def _calls(trace: Trace) -> Iterable[TraceEvent]:

@@ -14,7 +14,7 @@ _STORED = zlib.compress(bytes(range(256)) * 2**12)
 @scenario.variant
 def loading_too_slow(lab):
     """A sample costs the worker three times what the model takes."""
-    return _loaded(60)
+    return _loaded(30)
 
 
 @scenario.variant(against=None, unchecked="computes something else")
@@ -28,7 +28,7 @@ class _Samples(Dataset):
         self._times = times
 
     def __len__(self):
-        return 12
+        return 8
 
     def __getitem__(self, index):
         for _ in range(self._times):
@@ -38,7 +38,7 @@ class _Samples(Dataset):
 
 def _loaded(times):
     loader = DataLoader(_Samples(times), batch_size=1, num_workers=1, persistent_workers=True)
-    data = torch.randn(1024, 1024)
+    data = torch.randn(768, 768)
     out = torch.empty_like(data)
 
     def step():
