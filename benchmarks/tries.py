@@ -66,7 +66,7 @@ _AUTOCAST = f'with torch.autocast("{{kind}}", torch.bfloat16):\n            {_FO
 EDITS = {
     "tf32": ("import torch\n", "import torch\ntorch.set_float32_matmul_precision('high')\n"),
     "autocast_bf16": (_FORWARD, _AUTOCAST),
-    "compile_model": ("\ndef step", "model.compile()\n\ndef step"),
+    "compile_model": ("\ndef step", "model = torch.compile(model)\n\ndef step"),
     "fused_optimizer": (
         "optimizer = torch.optim.AdamW(model.parameters(), foreach=False)",
         _FUSED,

@@ -184,10 +184,10 @@ FIXES: Sequence[Fix] = (
         "precision of products",
         ("fp32_products",),
     ),
-    Fix("compile_model", "model.compile()", _compile_model, "compile", ("not_fused",)),
+    Fix("compile_model", "torch.compile(model)", _compile_model, "compile", ("not_fused",)),
     Fix(
         "compile_reduce_overhead",
-        "model.compile(mode='reduce-overhead')",
+        "torch.compile(model, mode='reduce-overhead')",
         _reduce_overhead,
         "compile",
         ("many_small_operations", "not_fused"),

@@ -48,13 +48,13 @@ def autocast_bf16(built: BuiltStep) -> None:
 def compile_model(built: BuiltStep) -> None:
     """torch.compile of the model, forward and backward."""
     for model in built.modules:
-        model.compile()
+        model.forward = torch.compile(model.forward)  # compile() of a Sequential does nothing
 
 
 def compile_reduce_overhead(built: BuiltStep) -> None:
     """torch.compile of the model with mode="reduce-overhead": CUDA graphs of its pieces."""
     for model in built.modules:
-        model.compile(mode="reduce-overhead")
+        model.forward = torch.compile(model.forward, mode="reduce-overhead")
 
 
 def compile_step(built: BuiltStep) -> None:

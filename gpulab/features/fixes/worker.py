@@ -266,7 +266,7 @@ def _storage(tensor: torch.Tensor) -> int:
 def _is_compiled(model: torch.nn.Module) -> bool:
     if model._compiled_call_impl is not None:
         return True
-    return type(model).__name__ == "OptimizedModule"
+    return type(model).__name__ == "OptimizedModule" or "forward" in vars(model)
 
 
 def _optimizer(optimizer: torch.optim.Optimizer) -> OptimizerFacts:

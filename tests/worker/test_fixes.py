@@ -1,0 +1,99 @@
+"""Fixes of a step that is built from a program's file: what each leaves changed."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from gpulab.features.fixes import transformations
+from gpulab.function_step import FunctionStep
+
+TRAIN = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.randn(8, 3, 4, 4), torch.randn(8, 1)), batch_size=4)
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 3), torch.nn.Flatten(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters())
+
+def step():
+    losses = []
+    for x, y in loader:
+        optimizer.zero_grad(set_to_none=False)
+        loss = (model(x) - y).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+"""
+LAB = SimpleNamespace(device=torch.device("cpu"))
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    file = tmp_path / "planted_train.py"
+    file.write_text(TRAIN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def build():
+        torch.manual_seed(0)
+        return FunctionStep(str(file), "step").build(LAB)
+
+    return build
+
+
+def test_every_build_has_objects_of_its_own_and_the_same_numbers(build):
+    first, second = build(), build()
+    assert first.modules[0] is not second.modules[0]
+    assert first.step() == second.step()
+    assert len(first.optimizers) == len(first.loaders) == 1
+    assert {"loader.dataset.tensors[0]", "loader.dataset.tensors[1]"} <= first.tensors.keys()
+
+
+def test_a_model_is_really_compiled(build, monkeypatch):
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    built = build()
+    transformations.compile_model(built)
+    graphs = counters["stats"]["unique_graphs"]
+    built.step()
+    assert counters["stats"]["unique_graphs"] > graphs
+
+
+def test_what_is_checked_shows_a_parameter_that_stays_where_it_was(build):
+    built, frozen = build(), build()
+    frozen.optimizers[0].param_groups[0]["params"].pop()
+    built.step(), frozen.step()
+    expected, moved = built.output()[-1], frozen.output()[-1]
+    assert torch.allclose(expected[:-1], moved[:-1], atol=0.1)
+    assert moved[-1] < expected[-1] - 1
+
+
+def test_contexts_are_left_as_they_were_found(build):
+    built = build()
+    built.contexts.clear()
+    before = dict(vars(torch.Tensor))
+    for fix in (transformations.no_item, transformations.tf32, transformations.cudnn_benchmark):
+        fix(built)
+    with built.entered():
+        assert isinstance(torch.ones(1).item(), torch.Tensor)
+    assert dict(vars(torch.Tensor)) == before
+    assert torch.ones(1).item() == 1
+    assert built.dtype == "tf32"
+
+
+def test_gradients_are_none_and_workers_persist_until_the_build_is_closed(build):
+    built = build()
+    transformations.gradients_to_none(built)
+    transformations.loader_workers(built)
+    plain = build()
+    assert built.step() == pytest.approx(plain.step())
+    (loader,) = built.loaders
+    assert loader.num_workers > 0
+    assert loader._iterator is not None
+    for close in built.closing:
+        close()
+    assert loader._iterator is None
+    built.optimizers[0].zero_grad(set_to_none=False)
+    assert all(parameter.grad is None for parameter in built.parameters)
