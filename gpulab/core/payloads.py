@@ -285,7 +285,7 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     loads: Amount = 0.0
     """Batches that came from DataLoaders."""
     load_s: Seconds | None = None
-    """The mean wait for one, without the longest of each step; None of none."""
+    """The mean wait for one, without the longest of a step that has several; None of none."""
     workers: Count | None = None
     """Processes that load them; None where it is not known."""
     compilations: Amount = 0.0

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from gpulab.core.text import one_line
+from gpulab.features.findings.checklist_view import checklists
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError, print_error
@@ -43,6 +44,8 @@ def follow(command: Sequence[str], options: Options) -> int:
         return code
     terminal.err.print()
     terminal.show(program_result(report, verbose=options.verbose))
+    if options.checklist:
+        terminal.show(checklists(report))
     terminal.say(f"run file: {report.run_file}")
     if options.json:
         try:

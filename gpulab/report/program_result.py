@@ -6,10 +6,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.units import byte_count
+from gpulab.features.findings.view import advice_of
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput, traces
 from gpulab.features.program.view import program_view
 from gpulab.features.telemetry.fields import FIELDS, columns
+from gpulab.report.limits import limits
 from gpulab.report.report import RunReport
 from gpulab.report.view import failure_causes, note_lines
 
@@ -35,6 +37,10 @@ def program_result(
     for part in (goodput(report), operations(report, most=most), traces(report)):
         if part is not None:
             parts += [part, ""]
+    if (limited := limits(report.variants)) is not None:
+        parts += [Text("limits, and what to do", "bold"), limited, ""]
+    if verbose and (found := advice_of(report.variants)) is not None:
+        parts += [found, ""]
     notes = [Text(*line) for line in note_lines(report)]
     if run_file:
         notes.append(Text(f"run file: {run_file}", "dim"))

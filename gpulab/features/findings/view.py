@@ -28,7 +28,7 @@ def gain(advice: Advice) -> str:
         high = f"over {_ENORMOUS:.0f}x"
     if advice.speedup_low < _LITTLE:
         return f"bound: up to {high}"
-    if advice.speedup_low > _ENORMOUS:
+    if advice.speedup_low > _ENORMOUS or times(advice.speedup_low) == high:
         return f"bound: {high}"
     return f"bound: {times(advice.speedup_low)} to {high}"
 

@@ -31,6 +31,8 @@ _WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 1
 _AT_EVERY_BATCH = Threshold(
     0.5, "gpulab: the mean wait without the longest, as often, of all waits"
 )
+_EPOCH = 2
+"""Batches in a step from which on it is an epoch, whose first is waited for in any case."""
 _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
 _OF_IDLE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
 _LAUNCH_S = Threshold(1e-4, "gpulab: a launch takes 5 us, with Python around it 40 us")
@@ -85,9 +87,11 @@ def _loads_too_slowly(step: Step) -> Judged:
     if share < _WAITS_FOR_DATA.value or not workers or facts is None:
         return None
     # a worker that falls behind is waited for at every batch, not only at the first of an epoch
-    waited_s = (facts.load_s or 0.0) * facts.loads
-    if facts.load_s is not None and waited_s < _AT_EVERY_BATCH.value * share * facts.step_s:
-        return None
+    if facts.load_s is not None and facts.step_s:
+        counted = facts.loads - 1 if facts.loads >= _EPOCH else facts.loads
+        later = facts.load_s * counted / facts.step_s
+        if later < _AT_EVERY_BATCH.value:
+            return None
     batch_s = None
     evidence = [profiled("data wait", share), measured("workers", workers, "processes")]
     if facts.loads and step.step_s:

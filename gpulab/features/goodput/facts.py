@@ -25,10 +25,16 @@ OPTIMIZER = "Optimizer.step#"
 _REGION = "Torch-Compiled Region"
 _HOST_MEMORY = re.compile(r"\b(Pageable|Pinned)\b")
 _MOST_LAUNCHES = 8
+_SEVERAL = 2
+_COUNTS = frozenset({"parameters", "workers", "graph_breaks"})
 
 
 def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
-    """Of one step of a window of `steps`; `known` are fields that no recording has."""
+    """Of one step of a window of `steps`; `known` are fields that no recording has, as numbers."""
+    known = {
+        name: round(value) if name in _COUNTS and value is not None else value
+        for name, value in known.items()
+    }
     device = list(trace.inside(trace.device))
     kernels = [event for event in device if event.kind == "kernel"]
     calls = sorted(_calls(trace), key=lambda event: event.start)
@@ -65,8 +71,12 @@ def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
 
 
 def _usual_wait(loads: list[TraceEvent], steps: int) -> float | None:
-    """The mean wait for a batch, without the longest of each step, which is for the first."""
-    waits = sorted(note.end - note.start for note in loads)[: max(1, len(loads) - steps)]
+    """The mean wait for a batch; where a step has several, without its longest, which is that for
+    the first of an epoch.
+    """
+    waits = sorted(note.end - note.start for note in loads)
+    if len(waits) >= _SEVERAL * steps:
+        waits = waits[:-steps]
     return fmean(waits) if waits else None
 
 

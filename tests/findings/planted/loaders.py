@@ -14,7 +14,7 @@ _STORED = zlib.compress(bytes(range(256)) * 2**12)
 @scenario.variant
 def loading_too_slow(lab):
     """A sample costs the worker three times what the model takes."""
-    return _loaded(30)
+    return _loaded(70)
 
 
 @scenario.variant(against=None, unchecked="computes something else")
