@@ -98,7 +98,14 @@ class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
     run.
     """
     delays: tuple[Delay, ...] | None = None
-    """The parts that are hooked, where it is a step of another variant with one of them delayed."""
+    """The parts that are hooked, where it is a step of another variant with one of them delayed;
+    empty: that step without hooks.
+    """
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it is one of several points of a sweep, whose outputs differ."""
+        return self.function is not None and self.delays is None
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):

@@ -213,7 +213,7 @@ def _unchecked(info: VariantInfo, *, functions: bool) -> Finding | None:
         return plain_function(info.name)
     if info.unchecked is not None:
         return declared_unchecked(info.name, reason=info.unchecked)
-    if info.function is not None:
+    if info.is_point:
         return checked_in_its_own_run(info.name)
     return None
 

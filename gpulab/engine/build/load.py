@@ -174,7 +174,7 @@ def _scenario_of_delays(scenario: Scenario, subject: ScenarioFile) -> Scenario:
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]
         function = variant.function
-        if info.delays is not None:
+        if info.delays:
             function = delayed(function, info.delays)
         derived.add(Variant(name=info.name, unchecked=variant.unchecked, function=function))
     return derived

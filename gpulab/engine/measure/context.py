@@ -106,7 +106,7 @@ class WorkerContext:
     @property
     def is_final(self) -> bool:
         """Whether it is the final of a sweep, whose points may not fit into memory together."""
-        return any(info.function for info in self.job.subject.variants)
+        return any(info.is_point for info in self.job.subject.variants)
 
     @property
     def one_at_a_time(self) -> bool:

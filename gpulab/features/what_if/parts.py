@@ -78,7 +78,7 @@ def variants_of(
     hooks = tuple(Delay(kind=part.kind, name=part.name) for part in able)
     infos = [
         VariantInfo(name=PLAIN, function=function, delays=hooks),
-        VariantInfo(name=BARE, function=function, against=PLAIN),
+        VariantInfo(name=BARE, function=function, against=PLAIN, delays=()),
     ]
     several = len({part.lane for part in able}) > 1 and not on_gpu
     for place, part in enumerate(able):
