@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from math import log
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.padding import Padding
 from rich.text import Text
 
 from gpulab.core.units import plural
 from gpulab.features.findings.view import lines as advice_lines
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
+from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.limits import limits
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.results import below_table, header, lesson_figure, outcome
@@ -32,7 +32,9 @@ from gpulab.report.view import (
 MOST_LINES = 30
 _FEWEST_VARIANTS, _MOST_VARIANTS = 4, 14
 """Of the table where room is short, and where it is not."""
-_MOST_FUNCTIONS, _MOST_OPERATIONS, _MOST_NOTES, _MOST_ADVICE = 3, 5, 3, 2
+_MOST_FUNCTIONS, _MOST_NOTES, _MOST_ADVICE = 3, 3, 2
+_FEWEST_OPERATIONS, _MOST_OPERATIONS = 3, 5
+"""Where findings need the room, and where there are none."""
 _OUTCOME, _TRUST, _LIMITS = range(3)
 _BELOW_TABLE, _ADVICE, _NOTE, _CLAIM, _FIGURE, _NEXT, _LAST = 1, 2, 3, 4, 5, 6, 8
 """How dispensable they are."""
@@ -158,15 +160,17 @@ def _limited(
     for variant in variants:
         limited = limits([variant], most=0)
         found = advice_lines(variant, most=_MOST_ADVICE)
+        if found and variant.cause and variant.cause.bound == BoundKind.UNKNOWN:
+            limited = None  # the findings say more
         if heading and (limited or found):
             yield _Part(_LIMITS, heading, dispensable)
             heading = None
         if limited:
             yield _Part(_LIMITS, limited, dispensable)
         for number, line in enumerate(found):
-            yield _Part(
-                _LIMITS, Padding(line, (0, 0, 0, 2), expand=False), _NEXT if number else _ADVICE
-            )
+            # not in a Padding, which cuts what a pipe gets at 80 columns
+            indented = Text("  ").append_text(line)
+            yield _Part(_LIMITS, indented, _NEXT if number else _ADVICE)
 
 
 def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
@@ -175,7 +179,9 @@ def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     """
     contents = [goodput(report, with_notes=False)]
     if with_operations:
-        contents.append(operations(report, most=_MOST_OPERATIONS))
+        explained = any(variant.advice for variant in report.variants[:_MOST_FUNCTIONS])
+        most = _FEWEST_OPERATIONS if explained else _MOST_OPERATIONS
+        contents.append(operations(report, most=most))
     for content in contents:
         if content is not None:
             yield _Part(_LIMITS, Group(content, ""))
