@@ -133,6 +133,7 @@ PAIRS = (
     _planted("not_fused", _CPU, CPU),
     _planted("optimizer_not_fused", _CPU, CPU, same_work=True),
     _planted("compiles_in_steps", "findings/compiled", CPU, same_work=True),
+    _planted("loading_too_slow", "findings/loaders", CPU),
     _planted("waits_empty_queue", _GPU, H100),
     _planted("pageable_copies", _GPU, H100),
     _planted("allocates_each_step", _GPU, H100, same_work=True),

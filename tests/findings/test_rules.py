@@ -1,9 +1,12 @@
 """What every rule declares, and what rules do together."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from cases import PAIRS
 
+from gpulab.features.findings.record import records
 from gpulab.features.findings.report import RULES
 
 LESSONS = {path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.py")}
@@ -22,3 +25,13 @@ def test_a_rule_says_what_to_change_where_it_is_taught_and_where_its_thresholds_
     assert all(line and len(line) <= 74 for line in rule.code)
     assert rule.thresholds
     assert all(threshold.source for threshold in rule.thresholds.values())
+
+
+def test_the_record_has_every_rule_and_every_pair():
+    kept = records()
+    assert [each.code for each in kept] == [
+        rule.name for rule in sorted(RULES, key=lambda rule: rule.number)
+    ]
+    planted = Counter(pair.code for pair in PAIRS)
+    assert {each.code: each.planted for each in kept if each.planted} == planted
+    assert [each.code for each in kept if each.right < each.planted or each.wrong] == []

@@ -28,9 +28,7 @@ _NO_PROFILE = Missing("where the time of a step goes", _PROFILE)
 _NO_FACTS = Missing("a recording by this version", _PROFILE)
 _DATA = ("data wait",)
 _WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 15 and 30 %")
-_AT_EVERY_BATCH = Threshold(
-    0.5, "gpulab: the mean wait without the longest, as often, of all waits"
-)
+_AT_EVERY_BATCH = Threshold(0.2, "TraceML: 20 % is critical; waits but for the longest")
 _EPOCH = 2
 """Batches in a step from which on it is an epoch, whose first is waited for in any case."""
 _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
