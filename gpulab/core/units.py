@@ -15,6 +15,8 @@ def seconds(value: float | None) -> str:
     """Three significant digits with the unit that fits; n/a where there is none."""
     if value is None:
         return "n/a"
+    if not value:
+        return "0 s"
     scale, unit = next(((scale, unit) for scale, unit in _TIMES if value >= scale), _TIMES[-1])
     return f"{three_digits(value / scale)} {unit}"
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 
 from gpulab.features.findings import view as findings
 from gpulab.features.roofline import view as roofline
@@ -20,6 +19,5 @@ def limits(variants: Sequence[VariantReport], most: int | None = None) -> Render
     for variant in variants:
         if limited := roofline.limits([variant]):
             parts.append(limited)
-        for line in findings.lines(variant, most):
-            parts.append(Padding(line, (0, 0, 0, 2), expand=False))
+        parts += findings.lines(variant, most)
     return Group(*parts) if parts else None

@@ -159,18 +159,17 @@ def _limited(
     """What limits each, and what to do about it, where there is room."""
     for variant in variants:
         limited = limits([variant], most=0)
-        found = advice_lines(variant, most=_MOST_ADVICE)
-        if found and variant.cause and variant.cause.bound == BoundKind.UNKNOWN:
+        cause = variant.cause
+        if variant.advice and cause and cause.bound == BoundKind.UNKNOWN:
             limited = None  # the findings say more
+        found = advice_lines(variant, _MOST_ADVICE, named=limited is None)
         if heading and (limited or found):
             yield _Part(_LIMITS, heading, dispensable)
             heading = None
         if limited:
             yield _Part(_LIMITS, limited, dispensable)
         for number, line in enumerate(found):
-            # not in a Padding, which cuts what a pipe gets at 80 columns
-            indented = Text("  ").append_text(line)
-            yield _Part(_LIMITS, indented, _NEXT if number else _ADVICE)
+            yield _Part(_LIMITS, line, _NEXT if number else _ADVICE)
 
 
 def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:

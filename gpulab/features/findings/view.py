@@ -33,13 +33,17 @@ def gain(advice: Advice) -> str:
     return f"bound: {times(advice.speedup_low)} to {high}"
 
 
-def lines(variant: VariantReport, most: int | None = None) -> list[Text]:
-    """One for each finding: what it is, its bound, what to change, where to learn it."""
-    return [_line(advice) for advice in variant.advice[:most]]
+def lines(variant: VariantReport, most: int | None = None, *, named: bool = False) -> list[Text]:
+    """One for each finding: what it is, its bound, what to change, where to learn it. `named`: with
+    the name of the variant, where no line above has it.
+    """
+    start = variant.name if named else " "
+    return [_line(advice, start) for advice in variant.advice[:most]]
 
 
-def _line(advice: Advice) -> Text:
-    text = Text("→ ", "dim")
+def _line(advice: Advice, start: str) -> Text:
+    # indented by spaces: a Padding cuts what a pipe gets at 80 columns
+    text = Text(f"{start} → ", "dim")
     text.append(sentence(advice.finding), "not dim")
     bound = gain(advice)
     if not bound:

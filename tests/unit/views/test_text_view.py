@@ -20,7 +20,7 @@ from gpulab.draw.ascii import to_ascii
         (0.0123, "12.3 ms"),
         (5.15e-5, "51.5 µs"),
         (1.23e-7, "123 ns"),
-        (0.0, "0.00 fs"),
+        (0.0, "0 s"),
     ],
 )
 def test_seconds_have_three_digits_and_the_unit_that_fits(value, text):
