@@ -78,6 +78,7 @@ def test_parts_of_one_thread_have_slopes_and_gains_with_intervals(lab):
     assert "10% less" in finished.stderr
 
 
+@pytest.mark.slow
 def test_where_several_threads_run_all_others_are_delayed_too(lab):
     lab.write("mine.py", PIPELINE)
     parts = parts_of(lab.run("mine.py", "--what-if", "beside", time_s="1"))
@@ -87,6 +88,7 @@ def test_where_several_threads_run_all_others_are_delayed_too(lab):
     assert parts["data"]["slope"] is None
 
 
+@pytest.mark.slow
 def test_a_program_without_phases_has_parts_of_its_own(lab):
     lab.write("train.py", TRAIN)
     finished = lab.run(
