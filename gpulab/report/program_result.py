@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.units import byte_count
+from gpulab.draw.styles import STYLES
 from gpulab.features.findings.view import advice_of
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput, traces
@@ -13,7 +14,8 @@ from gpulab.features.program.view import program_view
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.limits import limits
 from gpulab.report.report import RunReport
-from gpulab.report.view import failure_causes, note_lines
+from gpulab.report.sentences import sentence
+from gpulab.report.view import Line, failure_causes, note_lines
 
 _MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
 
@@ -27,7 +29,7 @@ def program_result(
     if report.device:
         heading.append(f"\n{report.device.name}", "not bold dim")
     parts: list[RenderableType] = [heading, ""]
-    parts += [Text(*line) for line in failure_causes(report)]
+    parts += [Text(*line) for line in _why_it_ended(report)]
     if (lines := program_view(report)) is not None:
         parts += [lines]
     if sampled := telemetry_line(report):
@@ -45,6 +47,14 @@ def program_result(
     if run_file:
         notes.append(Text(f"run file: {run_file}", "dim"))
     return Group(*parts, *notes) if notes else Group(*parts[:-1])
+
+
+def _why_it_ended(report: RunReport) -> list[Line]:
+    """An exit code of the program's own is no stage of a measurement that failed."""
+    for variant in report.variants:
+        if variant.reason:
+            return [(f"{variant.name}: {sentence(variant.reason)}", STYLES[variant.status])]
+    return failure_causes(report)
 
 
 def telemetry_line(report: RunReport) -> str:
