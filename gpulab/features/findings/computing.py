@@ -347,7 +347,7 @@ def _slow_products(step: Step) -> Judged:
     if not step.operations:
         return Missing("the operations of the step", _PROFILE)
     hopper = step.report.device is not None and (step.report.device.capability or "") >= "9.0"
-    found: dict[str, tuple[float, Operation]] = {}
+    by_reason: dict[str, tuple[float, Operation]] = {}
     for row in step.products:
         if _FP32_KERNEL.search(row.name) or not _TENSOR_KERNEL.search(row.name):
             continue
@@ -357,11 +357,11 @@ def _slow_products(step: Step) -> Judged:
         elif hopper and _OLDER_KERNEL.search(row.name):
             why = "older"
         if why:
-            share, first = found.get(why, (0.0, row))
-            found[why] = share + row.share, first
-    if not found:
+            share, first = by_reason.get(why, (0.0, row))
+            by_reason[why] = share + row.share, first
+    if not by_reason:
         return None
-    why, (share, row) = max(found.items(), key=lambda entry: entry[1][0])
+    why, (share, row) = max(by_reason.items(), key=lambda entry: entry[1][0])
     if share < _LEAST_SHARE:
         return None
     share = min(1.0, share)

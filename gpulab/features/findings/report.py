@@ -55,21 +55,21 @@ def _in_order(step: Step, holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rul
     special = sorted((entry for entry in gains if not entry[0].general), key=_by_gain)
     general = [entry for entry in gains if entry[0].general]
     left = dict(step.variant.goodput.partition) if step.variant.goodput else {}
-    kept: list[tuple[Rule, Holds]] = []
+    selected: list[tuple[Rule, Holds]] = []
     for rule, each in (*special, *general):
         available = sum(left.get(part, 0.0) for part in each.takes) if left else each.high
         high = min(each.high, available, _MOST)
-        least = _OF_ITS_OWN * each.high if rule.general and kept else _LEFT
-        if high < least and kept:
+        least = _OF_ITS_OWN * each.high if rule.general and selected else _LEFT
+        if high < least and selected:
             continue
         # what is known of a part may be of another recording than what is left of it
-        high = high if kept else min(each.high, _MOST)
+        high = high if selected else min(each.high, _MOST)
         _take(left, each.takes, high)
-        kept.append((rule, replace(each, low=min(each.low, high), high=high)))
-    largest = max((each.high for rule, each in kept if not rule.general), default=0.0)
-    kept.sort(key=lambda entry: _place(entry[0], entry[1], largest))
+        selected.append((rule, replace(each, low=min(each.low, high), high=high)))
+    largest = max((each.high for rule, each in selected if not rule.general), default=0.0)
+    selected.sort(key=lambda entry: _place(entry[0], entry[1], largest))
     # nothing to gain is said only where no rule found anything
-    return kept or nothing
+    return selected or nothing
 
 
 def _by_gain(entry: tuple[Rule, Holds]) -> float:

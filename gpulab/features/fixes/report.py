@@ -20,30 +20,30 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
 
 
 def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
-    known = FixReport(
+    fix = FixReport(
         **fields_of(tried, "name", "sentence", "why_not", "edit"), lines=list(tried.lines)
     )
     advice = report.variants[0].advice
     promise = next((each for each in advice if each.finding.code in tried.answers), None)
     if promise is not None:
-        known = replace(
-            known,
+        fix = replace(
+            fix,
             promised_by=promise.finding.code,
             promised_low=promise.speedup_low,
             promised_high=promise.speedup_high,
         )
     variant = next((each for each in report.variants if each.name == tried.name), None)
     if variant is None:
-        return known
-    return _measured(known, variant, report)
+        return fix
+    return _measured(fix, variant, report)
 
 
-def _measured(known: FixReport, variant: VariantReport, report: RunReport) -> FixReport:
+def _measured(fix: FixReport, variant: VariantReport, report: RunReport) -> FixReport:
     comparison = report.comparison(variant.name)
     if comparison is None:
-        return replace(known, reason=variant.reason or _failure(report, variant.name))
+        return replace(fix, reason=variant.reason or _failure(report, variant.name))
     return replace(
-        known,
+        fix,
         **fields_of(comparison, "speedup", "low", "high", "verdict"),
         **fields_of(variant, "error", "tolerance"),
         reason=variant.reason or comparison.reason or _failure(report, variant.name),

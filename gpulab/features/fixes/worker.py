@@ -62,20 +62,20 @@ def facts_of(request: StepRequest) -> StepFacts:
     seed_everything(0)
     built = step.build(cast(Lab, SimpleNamespace(device=device)))
     built.call()  # an optimizer makes its state, a library sets itself up
-    seen = _Seen(Path(request.file).absolute().parent, device)
+    calls = _WatchedCalls(Path(request.file).absolute().parent, device)
     before = {expression: tensor._version for expression, tensor in built.tensors.items()}
     compiled = any(_is_compiled(model) for model in built.modules)
-    with seen.watching(functions_only=compiled):
+    with calls.watching(functions_only=compiled):
         built.call()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return _facts(built, device, seen, before, compiled=compiled)
+    return _facts(built, device, calls, before, compiled=compiled)
 
 
 def _facts(
     built: BuiltStep,
     device: torch.device,
-    seen: _Seen,
+    calls: _WatchedCalls,
     before: dict[str, int],
     *,
     compiled: bool,
@@ -89,7 +89,7 @@ def _facts(
             continue
         if tensor._version != before[expression]:
             state.append(expression)
-        elif _storage(tensor) in seen.read:
+        elif _storage(tensor) in calls.read:
             inputs.append(expression)
     parts = [part for model in built.modules for part in model.modules()]
     images = [part for part in parts if isinstance(part, torch.nn.Conv2d)]
@@ -104,37 +104,37 @@ def _facts(
         cores=len(os.sched_getaffinity(0)),
         models=len(built.modules),
         compiled=compiled,
-        autocast=seen.autocast,
+        autocast=calls.autocast,
         images=bool(images),
         channels_last=any(
             part.weight.is_contiguous(memory_format=torch.channels_last)
             and not part.weight.is_contiguous()
             for part in images
         ),
-        products=seen.products,
-        convolutions=seen.convolutions,
-        attentions=seen.attentions,
-        operations=seen.operations,
+        products=calls.products,
+        convolutions=calls.convolutions,
+        attentions=calls.attentions,
+        operations=calls.operations,
         optimizers=[_optimizer(each) for each in built.optimizers],
         loaders=[
             LoaderFacts(
                 workers=loader.num_workers,
                 pinned=loader.pin_memory,
                 persistent=loader.persistent_workers,
-                epochs=seen.epochs.get(id(loader), 0),
+                epochs=calls.epochs.get(id(loader), 0),
             )
             for loader in built.loaders
         ],
-        zeroed=seen.zeroed,
-        zeroed_lines=list(seen.zeroed_lines),
-        items=seen.items,
-        item_lines=list(seen.item_lines),
+        zeroed=calls.zeroed,
+        zeroed_lines=list(calls.zeroed_lines),
+        items=calls.items,
+        item_lines=list(calls.item_lines),
         inputs=inputs[:_MOST_INPUTS],
         state=state,
     )
 
 
-class _Seen:
+class _WatchedCalls:
     """What hooks saw of one step."""
 
     def __init__(self, folder: Path, device: torch.device) -> None:
@@ -216,24 +216,24 @@ class _Seen:
 
 
 class _Functions(TorchFunctionMode):
-    def __init__(self, seen: _Seen) -> None:
+    def __init__(self, calls: _WatchedCalls) -> None:
         super().__init__()
-        self._seen = seen
+        self._calls = calls
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._seen.on_function(getattr(func, "__name__", ""), args)
+        self._calls.on_function(getattr(func, "__name__", ""), args)
         return func(*args, **(kwargs or {}))
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, seen: _Seen) -> None:
+    def __init__(self, calls: _WatchedCalls) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._seen = seen
+        self._calls = calls
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         name = func.overloadpacket.__name__
-        self._seen.on_operation(name, args, tree_leaves((args, keywords)))
+        self._calls.on_operation(name, args, tree_leaves((args, keywords)))
         return func(*args, **keywords)
 
 

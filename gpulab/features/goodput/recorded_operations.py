@@ -137,15 +137,15 @@ def _from_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> 
     places: dict[tuple[str, str], list[Node]] = defaultdict(list)
     for node in woods.nodes:
         places[node.name, facts.of(node).shapes].append(node)
-    found: dict[Node, _Known] = {}
+    by_node: dict[Node, _Known] = {}
     for key, nodes in places.items():
         choices = of_sample.get(key, [])
         if choices and len(nodes) % len(choices) == 0:
             for place, node in enumerate(nodes):
-                found[node] = choices[place % len(choices)]
+                by_node[node] = choices[place % len(choices)]
         elif len(set(choices)) == 1:
-            found |= dict.fromkeys(nodes, choices[0])
-    return found
+            by_node |= dict.fromkeys(nodes, choices[0])
+    return by_node
 
 
 class _Key(NamedTuple):

@@ -40,11 +40,11 @@ def environment(folder: Path, *, profile: bool) -> dict[str, str]:
     return {**variables, FOLDER: str(folder), PROFILE: "on" if profile else "off"}
 
 
-class _Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """A line of a process."""
 
 
-class _Process(_Said, frozen=True, kw_only=True, tag="process"):
+class _Process(_Message, frozen=True, kw_only=True, tag="process"):
     pid: Count
     parent: Count = 0
     python: Name = ""
@@ -52,20 +52,20 @@ class _Process(_Said, frozen=True, kw_only=True, tag="process"):
     torch: Name | None = None
 
 
-class _Torch(_Said, frozen=True, tag="torch"):
+class _Torch(_Message, frozen=True, tag="torch"):
     pass
 
 
-class _Elsewhere(_Said, frozen=True, tag="profiled elsewhere"):
+class _Elsewhere(_Message, frozen=True, tag="profiled elsewhere"):
     pass
 
 
-class _Device(_Said, frozen=True, kw_only=True, tag="device"):
+class _Device(_Message, frozen=True, kw_only=True, tag="device"):
     device: dict[Name, str | float | int]
     versions: dict[Name, Line | None]
 
 
-class _Steps(_Said, frozen=True, kw_only=True, tag="steps"):
+class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     t: Moment
     kind: WindowKind
     mark: StepMark
@@ -80,7 +80,7 @@ class _Steps(_Said, frozen=True, kw_only=True, tag="steps"):
     peak_bytes: Count | None
 
 
-class Recorded(_Said, frozen=True, kw_only=True, tag="recorded"):
+class Recorded(_Message, frozen=True, kw_only=True, tag="recorded"):
     """A window under the profiler: `recording` says what it keeps, `file` is its trace."""
 
     recording: Name
@@ -92,7 +92,7 @@ class Recorded(_Said, frozen=True, kw_only=True, tag="recorded"):
     """Facts of a step that no recording has."""
 
 
-_decoder: msgspec.json.Decoder[_Said] = msgspec.json.Decoder(
+_decoder: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(
     _Process | _Torch | _Elsewhere | _Device | _Steps | Recorded
 )
 
@@ -117,7 +117,7 @@ class FollowedProcess:
     def rank(self) -> int:
         return self.process.rank or 0 if self.process else 0
 
-    def read(self) -> Iterator[_Said]:
+    def read(self) -> Iterator[_Message]:
         """The lines since the last call."""
         with suppress(OSError), self._path.open("rb") as file:
             file.seek(self._offset)
@@ -127,24 +127,24 @@ class FollowedProcess:
             self._partial = partial[: LINE_BYTES + 1]
             for line in lines:
                 with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
-                    said = _decoder.decode(line)
-                    self._take(said)
-                    yield said
+                    message = _decoder.decode(line)
+                    self._take(message)
+                    yield message
 
-    def _take(self, said: _Said) -> None:
-        match said:
+    def _take(self, message: _Message) -> None:
+        match message:
             case _Process():
-                self.process = self.process or said
+                self.process = self.process or message
             case _Device():
-                self.device = said
+                self.device = message
             case Recorded():
-                self.recordings[said.recording] = said
+                self.recordings[message.recording] = message
             case _Elsewhere():
                 self.records_elsewhere = True
             case _Steps(kind=WindowKind.PLAIN, synchronised=False):
                 self.plain_for_ever = True
             case _Steps(kind=WindowKind.PLAIN | WindowKind.PROFILED):
-                self.windows.append(said)
+                self.windows.append(message)
 
 
 class Followers:
@@ -171,29 +171,29 @@ class Followers:
         for name, process in self._known.items():
             if name.endswith(".start") and process.process is not None:
                 continue
-            for said in process.read():
-                yield from self._events(process, said)
+            for message in process.read():
+                yield from self._events(process, message)
 
-    def _events(self, process: FollowedProcess, said: _Said) -> Iterator[Event]:
+    def _events(self, process: FollowedProcess, message: _Message) -> Iterator[Event]:
         about = process.process
         if about is None:
             return
-        match said:
+        match message:
             case _Process(torch=torch) if torch or about.pid not in self._pids:
                 self._pids.add(about.pid)
                 yield _followed(about)
             case _Torch():
                 yield replace(_followed(about), torch=about.torch or "")
             case _Steps():
-                fields = {name: getattr(said, name) for name in said.__struct_fields__}
+                fields = {name: getattr(message, name) for name in message.__struct_fields__}
                 yield StepsFollowed(
                     variant=self._variant, pid=about.pid, rank=process.rank, **fields
                 )
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
-                    device = _device(said)
+                    device = _device(message)
                     self._ready = True
-                    versions = {"gpulab": __version__, "python": about.python, **said.versions}
+                    versions = {"gpulab": __version__, "python": about.python, **message.versions}
                     versions["driver"] = _driver()
                     yield WorkerReady(pid=about.pid, device=device, environment=versions)
 
@@ -209,9 +209,9 @@ def _followed(about: _Process) -> ProcessFollowed:
     )
 
 
-def _device(said: _Device) -> Device:
+def _device(message: _Device) -> Device:
     """ValidationError, TypeError where it describes none."""
-    fields = dict(said.device)
+    fields = dict(message.device)
     if fields.get("kind") != "cuda":
         fields["name"] = cpu_name()
         fields["memory_bytes"] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

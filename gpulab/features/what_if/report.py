@@ -69,22 +69,22 @@ def _with_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
 def _part_report(
     part: StepPart, report: RunReport, step_s: float | None, delay: float | None
 ) -> PartReport:
-    known = PartReport(**fields_of(part, "name", "lane", "why_not"), kind=part.kind.value)
+    result = PartReport(**fields_of(part, "name", "lane", "why_not"), kind=part.kind.value)
     if step_s is None or delay is None:
-        return known
+        return result
     share = part.seconds / step_s if part.seconds else None
-    known = replace(known, share=share)
+    result = replace(result, share=share)
     slope = _slope(report, name_of(part.kind, part.name, others=False), delay)
     if slope is None:
-        return known
-    known = replace(known, slope=slope.value, slope_low=slope.low, slope_high=slope.high)
+        return result
+    result = replace(result, slope=slope.value, slope_low=slope.low, slope_high=slope.high)
     others = _slope(report, name_of(part.kind, part.name, others=True), delay)
     if share is None:
-        return known
+        return result
     gain, gain_from = (others.gain, BY_OTHERS) if others else (slope, BY_SLOPE)
     scale = LESS * share
     return replace(
-        known,
+        result,
         gain=scale * gain.value,
         gain_low=None if gain.low is None else scale * gain.low,
         gain_high=None if gain.high is None else scale * gain.high,
