@@ -123,9 +123,9 @@ _SIZES = {"cpu": ((32, 16, 12, 24), 4), "cuda": ((512, 128, 64, 96), 2)}
 
 def run(what, *flags):
     command = [*GPULAB, "--run", str(what), "--telemetry", "off", *flags, "--json"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     if not done.stdout:
-        sys.exit(done.stderr)
+        sys.exit(done.returncode)
     return json.loads(done.stdout)["runs"]
 
 
@@ -172,6 +172,10 @@ def main():
         first, *others = run(f"{folder / 'train.py'}:step", "--try", *flags)
         fixes = [fix for fix in first["fixes"] if not fix["why_not"]]
         names = [fix["name"] for fix in fixes]
+        for fix in first["fixes"]:
+            print(f"{fix['name']:<24} {promised(fix):>14} {shown(fix)} {fix['why_not'] or ''}")
+        for each in others:
+            print(*(fix["sentence"] for fix in each["fixes"]), sep="\n", flush=True)
         (hand,) = run(by_hand(folder, text, names, kind), "--profile", "off", *flags)
     real = {comparison["variant"]: comparison for comparison in hand["comparisons"]}
     print(f"{'fix':<24} {'promised':>14} {'tried':>22} {'by hand':>22}")

@@ -58,12 +58,12 @@ def smaller(lab):
     return make(lab, **{smaller!r})
 '''
 LESSONS = (
-    ("double_buffering", "queued", "useful", {"hidden": 896}, {}),
     ("double_buffering", "overlapped", "useful", {"hidden": 896}, {}),
     ("double_buffering", "overlapped", "useful", {"hidden": 3584}, {"hidden": 4096}),
     ("sync_every_step", "item_each", "useful", {"width": 896}, {}),
     ("training_step", "naive", "useful", {"hidden": 3584}, {}),
     ("input_pipeline", "workers_0", "useful", {"hidden": 20480}, {}),
+    ("double_buffering", "queued", "useful", {"hidden": 896}, {}),
 )
 """Lesson, variant, part, sizes that make that part smaller, and sizes of both."""
 
@@ -80,7 +80,8 @@ def gain_of(comparison):
     """(gain, low, high) as shares of the step, of a comparison."""
     speedup = comparison["speedup"]
     if speedup is None:
-        sys.exit(f"{comparison['variant']}: {comparison['verdict']}")
+        print(f"{comparison['variant']}: {comparison['verdict']}, {comparison['reason']}")
+        return None
     low = comparison["low"] or speedup
     high = comparison["high"] or speedup
     return 1 - 1 / speedup, 1 - 1 / low, 1 - 1 / high
@@ -94,12 +95,14 @@ def predicted_of(part, less, share):
 
 
 def shown(gain):
+    if gain is None:
+        return f"{'not measured':>22}"
     value, low, high = gain
     return f"{value:6.1%} ({low:6.1%} {high:6.1%})"
 
 
 def row(step, part, predicted, real, hidden):
-    off = predicted[0] - real[0]
+    off = predicted[0] - real[0] if real else float("nan")
     holds = abs(off) <= _WITHIN
     if hidden:
         holds &= abs(predicted[0]) <= _HIDDEN_WITHIN
