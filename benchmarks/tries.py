@@ -3,6 +3,8 @@ for each fix that the table has, the program is edited by hand and measured in p
 it is.
 
 python benchmarks/tries.py [--device cuda:0] [--time S]      # a CPU has five of them, a GPU more
+
+With --tried FILE the tries are kept there, and read from it in the next call.
 """
 
 import argparse
@@ -83,7 +85,7 @@ EDITS = {
 }
 """What is edited by hand, and to what; settings that a whole process has are in the scenario."""
 CONTEXTS = {
-    "cudnn_benchmark": "torch.backends.cudnn.flags(benchmark=True)",
+    "cudnn_benchmark": "torch.backends.cudnn.flags(enabled=True, benchmark=True)",
 }
 SCENARIO = '''"""The same fixes, made by hand."""
 import torch
@@ -118,7 +120,7 @@ def with_{name}(built):
     built.computes_in({dtype!r})
 """
 _DTYPES = {"tf32": "tf32", "autocast_bf16": "bf16"}
-_SIZES = {"cpu": ((32, 16, 12, 24), 4), "cuda": ((512, 128, 64, 96), 2)}
+_SIZES = {"cpu": ((32, 16, 12, 24), 4), "cuda": ((256, 64, 64, 96), 1)}
 
 
 def run(what, *flags):
@@ -161,6 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--time", type=float, default=20.0)
+    parser.add_argument("--tried", type=Path)
     given = parser.parse_args()
     kind = given.device.partition(":")[0]
     sizes, decode = _SIZES[kind]
@@ -169,7 +172,12 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "train.py").write_text(text)
-        first, *others = run(f"{folder / 'train.py'}:step", "--try", *flags)
+        if given.tried and given.tried.exists():
+            first, *others = json.loads(given.tried.read_text())
+        else:
+            first, *others = run(f"{folder / 'train.py'}:step", "--try", *flags)
+        if given.tried:
+            given.tried.write_text(json.dumps([first, *others]))
         fixes = [fix for fix in first["fixes"] if not fix["why_not"]]
         names = [fix["name"] for fix in fixes]
         for fix in first["fixes"]:
