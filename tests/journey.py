@@ -6,6 +6,7 @@ import asyncio
 import time
 from functools import cache
 
+from textual import _wait
 from textual.events import Key
 
 from gpulab.catalog import catalog
@@ -19,6 +20,10 @@ from gpulab.tui.panels.pane import Pane
 from gpulab.tui.screens.lab import LabScreen
 
 catalog.read_text = cache(catalog.read_text)  # of the lessons that ship, which every app lists
+# After each key the pilot sleeps until the process is idle, at least twice this long: 20 ms are most
+# of what a journey takes.
+_wait.SLEEP_GRANULARITY = 0.004
+_wait.SLEEP_IDLE = _wait.SLEEP_GRANULARITY / 20
 QUICK = Settings(device="cpu", time_s=0.3, telemetry="off", profile="off")
 
 
@@ -66,7 +71,7 @@ def visit(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False, **op
     async def go():
         app = LabApp(paths, settings, ascii_only=ascii_only, **options)
         async with app.run_test(size=size) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, LabScreen))
+            await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
             if not paths:
                 await choose(pilot, "batched_matmul")
             await journey(pilot)
@@ -78,7 +83,7 @@ async def until(pilot, condition, within=60.0):
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, shown(pilot)
-        await pilot.pause(0.05)
+        await pilot.pause(0.01)
     await pilot.pause()
 
 

@@ -103,7 +103,7 @@ def test_kernels_are_those_kept_with_the_lesson_and_after_a_run_its_own(lesson, 
     recording.close()
 
     async def journey(pilot):
-        assert "missing here needs cuda" in flat(pilot)
+        await until(pilot, lambda: "missing here needs cuda" in flat(pilot))
         await pilot.press("2")
         await until(pilot, lambda: "narrow · the baseline" in flat(pilot))
         lines = [line.rstrip() for line in shown(pilot).splitlines()]

@@ -7,6 +7,7 @@ import os
 import pytest
 from journey import flat, idle, shown, type_in, until, visit
 from recorded import run_file
+from textual.command import CommandList
 
 from gpulab.session.run import File
 from gpulab.session.run_files import state_folder
@@ -236,7 +237,8 @@ def test_every_command_has_a_name():
     async def journey(pilot):
         await pilot.press("ctrl+p")
         await type_in(pilot, "go to precision")
-        await pilot.pause(0.5)
+        found = pilot.app.screen.query_one(CommandList)
+        await until(pilot, lambda: found.option_count == 1 and found.highlighted == 0)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, LabScreen))
         await until(pilot, lambda: "fewer bits for each number" in flat(pilot))

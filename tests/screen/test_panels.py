@@ -41,7 +41,7 @@ def test_a_frozen_screen_stays_and_a_panel_fills_the_screen(hostile_scenario, tm
         await pilot.press("tab", "space")
         await until(pilot, lambda: "paused (space resumes)" in shown(pilot))
         tape.go_on_to(lambda event: isinstance(event, SoloRun))
-        await pilot.pause(1.5)
+        await pilot.pause(0.6)
         assert "▸MEASURE" in shown(pilot)
         await pilot.press("space")
         await until(pilot, lambda: "▸ALONE" in shown(pilot) and "confidence" in shown(pilot))

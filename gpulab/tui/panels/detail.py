@@ -78,8 +78,8 @@ class Detail(TabbedContent):
         """Bring the tab in sight up to date, unless nothing in it has changed, or it is frozen."""
         name, runs, pane = entry.name, self._runs, self.pane
         run, tab = runs.of(name), TABS[self.tab]
-        if self.frozen and runs.current is run:
-            return
+        if not pane.size.width or (self.frozen and runs.current is run):
+            return  # out of sight, or a tab that was just opened: it has its place a frame later
         layout = TabLayout(
             (pane.scrollable_content_region.width, pane.size.height),
             self._panel,

@@ -110,7 +110,9 @@ class LabScreen(Screen[int]):
         self._catalog = CatalogColumn(entries)
         self._tick_s = tick_s
         self.runs = Runs(settings, starter)
-        self._quitting = self._complete = False
+        self._quitting = False
+        self.complete = False
+        """The tabs are there too; until then it cannot be left."""
         self._stop_asked_at: float | None = None
         self._line = StatusLine(self.runs, partial(self._idle, settings))
         self._ticks: Timer | None = None
@@ -149,7 +151,7 @@ class LabScreen(Screen[int]):
             self.action_show(self._tab)
         self._resized()
         self.run_worker(self._catalog.read_history, thread=True)
-        self._complete = True
+        self.complete = True
         if self._quitting:
             self._leave()
         elif self._runs_first is not None:
@@ -170,7 +172,7 @@ class LabScreen(Screen[int]):
 
     @on(OptionList.OptionHighlighted)
     def _cursor_moved(self) -> None:
-        if self._complete and self.focused is self._list:  # a search says what it found
+        if self.complete and self.focused is self._list:  # a search says what it found
             self._line.say()
         if self._detail is None:
             return self.refresh_rows()
@@ -188,7 +190,8 @@ class LabScreen(Screen[int]):
         self.refresh_rows()
 
     def on_tabbed_content_tab_activated(self) -> None:
-        self.refresh_rows()  # by a click; by name, since importing it would delay the first frame
+        # by a click; by name, since importing it would delay the first frame
+        self.call_after_refresh(self.refresh_rows)
 
     @on(OptionList.OptionSelected)
     def action_open(self) -> None:
@@ -415,7 +418,7 @@ class LabScreen(Screen[int]):
         """Stop what runs, and leave once nothing of it is left."""
         if not self._quitting:
             self._quitting = True
-            if self._complete:  # what is half mounted cannot be left
+            if self.complete:
                 self._leave()
 
     action_quit = quit
