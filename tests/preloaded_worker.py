@@ -23,6 +23,7 @@ def main(path, fd=None):
 
 
 def serve(path):
+    import torch._dynamo  # noqa: F401  # the first optimizer of a process imports it: for seconds
     from switches import SWITCHED_OFF, switch_off
 
     import gpulab.engine.processes.fork_server  # noqa: F401
@@ -33,9 +34,10 @@ def serve(path):
     from gpulab.features.roofline import calibration, probes
 
     candidate._WARM_UP_S, candidate._LATER_WARM_UP_S, candidate._MOST_WARM_UP_S = 0.03, 0.02, 0.2
-    profiler._WARM_S, profiler._GROUP_S, profiler._WINDOW_S = 0.03, 0.01, 0.1
-    profiler._LONG_WINDOW_S, profiler._LONGEST_WINDOW_S = 0.3, 0.5
-    calibration._LONG_S, calibration._TRIES, probes._PRODUCT_S = 0.02, 1, 0.01
+    profiler._WARM_S, profiler._GROUP_S, profiler._WINDOW_S = 0.03, 0.01, 0.05
+    profiler._LONG_WINDOW_S, profiler._LONGEST_WINDOW_S = 0.15, 0.25
+    calibration._LONG_S, calibration._BRIEF_S, calibration._TRIES = 0.02, 0.02, 1
+    probes._PRODUCT_S, probes._MOST_BYTES_CPU = 0.01, 64 << 20
 
     freeze()
     with socket.socket(socket.AF_UNIX) as listener:

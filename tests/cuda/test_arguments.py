@@ -11,6 +11,8 @@ from gpulab.core.payloads import KernelText
 from gpulab.features.kernels.compiler import compile_kernel
 from gpulab.features.kernels.source import _converters
 
+QUICK = ("coalescing", "reduction")
+"""Lessons of every test run; the others have kernels of the same arguments."""
 SOURCE = """
 struct Pair { int a, b; };
 __global__ void one(float* a, unsigned char b, short c, int d, long long e, float f, double g, bool h) {}
@@ -57,7 +59,10 @@ def test_a_struct_is_refused():
         converters("two")
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in names()],
+)
 def test_the_arguments_of_a_lesson_fit(name, monkeypatch):
     launched = []
 

@@ -12,7 +12,10 @@ from gpulab.features.kernels.differences import KernelDifference, changes
 from gpulab.features.kernels.reading import read_kernel
 from gpulab.features.kernels.view import difference_words
 
-QUICK = ("no FMA", "unrolled", "tile size")
+QUICK = ("tile size",)
+"""Pairs of the same code that every test run looks at."""
+OF_EACH_KIND = {"bank conflict", "coalescing", "restrict", "spill", "tensor core"}
+"""Pairs of which it looks for the cause: conflicts, bytes, loads, memory, instructions."""
 QUICKEST = "sm_80"
 """To disassemble."""
 ARCHITECTURES = (
@@ -27,7 +30,14 @@ def line_of(before, after):
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.cause)
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(pair, marks=[pytest.mark.slow] * (pair.cause not in OF_EACH_KIND))
+        for pair in PAIRS
+    ],
+    ids=lambda pair: pair.cause,
+)
 def test_the_line_names_the_cause(pair, arch):
     line = line_of(*(read_kernel(pair.text(name), arch) for name in (pair.before, pair.after)))
     places = [line.find(words) for words in pair.said]

@@ -226,8 +226,8 @@ def test_a_source_of_many_directives_is_judged_at_once(folder):
 
 
 def test_a_compile_that_does_not_end_is_ended(folder, monkeypatch):
-    monkeypatch.setattr(compiler_process, "_current", CompilerProcess(seconds=4))
-    assert refused(folder, ENDLESS).msg == "the compiler took more than 4 s, and was ended (in k)"
+    monkeypatch.setattr(compiler_process, "_current", CompilerProcess(seconds=2))
+    assert refused(folder, ENDLESS).msg == "the compiler took more than 2 s, and was ended (in k)"
     assert compiled(folder, "// and the next one is compiled\n" + KERNEL).cubin
     compiler_process.compiler_process().close()
 

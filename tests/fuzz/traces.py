@@ -58,7 +58,7 @@ def check(data, folder):
     trace.write_bytes(data)
     problem = ""
     try:
-        with redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
             from_trace([str(trace), str(written)], Options())
     except UsageError as error:
         problem = str(error)

@@ -20,6 +20,8 @@ LIMIT_S = 300
 FOUND = ("is allowed", "outside of its tensors')", "outside of its tensors')\")")
 """How a problem ends that is the kernel's own: wrong values, or memory that is not its own."""
 pytestmark = pytest.mark.timeout(LIMIT_S)
+QUICK = ("vector_add", "reduction")
+"""Lessons of every test run. The others take seconds each."""
 MISTAKES = [(name, spoiled) for name, mistakes in SPOILED.items() for spoiled in mistakes]
 
 
@@ -34,7 +36,7 @@ def result(tmp_path_factory):
 
     @cache
     def results(*options):
-        path = folder / f"interpreted{''.join(options)}.jsonl"
+        path = folder / f"interpreted-{'-'.join(options)}.jsonl"
         with path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
@@ -48,7 +50,8 @@ def result(tmp_path_factory):
 
     def of(name, spoiled=None):
         options = ("--spoiled",) if spoiled else ()
-        return results(*options)[name, spoiled]
+        names = QUICK if name in QUICK else [other for other in SPOILED if other not in QUICK]
+        return results(*options, *names)[name, spoiled]
 
     return of
 
@@ -76,9 +79,18 @@ def test_a_lesson_has_what_a_mistake_replaces(name, spoiled):
     assert text in (triton_lessons.SCENARIOS / f"{name}.py").read_text()
 
 
-@pytest.mark.parametrize("name", SPOILED)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in SPOILED if name not in QUICK])
 def test_every_kernel_of_a_lesson_computes_what_float64_does(result, name):
-    found = result(name)
+    computes_what_float64_does(result(name))
+
+
+def test_every_kernel_of_quick_lessons_computes_what_float64_does(result):
+    for name in QUICK:
+        computes_what_float64_does(result(name))
+
+
+def computes_what_float64_does(found):
     assert found["problems"] == []
     assert found["launched"] == found["kernels"] != []
     assert len(found["cases"]) >= 7

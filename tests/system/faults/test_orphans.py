@@ -88,6 +88,7 @@ def test_a_run_whose_supervisor_is_killed_has_failed(lab):
     assert finished.findings("processes_left_running")[0]["values"] == {"count": 1}
 
 
+@pytest.mark.slow
 def test_a_run_of_which_the_process_that_forks_is_killed_has_failed(lab):
     finished = lab.run(scenario(lab, build=ATTACKS["daemon"], tail=DAEMON), fresh=True)
     assert lab.none_left()

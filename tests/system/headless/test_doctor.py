@@ -82,7 +82,6 @@ def test_what_is_missing_or_broken_is_named(lab):
     [
         ("cuda = (", "", "'(' was never closed", 0),
         ("cuda = None", "import os; os._exit(0)", "its import exited with 0", 1),
-        ("cuda = None", "raise SystemExit('no')", "its import exited with 1", 1),
     ],
 )
 def test_a_broken_torch_is_named_by_every_command(lab, version, code, problem, can_run):

@@ -53,8 +53,6 @@ def safe(text):
 @pytest.mark.parametrize(
     ("arguments", "target", "reason"),
     [
-        ("--list --json", ">/dev/full", FULL),
-        ("--help", ">/dev/full", FULL),
         ("--version", ">&-", CLOSED),
         ("--guide verdict", ">/dev/full", FULL),
     ],
@@ -65,11 +63,8 @@ def test_output_that_cannot_be_written_is_said_and_ends_with_74(shell, arguments
     assert done.returncode == 74
 
 
-@pytest.mark.parametrize("target", [">&-", ">/dev/full"])
-def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json(
-    lab, shell, target
-):
-    done = shell(f"{RUN} --output run.jsonl --json r.json {target}", program=OVER_SCRIPT)
+def test_a_run_whose_result_cannot_be_printed_is_measured_and_kept_with_its_json(lab, shell):
+    done = shell(f"{RUN} --output run.jsonl --json r.json >/dev/full", program=OVER_SCRIPT)
     assert done.returncode == 74
     assert done.stderr.decode().splitlines()[-1].startswith("gpulab: stdout cannot be written")
     assert b"Traceback" not in done.stderr
@@ -104,9 +99,7 @@ def test_a_run_goes_on_where_the_reader_of_its_progress_went_away(lab, shell):
     assert lab.none_left()
 
 
-@pytest.mark.parametrize(
-    "target", ["/dev/stdout | cat", "/dev/fd/3 3>&1 >/dev/null | cat", ">(cat) >/dev/null"]
-)
+@pytest.mark.parametrize("target", ["/dev/fd/3 3>&1 >/dev/null | cat", ">(cat) >/dev/null"])
 def test_json_is_written_to_a_pipe_by_its_descriptor(lab, shell, target):
     done = shell(f"--list --json {target}")
     assert done.returncode == 0, done.stderr

@@ -271,7 +271,7 @@ def test_a_compile_that_does_not_end_ends_with_the_command(lab, by):
     while compiler_process is None and time.monotonic() < deadline:
         time.sleep(0.05)
         for child in psutil.Process(process.pid).children():
-            if child.cpu_times().user > 1:
+            if child.cpu_times().user > 0.5:
                 compiler_process = child
     os.killpg(process.pid, by)
     _, stderr = process.communicate(timeout=60)
@@ -280,8 +280,7 @@ def test_a_compile_that_does_not_end_ends_with_the_command(lab, by):
     compiler_process.wait(10)
 
 
-@pytest.mark.parametrize("option", [[], ["--ptx"]])
-def test_no_file_is_written_or_shown_for_its_options_and_includes(gpulab, lab, option):
+def test_no_file_is_written_or_shown_for_its_options_and_includes(gpulab, lab):
     precious = lab.folder.parent / "precious"
     precious.write_text("precious words")
     for source, said in (
@@ -292,7 +291,7 @@ def test_no_file_is_written_or_shown_for_its_options_and_includes(gpulab, lab, o
         (MINE.replace("template", "#include </dev/zero>\n    template"), "/dev/zero: outside of"),
     ):
         lab.write("mine.py", source)
-        finished = gpulab("--show", "mine.py", *option)
+        finished = gpulab("--show", "mine.py")
         assert (finished.code, finished.stdout) == (2, "")
         assert said in " ".join(finished.stderr.split())
         assert "precious words" not in finished.stderr

@@ -18,7 +18,7 @@ def cached(lab):
 @scenario.variant(against=None)
 def streams(lab):
     """Far beyond it."""
-    return _add(16 * MiB)
+    return _add(8 * MiB)
 
 @scenario.variant(against=None)
 def multiplies(lab):

@@ -27,7 +27,7 @@ def followed(lab, *command, flags=("--telemetry", "off"), **options):
 def trained(module_lab):
     """A training loop with workers, which crashes at its end."""
     module_lab.write("train.py", TRAIN)
-    return followed(module_lab, sys.executable, "train.py", "4", flags=("--trace", "t.json"))
+    return followed(module_lab, sys.executable, "train.py", "2", flags=("--trace", "t.json"))
 
 
 def test_a_training_loop_has_its_own_output_traceback_and_exit_code(trained):
@@ -186,7 +186,7 @@ def test_on_the_screen_it_runs_at_once_and_q_ends_it(lab):
 )
 def test_what_makes_no_sense_starts_nothing(lab, arguments, words):
     lab.write("there", "")
-    finished = lab.call(*arguments)
+    finished = lab.call_over(None, *arguments)
     assert (finished.code, finished.stdout) == (2, "")
     assert words in finished.stderr
 

@@ -81,8 +81,8 @@ def test_at_rest_not_a_byte_is_sent_until_the_editor_has_written(lab):
 @pytest.mark.parametrize(
     ("editor", "problem"),
     [
-        ("/nope/ed", b": not found"),
-        ("./fault.py", b": Exec format error"),
+        pytest.param("/nope/ed", b": not found", marks=pytest.mark.slow),
+        pytest.param("./fault.py", b": Exec format error", marks=pytest.mark.slow),
         ("sh -c 'stty raw -echo; kill -STOP $$; exit 3'", b": exit code 3"),
     ],
 )

@@ -16,13 +16,14 @@ from program import SCENARIO
 from signal_programs import ENDING, PROGRAM, RUN, app, outcome_of, restored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "which"),
     [
         ("START", signal.SIGINT),
-        pytest.param("MEASURE", signal.SIGHUP, marks=pytest.mark.slow),
-        pytest.param("IDLE", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param("PROFILE", signal.SIGQUIT, marks=pytest.mark.slow),
+        ("MEASURE", signal.SIGHUP),
+        ("IDLE", signal.SIGTERM),
+        ("PROFILE", signal.SIGQUIT),
     ],
 )
 def test_a_signal_ends_the_app_and_its_run(lab, stage, which):
@@ -145,7 +146,7 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
 
 
 SHORT = (
-    "from gpulab.session import drive; drive.Interrupts.__init__.__defaults__ = (drive.SIGNALS, 3)"
+    "from gpulab.session import drive; drive.Interrupts.__init__.__defaults__ = (drive.SIGNALS, 1)"
 )
 
 

@@ -58,7 +58,7 @@ def measured(module_lab, standin):
         "--telemetry",
         "GPU-stand-in-1",
         "--time",
-        "2",
+        "1",
         "--profile",
         "off",
     )
