@@ -16,7 +16,15 @@ import msgspec
 from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling, Choice, KernelCode, Operation, Partition, WindowFacts
+from gpulab.core.payloads import (
+    Ceiling,
+    Choice,
+    KernelCode,
+    LineTime,
+    Operation,
+    Partition,
+    WindowFacts,
+)
 from gpulab.core.statuses import (
     CheckKind,
     CheckTime,
@@ -153,7 +161,8 @@ class Profiled(VariantEvent, frozen=True):
     recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
     for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
     or waited, and `interpreted` that of its own time in which it runs Python's bytecode, None where
-    it was not looked at.
+    it was not looked at. `lines` are those of the program on which it ran outside of torch's
+    operations, or waited.
     """
 
     sent_by = Sender.TIMING | Sender.SESSION
@@ -169,6 +178,7 @@ class Profiled(VariantEvent, frozen=True):
     waited: Fraction | None = None
     interpreted: Fraction | None = None
     facts: WindowFacts | None = None
+    lines: list[LineTime] = []
 
 
 class ProcessFollowed(Event, frozen=True):

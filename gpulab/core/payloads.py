@@ -233,6 +233,23 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, **amounts)
 
 
+class LineTime(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a program on which the main thread of a CPU was, by samples of steps.
+
+    `running` is the share of the step in which it ran outside of torch's operations, `waiting` that
+    in which it slept or waited: for a socket, a lock, a process, a timer. Time in which others ran
+    on its CPU is not of the step. `source` is the expression, `function` what it is in; `outermost`
+    where no other function of the program called that one.
+    """
+
+    line: Line
+    function: Line
+    source: Line
+    running: Fraction
+    waiting: Fraction
+    outermost: bool = False
+
+
 class KernelLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """A kernel as it was launched: the blocks of its grid, and what each of them needs.
 
@@ -316,6 +333,7 @@ CATEGORIES = (
     "sync",
     "launch-bound",
     "other",
+    "waiting",
     "preempted",
 )
 """Every instant belongs to the first of these that it fits."""

@@ -25,6 +25,7 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
     "sync": ("s", "red"),
     "launch-bound": ("l", "bright_yellow"),
     "other": (".", "dim"),
+    "waiting": ("w", "bright_blue"),
     "preempted": ("p", "bright_magenta"),
 }
 """Of every category its letter, since colours alone say nothing, and its style. Wherever it is

@@ -17,7 +17,7 @@ import msgspec
 from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, Samples, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
-from gpulab.core.payloads import KernelCode, Operation, Tuning, WindowFacts
+from gpulab.core.payloads import KernelCode, LineTime, Operation, Tuning, WindowFacts
 from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.core.statuses import (
     Cache,
@@ -110,6 +110,8 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     """Calls and seconds of one step."""
     facts: WindowFacts | None = None
     """What else the recording says of a step."""
+    lines: list[LineTime] = []
+    """Where the main thread of a CPU ran outside of torch's operations, or waited; by samples."""
     steps: int | None = None
     """How many of them the window had."""
     peak_bytes: int | None = None

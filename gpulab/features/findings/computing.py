@@ -26,10 +26,10 @@ from gpulab.features.findings.rule import (
     profiled,
     static,
 )
-from gpulab.features.findings.step import Step
+from gpulab.features.findings.step import AT_ROOF, Step
 
 _PROFILE = "--profile all"
-_AT_ROOF = Threshold(0.8, "Nsight Compute: speed of light 80 %; 60 and 80 % in the guides")
+_AT_ROOF = Threshold(AT_ROOF, "Nsight Compute: speed of light 80 %; 60 and 80 % in the guides")
 _MOVED_AGAIN = Threshold(1.5, "gpulab: bytes of operands over those of the chain")
 _POINTWISE = Threshold(0.5, "gpulab: most of the step")
 _PASS = Threshold(0.02, "gpulab: what takes less is no pass over the data")
@@ -172,13 +172,8 @@ def _own_kernels(step: Step) -> Iterator[tuple[KernelCode, float]]:
             yield kernel, share
 
 
-def _near(step: Step) -> bool:
-    """Whether the step is at its roof already: how it accesses memory costs nothing."""
-    return step.fraction is not None and step.fraction >= _AT_ROOF.value
-
-
 def _wastes_sectors(step: Step) -> Judged:
-    if _near(step):
+    if step.at_roof:
         return None
     worst: Holds | None = None
     for kernel, share in _own_kernels(step):
@@ -206,7 +201,7 @@ def _uses_the_rest(kernel: KernelCode, access: str, use: float) -> bool:
 
 
 def _conflicts(step: Step) -> Judged:
-    if _near(step):
+    if step.at_roof:
         return None
     for kernel, share in _own_kernels(step):
         ways = kernel.bank_conflicts
@@ -235,7 +230,7 @@ def _count(kernel: KernelCode, prefix: str) -> int:
 
 
 def _few_warps(step: Step) -> Judged:
-    if step.bound != "latency" or _near(step):
+    if step.bound != "latency" or step.at_roof:
         return None
     if (step.fraction or 0.0) >= _FITTING:
         return None
@@ -259,7 +254,7 @@ def _few_warps(step: Step) -> Judged:
 
 
 def _spills(step: Step) -> Judged:
-    if _near(step):
+    if step.at_roof:
         return None
     for kernel, share in _own_kernels(step):
         local = _count(kernel, "local_load")
@@ -384,7 +379,7 @@ def _grid_ends(step: Step) -> Judged:
     facts = step.facts
     if facts is None:
         return Missing("the grids of its kernels", _PROFILE)
-    if _near(step):
+    if step.at_roof:
         return None
     for launch in facts.launches:
         if not step.step_s or launch.seconds < _LEAST_SHARE * step.step_s:

@@ -129,3 +129,45 @@ def optimizer_not_fused(*, share: float, kernels: float, parameters: int) -> Non
     rank=Rank.EXPLAINING,
 )
 def rank_late(*, rank: int, share: float) -> None: ...
+
+
+@finding(
+    "waits at {line} ({function}): {source} takes {share:.0%} of the step, asleep",
+    rank=Rank.EXPLAINING,
+)
+def waits_in_line(*, share: float, line: str, function: str, source: str) -> None: ...
+
+
+@finding(rank=Rank.EXPLAINING)
+def python_in_step(
+    *, share: float, line: str, function: str, source: str, whole_function: bool
+) -> str:
+    if whole_function:
+        return (
+            f"{function} runs outside of torch's operations for {share:.0%} of the step, longest "
+            f"at {line}: {source}"
+        )
+    return f"{line} ({function}) runs outside of torch for {share:.0%} of the step: {source}"
+
+
+@finding(
+    "converts {source_type} to {target_type} ({shapes}) in every step at {line}: {share:.0%} of it",
+    rank=Rank.EXPLAINING,
+)
+def converts_each_step(
+    *, share: float, line: str, source_type: str, target_type: str, shapes: str
+) -> None: ...
+
+
+@finding(
+    "{operation} copies what grows, {sizes} sizes a step at {lines:list}: {share:.0%} of the step",
+    rank=Rank.EXPLAINING,
+)
+def grows_by_copies(*, share: float, operation: str, sizes: int, lines: list[str]) -> None: ...
+
+
+@finding(rank=Rank.EXPLAINING)
+def one_operation(*, share: float, operation: str, line: str, calls: float, shapes: str) -> str:
+    of = f" of {shapes}" if shapes else ""
+    called = "1 call" if calls == 1 else f"{calls:,.4g} calls"
+    return f"no rule explains it: {operation} takes {share:.0%} of the step ({called}{of}, {line})"

@@ -15,14 +15,14 @@ from msgspec import structs
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Status
-from gpulab.features.findings import computing, waiting
+from gpulab.features.findings import computing, program_lines, waiting
 from gpulab.features.findings.advice import Advice, NotJudged
 from gpulab.features.findings.rule import Holds, Missing, Rule
 from gpulab.features.findings.step import Step
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
 
-RULES: Sequence[Rule] = (*waiting.RULES, *computing.RULES)
+RULES: Sequence[Rule] = (*waiting.RULES, *computing.RULES, *program_lines.RULES)
 _MOST = 0.99
 _LEFT = 0.05
 """A rule that the others leave less than this of the step for says nothing new."""
@@ -51,7 +51,8 @@ def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], 
 def _in_order(step: Step, holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rule, Holds]]:
     """The largest gain first; of those that nothing is left for, none."""
     nothing = [entry for entry in holds if not entry[1].high]
-    gains = [entry for entry in holds if entry[1].high]
+    gains = [entry for entry in holds if entry[1].high and not entry[0].last]
+    last = [entry for entry in holds if entry[0].last]
     special = sorted((entry for entry in gains if not entry[0].general), key=_by_gain)
     general = [entry for entry in gains if entry[0].general]
     left = dict(step.variant.goodput.partition) if step.variant.goodput else {}
@@ -69,7 +70,10 @@ def _in_order(step: Step, holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rul
     largest = max((each.high for rule, each in selected if not rule.general), default=0.0)
     selected.sort(key=lambda entry: _place(entry[0], entry[1], largest))
     # nothing to gain is said only where no rule found anything
-    return selected or nothing
+    if nothing and not selected:
+        return nothing
+    explained = sum(each.high for _, each in selected)
+    return selected + [entry for entry in last if explained < _OF_ITS_OWN * entry[1].high]
 
 
 def _by_gain(entry: tuple[Rule, Holds]) -> float:

@@ -54,7 +54,7 @@ Judged = Holds | Missing | None
 @dataclass(frozen=True)
 class Rule:
     """`number` is its place in the notes of the lab; `general` is held against what the others left
-    unexplained.
+    unexplained; `last` says something only where they explain little.
     """
 
     number: int
@@ -65,6 +65,7 @@ class Rule:
     lesson: str
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     general: bool = False
+    last: bool = False
 
     @property
     def name(self) -> str:

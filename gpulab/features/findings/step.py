@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpulab.core.payloads import BUSY, Ceiling, Operation, WindowFacts
+from gpulab.core.payloads import BUSY, Ceiling, LineTime, Operation, WindowFacts
 from gpulab.report.report import RunReport, VariantReport
 
 PERCENT = 100.0
+AT_ROOF = 0.8
+"""Of a roof: nearer is not worth the work."""
 _HOST_TO_DEVICE = re.compile(r"Memcpy HtoD \((\w+)")
 _DEVICE_TO_HOST = re.compile(r"Memcpy DtoH \(Device -> (\w+)")
 _PRODUCT = re.compile(
@@ -71,6 +73,10 @@ class Step:
     def operations(self) -> list[Operation]:
         return self.variant.goodput.operations if self.variant.goodput else []
 
+    @property
+    def lines(self) -> list[LineTime]:
+        return self.variant.goodput.lines if self.variant.goodput else []
+
     def share_of_rows(self, rows: Iterable[Operation]) -> float:
         return sum(row.share for row in rows)
 
@@ -124,6 +130,11 @@ class Step:
     def fraction(self) -> float | None:
         """Of its roof, by declared work."""
         return self.variant.roofline.fraction if self.variant.roofline else None
+
+    @property
+    def at_roof(self) -> bool:
+        """Whether it runs at its roof already."""
+        return self.fraction is not None and self.fraction >= AT_ROOF
 
     def ceiling(self, roof: str, kind: str) -> Ceiling | None:
         measured = self.report.ceilings.ceilings if self.report.ceilings else ()

@@ -5,9 +5,11 @@ the optimizer, clocks, other ranks.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from gpulab.core.payloads import HOST_TO_DEVICE
 from gpulab.features.findings import findings
+from gpulab.features.findings.program_lines import explained_lines
 from gpulab.features.findings.rule import (
     COMPUTED,
     LAUNCHED,
@@ -39,6 +41,8 @@ _SYNCHRONISES = Threshold(0.1, "fournex 10 %; gpu-idle: an .item() behind long k
 _COPIES = Threshold(0.1, "gpu-idle 10 %, fournex 15 %; nsys cuda_memcpy_async")
 _HIDDEN = Threshold(0.5, "gpulab: most of the copies would have to be hidden")
 _ALLOCATES = Threshold(0.05, "gpulab: more than the uncertainty of a recording")
+_OF_FRESH = 0.25
+"""Of the fresh bytes of a step: a line that matters."""
 _OPTIMIZES = Threshold(0.1, "gpulab's own profiles")
 _KERNELS = Threshold(3.0, "gpulab: a fused or foreach optimizer has fewer than one a parameter")
 _SLOWED = Threshold(0.05, "gpuprof: 5 % of the samples")
@@ -262,6 +266,9 @@ def _allocates(step: Step) -> Judged:
             return None
         share = min(share, 1.0)
         faults = step.cause_value("faults")
+        fresh = _fresh_lines(step)
+        if fresh and fresh <= explained_lines(step):
+            return None
         evidence = (measured("page faults", faults or 0.0, "a step"), measured("share", share))
         values = {"share": share, "calls": None, "faults": faults}
         # a page that is there has to be written all the same
@@ -278,6 +285,16 @@ def _allocates(step: Step) -> Judged:
     values = {"share": share, "calls": calls, "faults": None}
     # without the profiler the host may be ahead, and the device has work meanwhile
     return Holds(values, 0.0, high, evidence, takes=LAUNCHED)
+
+
+def _fresh_lines(step: Step) -> set[str]:
+    """Lines that allocate most of what a step allocates; empty where that is not known."""
+    fresh: dict[str, float] = defaultdict(float)
+    for row in step.operations:
+        if row.line and row.memory_bytes is not None:
+            fresh[row.line] += max(0.0, row.memory_bytes)
+    total = sum(fresh.values())
+    return {line for line, amount in fresh.items() if amount >= _OF_FRESH * total > 0}
 
 
 def _compiles(step: Step) -> Judged:

@@ -155,7 +155,7 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     ]
     work = (event for thread in host for event in trace.operations.get(thread, ()))
     spans["launch-bound"] = [event.span for event in (*calls, *work)]
-    return _first_match(trace.window, {category: spans[category] for category in CATEGORIES[:-2]})
+    return _first_match(trace.window, {category: spans[category] for category in CATEGORIES[:-3]})
 
 
 def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[int, float]) -> str:

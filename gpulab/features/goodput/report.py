@@ -114,7 +114,7 @@ def step_goodput(
         unprofiled_s = min(step_s, plain_s)
     else:
         step_s = rounds_s or plain_s
-        seconds = parts_on_cpu(partition, steps, plain_s, step_s)
+        seconds = _with_waits(parts_on_cpu(partition, steps, plain_s, step_s), profiled, step_s)
         unprofiled_s = plain_s
         taken_s = taken_by_others_s(partition, steps, plain_s) / steps
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
@@ -133,6 +133,16 @@ def step_goodput(
         host_only=state.on_gpu and not partition.on_device,
         farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
     )
+
+
+def _with_waits(seconds: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
+    """With what the thread waited, by samples, apart from what others took of its CPU."""
+    waited_s = sum(line.waiting for line in profiled.lines) * step_s
+    taken_s = seconds.get("preempted", 0.0)
+    moved_s = min(waited_s, taken_s)
+    if not moved_s:
+        return seconds
+    return {**seconds, "waiting": moved_s, "preempted": taken_s - moved_s}
 
 
 def _device_step_s(
@@ -291,7 +301,7 @@ def goodput_of(
     return GoodputReport(
         **fields_of(step, "goodput", "seconds", "step_s", "step_source", "overhead", "uncertainty"),
         **fields_of(partition, "marked"),
-        **fields_of(profiled, "steps", "peak_bytes", "trace", "facts"),
+        **fields_of(profiled, "steps", "peak_bytes", "trace", "facts", "lines"),
         phases=phases,
         running=running,
         waiting=waiting,

@@ -29,7 +29,7 @@ from torch.utils.data import DataLoader
 
 from gpulab.core.events import Examined, Profiled
 from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
-from gpulab.core.payloads import Choice, Partition
+from gpulab.core.payloads import Choice, LineTime, Partition
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.core.text import file_name
 from gpulab.engine.build import compiled
@@ -51,6 +51,7 @@ from gpulab.features.goodput.analysis import (
 from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import marked_calls
 from gpulab.features.goodput.recorded_operations import Recorded
+from gpulab.features.goodput.sampling import Sampler, lines_of
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.features.memory.worker import build_and_weigh, peak_bytes
 from gpulab.features.tuning.worker import Tuner
@@ -214,6 +215,9 @@ class Profiler:
                 facts=recorded_facts,
             )
             self._reporter.channel.emit(profiled)
+            if self._device.type == "cpu":
+                lines = self._lines(build, steps, median(group.ran_s for group in plain))
+                profiled = replace(profiled, lines=lines)
             self._check_streams(variant.name, second)
             profiled = self._with_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
@@ -241,6 +245,18 @@ class Profiler:
             forget(error)
             return profiled
         return replace(profiled, operations=table.operations(sample))
+
+    def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
+        """Where the thread runs outside of torch's operations, or waits, from a recording with
+        samples; none where that fails.
+        """
+        sampler = Sampler()
+        try:
+            trace, _ = self._recorded(build, steps, shapes=False, sampler=sampler)
+        except Exception as error:
+            forget(error)
+            return []
+        return lines_of(sampler, trace, plain_s * steps)
 
     def _check_streams(self, name: str, trace: Trace) -> None:
         """Catches work on a side stream that nothing waits for."""
@@ -307,6 +323,7 @@ class Profiler:
         shapes: bool,
         memory: bool = False,
         marks: AbstractContextManager[object] | None = None,
+        sampler: Sampler | None = None,
     ) -> tuple[Trace, PhaseTimes]:
         build.restore()
         step = build.work.step
@@ -320,6 +337,8 @@ class Profiler:
         with build.context():
             step()
             wait()
+            if sampler is not None:
+                return self._record(lambda: sampler.run(run))
             return self._record(run, shapes=shapes, memory=memory)
 
     def _record(
@@ -384,11 +403,12 @@ def _spread(steps: Sequence[_Plain]) -> float | None:
 
 class _Plain(NamedTuple):
     """Seconds a step takes without the profiler, and without others on its CPU; the share of its
-    wall time in which it slept or waited.
+    wall time in which it slept or waited; seconds of a step that its thread runs.
     """
 
     seconds: float
     waited: float
+    ran_s: float
 
 
 def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
@@ -402,7 +422,8 @@ def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> 
     ran_s = thread_time() - ran_s
     taken_s = _taken_s() - taken_s
     waited_s = max(0.0, wall_s - ran_s - taken_s)
-    return _Plain((wall_s - min(taken_s, wall_s / 2)) / count, min(1.0, waited_s / wall_s))
+    plain_s = (wall_s - min(taken_s, wall_s / 2)) / count
+    return _Plain(plain_s, min(1.0, waited_s / wall_s), ran_s / count)
 
 
 class _Compiled(NamedTuple):
