@@ -13,6 +13,7 @@ from rich.text import Text
 
 from gpulab.core.units import plural
 from gpulab.features.findings.view import lines as advice_lines
+from gpulab.features.findings.view import without_advice
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
 from gpulab.features.roofline.findings import BoundKind
@@ -154,9 +155,15 @@ def _limits(report: RunReport) -> Iterator[_Part]:
 
 
 def _limited(
-    variants: Sequence[VariantReport], heading: Text | None, dispensable: int
+    variants: Sequence[VariantReport],
+    heading: Text | None,
+    dispensable: int,
+    *,
+    says_why: bool = False,
 ) -> Iterator[_Part]:
-    """What limits each, and what to do about it, where there is room."""
+    """What limits each, and what to do about it, where there is room; `says_why` there is nothing
+    to do.
+    """
     for variant in variants:
         limited = limits([variant], most=0)
         cause = variant.cause
@@ -168,6 +175,8 @@ def _limited(
             heading = None
         if limited:
             yield _Part(_LIMITS, limited, dispensable)
+        if says_why and (words := without_advice(variant)) is not None:
+            yield _Part(_LIMITS, words, _NEXT)
         for number, line in enumerate(found):
             yield _Part(_LIMITS, line, _NEXT if number else _ADVICE)
 
@@ -184,7 +193,9 @@ def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     for content in contents:
         if content is not None:
             yield _Part(_LIMITS, Group(content, ""))
-    yield from _limited(report.variants[:_MOST_FUNCTIONS], None, _BELOW_TABLE)
+    yield from _limited(
+        report.variants[:_MOST_FUNCTIONS], None, _BELOW_TABLE, says_why=not report.on_gpu
+    )
 
 
 def _fastest(report: RunReport) -> str | None:

@@ -17,20 +17,14 @@ UNSEEN = Path(__file__).parent / "unseen"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def _not_found(program, culprit):
-    reason = "not named when this was written, on a busy machine: remove the mark"
-    mark = pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
-    return pytest.param(program, culprit, marks=mark)
-
-
 @pytest.mark.parametrize(
     ("program", "culprit"),
     [
         ("adam_deep", "optimizer"),
-        _not_found("store_first", "receive"),
-        _not_found("gallery_half", "float16"),
-        _not_found("cache_long", "aten::cat"),
-        _not_found("records_many", "json"),
+        ("store_first", "receive"),
+        ("gallery_half", "float16"),
+        ("cache_long", "aten::cat"),
+        ("records_many", "json"),
     ],
 )
 def test_the_advice_of_a_slow_program_names_its_culprit_first(lab, program, culprit):

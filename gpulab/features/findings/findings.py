@@ -18,9 +18,12 @@ def loading_too_slow(*, share: float, workers: int, batch_s: float | None) -> st
 
 
 @finding(rank=Rank.EXPLAINING)
-def many_small_operations(*, share: float, operations: float | None) -> str:
+def many_small_operations(
+    *, share: float, operations: float | None, line: str | None = None
+) -> str:
     started = "operations" if operations is None else plural(round(operations), "operation")
-    return f"starting {started} takes {share:.0%} of the step"
+    most = f", most of them at {line}" if line else ""
+    return f"starting {started} takes {share:.0%} of the step{most}"
 
 
 @finding(
@@ -170,4 +173,4 @@ def grows_by_copies(*, share: float, operation: str, sizes: int, lines: list[str
 def one_operation(*, share: float, operation: str, line: str, calls: float, shapes: str) -> str:
     of = f" of {shapes}" if shapes else ""
     called = "1 call" if calls == 1 else f"{calls:,.4g} calls"
-    return f"no rule explains it: {operation} takes {share:.0%} of the step ({called}{of}, {line})"
+    return f"{operation} takes {share:.0%} of the step ({called}{of}, {line}), and no rule says why"

@@ -12,8 +12,17 @@ from collections.abc import Iterable
 from gpulab.core.findings import Value
 from gpulab.core.payloads import REST, LineTime, Operation
 from gpulab.features.findings import findings
-from gpulab.features.findings.rule import COMPUTED, Holds, Judged, Rule, Threshold, profiled
-from gpulab.features.findings.step import Step
+from gpulab.features.findings.advice import Evidence
+from gpulab.features.findings.rule import (
+    COMPUTED,
+    Holds,
+    Judged,
+    Rule,
+    Threshold,
+    measured,
+    profiled,
+)
+from gpulab.features.findings.step import AT_ROOF, Step
 
 _WAITS = Threshold(0.1, "gpulab: as for data; TraceML 10 %")
 _OUTSIDE = Threshold(0.2, "gpulab: twice what a Python loop around large operations takes")
@@ -23,6 +32,7 @@ _GROWS = Threshold(0.1, "gpulab: as for copies; gpu-idle 10 %")
 _SIZES = Threshold(3, "gpulab: two may be two things; three are one that grows")
 _MOST = Threshold(0.3, "gpulab: a third of the step is worth a look, by whatever it is")
 _WAITED = ("waiting", "preempted", "other")
+_MOST_OF_IT = 0.8
 _NAMED = ("data wait", "sync", "copies")
 """Parts that a phase names: another rule is about them."""
 _TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
@@ -40,8 +50,8 @@ def _waits_at_a_line(step: Step) -> Judged:
     share = min(share, high)
     return Holds(
         {"share": share, "line": where.line, "function": where.function, "source": where.source},
-        # beside work that does not need its answer
-        low=min(share, 1 - share),
+        # its answer may be needed at once
+        low=0.0,
         high=share,
         evidence=(profiled("waiting at the line", share), profiled("waiting at all lines", high)),
         takes=_WAITED,
@@ -109,7 +119,8 @@ def _conversions(step: Step) -> dict[str, tuple[Operation, Operation, float]]:
         copy = copies.get((row.line, _first(row)))
         if row.name != "aten::_to_copy" or copy is None or not row.dtype or not copy.dtype:
             continue
-        if row.dtype == copy.dtype or not step.step_s:
+        # a number of Python's has no shape, and no other type to be kept in
+        if row.dtype == copy.dtype or not _first(row) or not step.step_s:
             continue
         share = (row.total_s or 0.0) / step.step_s
         line = row.line or ""
@@ -193,6 +204,9 @@ def _takes_most(step: Step) -> Judged:
     if share < _MOST.value:
         return None
     share = min(share, 1.0)
+    of_roof = _of_roof(step, operation)
+    if of_roof is not None and of_roof >= AT_ROOF:
+        return None
     inside = {key: group for key, group in groups.items() if key[0] == operation}
     (_, line), group = max(inside.items(), key=lambda entry: step.share_of_rows(entry[1]))
     longest = max(group, key=lambda row: row.share)
@@ -203,11 +217,25 @@ def _takes_most(step: Step) -> Judged:
         "calls": sum(row.calls for row in rows if row.name == operation),
         "shapes": longest.shapes if len(group) == 1 else "",
     }
-    evidence = (
+    evidence: tuple[Evidence, ...] = (
         profiled("the operation", share),
         profiled("at its longest line", min(1.0, step.share_of_rows(group))),
     )
-    return Holds(values, 0.0, share, evidence)
+    if of_roof is None:
+        return Holds(values, 0.0, share, evidence)
+    evidence = (*evidence, measured("of its roof", of_roof))
+    return Holds(values, 0.0, share * (1 - of_roof), evidence)
+
+
+def _of_roof(step: Step, operation: str) -> float | None:
+    """What the calls of an operation reach together; None where that is not known of all."""
+    points = [each for each in step.variant.operation_points if each.variant == operation]
+    seconds = sum(each.seconds for each in points)
+    rows = [row for row in step.operations if row.name == operation and not row.on_device]
+    known_s = sum(row.total_s or row.self_s for row in rows)
+    if not seconds or seconds < _MOST_OF_IT * known_s:
+        return None
+    return sum(each.fraction * each.seconds for each in points) / seconds
 
 
 RULES = (

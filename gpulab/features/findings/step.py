@@ -74,6 +74,13 @@ class Step:
         return self.variant.goodput.operations if self.variant.goodput else []
 
     @property
+    def faults(self) -> float | None:
+        """Page faults of a step; None where nobody counts them."""
+        per_block = self.variant.faults_per_block
+        steps = self.variant.steps_per_block
+        return per_block / steps if per_block is not None and steps else None
+
+    @property
     def lines(self) -> list[LineTime]:
         return self.variant.goodput.lines if self.variant.goodput else []
 

@@ -15,6 +15,8 @@ from gpulab.features.findings.advice import Advice, Evidence, NotJudged
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence
 
+_DISTURBED = 0.5
+"""Of the time: with more of it taken by other work, what no rule finds may be there."""
 _LITTLE, _ENORMOUS = 1.05, 20.0
 """Speedups that are hardly one, and that no bound means literally."""
 
@@ -39,6 +41,20 @@ def lines(variant: VariantReport, most: int | None = None, *, named: bool = Fals
     """
     start = variant.name if named else " "
     return [_line(advice, start) for advice in variant.advice[:most]]
+
+
+def without_advice(variant: VariantReport) -> Text | None:
+    """Why no finding stands there: no rule applies, or the machine was too busy; None where there
+    is one, or nothing was recorded.
+    """
+    if variant.advice or not (variant.goodput and variant.goodput.partition):
+        return None
+    if variant.contention is not None and variant.contention >= _DISTURBED:
+        waits = variant.goodput.partition.get("waiting", 0.0)
+        if waits < variant.contention / 2:
+            words = f"other work took {variant.contention:.0%} of its time: too disturbed to judge"
+            return Text(f"  → {words}; measure again on a quiet machine", "dim")
+    return Text("  → no rule applies: nothing that they know takes much of this step", "dim")
 
 
 def _line(advice: Advice, start: str) -> Text:

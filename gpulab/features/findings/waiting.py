@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from gpulab.core.payloads import HOST_TO_DEVICE
+from gpulab.core.findings import Value
+from gpulab.core.payloads import HOST_TO_DEVICE, PAGE_FAULT, UNSTEADY
 from gpulab.features.findings import findings
 from gpulab.features.findings.program_lines import explained_lines
 from gpulab.features.findings.rule import (
@@ -37,10 +38,15 @@ _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
 _OF_IDLE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
 _LAUNCH_S = Threshold(1e-4, "gpulab: a launch takes 5 us, with Python around it 40 us")
 _SEVERAL = Threshold(4, "gpulab: fewer operations cannot be made many fewer")
+_MOST_CALLS = 0.3
 _SYNCHRONISES = Threshold(0.1, "fournex 10 %; gpu-idle: an .item() behind long kernels is free")
 _COPIES = Threshold(0.1, "gpu-idle 10 %, fournex 15 %; nsys cuda_memcpy_async")
 _HIDDEN = Threshold(0.5, "gpulab: most of the copies would have to be hidden")
 _ALLOCATES = Threshold(0.05, "gpulab: more than the uncertainty of a recording")
+_FAULTS = Threshold(0.2, "gpulab's own bound of a CPU")
+_LARGE_BYTES = 32 * 2**20
+"""From here on glibc takes an array from the system, and gives it back."""
+_PAGE_BYTES = 4096
 _OF_FRESH = 0.25
 """Of the fresh bytes of a step: a line that matters."""
 _OPTIMIZES = Threshold(0.1, "gpulab's own profiles")
@@ -115,7 +121,11 @@ def _starts_operations(step: Step) -> Judged:
             return None
         low, high = all_or_half(min(share, 1.0))
         return Holds(
-            {"share": share, "operations": step.variant.operations},
+            {
+                "share": share,
+                "operations": step.variant.operations,
+                "line": _line_of_most_calls(step),
+            },
             low,
             high,
             (measured("share of starting operations", share),),
@@ -141,6 +151,17 @@ def _starts_operations(step: Step) -> Judged:
         evidence=(profiled("idle", idle), profiled("launch-bound", launching)),
         takes=LAUNCHED,
     )
+
+
+def _line_of_most_calls(step: Step) -> str | None:
+    """The line that calls most of a step's operations; None where there is none."""
+    calls: dict[str, float] = defaultdict(float)
+    for row in step.operations:
+        if row.line:
+            calls[row.line] += row.calls
+    total = sum(row.calls for row in step.operations)
+    line = max(calls, key=lambda each: calls[each], default=None)
+    return line if line and calls[line] >= _MOST_CALLS * total else None
 
 
 def _by_cause(step: Step) -> Judged:
@@ -259,20 +280,45 @@ def _copies_in_turn(step: Step) -> Judged:
     )
 
 
+def _touches_fresh_memory(step: Step) -> Judged:
+    """By the page faults of a step, and what one costs here, near a roof or not."""
+    faults = step.faults
+    if faults is None:
+        return None
+    share = step.cause_value("share") if step.cause == "page_faults_take_the_time" else None
+    if share is None:
+        cost = step.ceiling(PAGE_FAULT, "")
+        if cost is None or not step.step_s:
+            return None
+        # a busy machine makes each dearer
+        fault_s = cost.best if cost.median > UNSTEADY * cost.best else cost.median
+        share = faults * fault_s / step.step_s
+    lines = _fresh_lines(step)
+    if lines and lines <= explained_lines(step):
+        return None
+    high = min(share, 1.0)
+    if lines:
+        # the pages are touched by what is called there
+        high = min(high, step.share_of_rows(row for row in step.operations if row.line in lines))
+    if high < _FAULTS.value:
+        return _few_faults(step, faults)
+    evidence = (measured("page faults", faults, "a step"), measured("share", min(share, 1.0)))
+    values: dict[str, Value] = {"share": high, "calls": None, "faults": faults}
+    # a page that is there has to be written all the same
+    return Holds(values, high / 3, high, evidence, takes=("alloc", *COMPUTED))
+
+
+def _few_faults(step: Step, faults: float) -> Judged:
+    """What a step takes anew of the system without page faults that would say what it costs."""
+    fresh = sum(max(0.0, row.memory_bytes or 0.0) for row in step.operations if row.line)
+    if fresh < _LARGE_BYTES or faults * _PAGE_BYTES > _OF_FRESH * fresh:
+        return None
+    return Missing("what fresh memory costs here: huge pages, or an allocator that keeps it")
+
+
 def _allocates(step: Step) -> Judged:
     if not step.on_gpu:
-        share = step.cause_value("share")
-        if step.cause != "page_faults_take_the_time" or share is None:
-            return None
-        share = min(share, 1.0)
-        faults = step.cause_value("faults")
-        fresh = _fresh_lines(step)
-        if fresh and fresh <= explained_lines(step):
-            return None
-        evidence = (measured("page faults", faults or 0.0, "a step"), measured("share", share))
-        values = {"share": share, "calls": None, "faults": faults}
-        # a page that is there has to be written all the same
-        return Holds(values, share / 3, share, evidence, takes=("alloc", *COMPUTED))
+        return _touches_fresh_memory(step)
     if not step.recorded:
         return _NO_PROFILE
     share = step.share("alloc")
@@ -488,7 +534,7 @@ RULES = (
             "# and no torch.cuda.empty_cache() in the loop",
         ),
         "preallocation",
-        {"share": _ALLOCATES},
+        {"share": _ALLOCATES, "page faults": _FAULTS},
     ),
     Rule(
         17,

@@ -33,6 +33,7 @@ from gpulab.features.roofline.findings import BOUND_OF, BoundKind
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
+_OF_ROOFS = frozenset({BoundKind.MEMORY, BoundKind.COMPUTE, BoundKind.CACHE, BoundKind.LINK})
 _WAITING = 0.2
 _WAITING_FOR_ONE = 0.5
 """A share of waiting that limits the step; one operation alone cannot be made fewer."""
@@ -75,6 +76,9 @@ def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
     if bound.kind == BoundKind.UNKNOWN and not knows:
         return None
     others = dict.fromkeys(other.kind for other in bounds if other and other.kind != bound.kind)
+    if not _OF_ROOFS.isdisjoint(others) and bound.kind not in _OF_ROOFS:
+        values = {**bound.reason.values, "perhaps_near": True}
+        bound = replace(bound, reason=Finding(code=bound.reason.code, values=values))
     return replace(bound, or_else=tuple(others))
 
 
@@ -215,7 +219,7 @@ def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding 
     if facts.strided is not None and facts.strided >= _MOST_OF_IT and facts.bytes:
         return findings.strided_accesses(share=facts.strided)
     if preempted >= _MOST_OF_IT:
-        return findings.thread_is_preempted(share=preempted)
+        return findings.too_disturbed(share=preempted)
     return None
 
 

@@ -91,7 +91,12 @@ def _shares(evidence: dict[str, Value]) -> str:
 def _far(evidence: dict[str, Value]) -> str:
     """Of a step that declares nothing no roof is said to be far."""
     shares = _shares(evidence)
-    return f", far from every roof ({shares})" if shares else ""
+    return f", {_distance(evidence)} ({shares})" if shares else ""
+
+
+def _distance(evidence: dict[str, Value]) -> str:
+    """Far, unless it is near a roof at an end of the intervals of times and roofs."""
+    return "perhaps near a roof" if evidence.get("perhaps_near") else "far from every roof"
 
 
 def _counters(evidence: dict[str, Value]) -> str:
@@ -310,6 +315,12 @@ def thread_waits(*, share: float) -> None: ...
 )
 def thread_is_preempted(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
+    BoundKind.PREEMPTED,
+    "too disturbed to judge: other work takes {share:.0%} of the time of its thread{far}: measure "
+    "again on a quiet machine",
+)
+def too_disturbed(*, share: float, **evidence: Value) -> None: ...
+@limited_by(
     BoundKind.INTERPRETER,
     "{share:.0%} of what its thread runs is outside of torch's operations, and {interpreted:.0%} "
     "is Python bytecode: one operation on a whole tensor instead of a loop",
@@ -322,7 +333,10 @@ def outside_of_torch(*, share: float, interpreted: float | None) -> str:
     outside = f"{share:.0%} of what its thread runs is outside of torch's operations"
     if interpreted is None:
         return outside
-    return f"{outside}, and {interpreted:.0%} is Python bytecode: the code of another library"
+    return (
+        f"{outside}: {interpreted:.0%} is Python bytecode, the rest compiled functions that Python "
+        "calls (such as json, numpy, files)"
+    )
 
 
 @limited_by(
@@ -342,7 +356,7 @@ def unexplained(
         parts.append(f"{operation} {share:.0%}")
     seen = "; ".join(filter(None, parts))
     measured = f" ({seen})" if seen else ""
-    return f"far from every roof ({_shares(evidence)}); cause unknown{measured}"
+    return f"{_distance(evidence)} ({_shares(evidence)}); cause unknown{measured}"
 
 
 @limited_by(BoundKind.COMPUTE, "{of_link}: " + _FEWER_OPERATIONS)

@@ -158,7 +158,7 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
             "launches_take_the_time",
             {"share": 0.8},
         ),
-        (replace(TINY, preempted=0.5), "preempted", "thread_is_preempted", {"share": 0.5}),
+        (replace(TINY, preempted=0.5), "preempted", "too_disturbed", {"share": 0.5}),
         # while it runs, as well
         (replace(TINY, preempted=0.5, strided=0.9), "latency", "strided_accesses", {}),
         (

@@ -1,0 +1,51 @@
+"""Where the main thread is: lines that wait, and lines that run what torch does not see."""
+
+import json
+import time
+
+import pytest
+from traces import document, op
+
+from gpulab.features.goodput.sampling import Sampler, lines_of
+from gpulab.features.goodput.trace import read
+
+TEXT = json.dumps([0.5] * 20_000)
+
+
+def lines(function, *operations):
+    """Of a function that ran beside these operations, by expression."""
+    sampler = Sampler()
+    sampler.run(function)
+    found = lines_of(sampler, read(document(*operations)), 60.0)
+    return {each.source: each for each in found}
+
+
+def wait_for_an_answer():
+    for _ in range(20):
+        time.sleep(0.005)
+
+
+def decode():
+    ends = time.thread_time() + 0.1
+    while time.thread_time() < ends:
+        json.loads(TEXT)
+
+
+def test_a_wait_is_no_contention_and_has_its_line():
+    (waits,) = (each for each in lines(wait_for_an_answer).values() if each.waiting)
+    assert waits.source == "time.sleep(0.005)"
+    assert waits.function == "wait_for_an_answer"
+    assert waits.line.startswith("test_sampling.py:")
+    assert waits.waiting > waits.running
+
+
+def test_what_runs_outside_of_torch_has_the_expression_that_calls_it():
+    found = lines(decode)
+    longest = max(found.values(), key=lambda each: each.running)
+    assert longest.source == "json.loads(TEXT)"
+    assert longest.running > longest.waiting
+
+
+def test_what_an_operation_of_torch_takes_is_of_no_line():
+    found = lines(decode, op("mm", 0, 10**9))
+    assert sum(each.running for each in found.values()) == pytest.approx(0, abs=1e-6)
