@@ -13,8 +13,8 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
@@ -22,6 +22,7 @@ from time import perf_counter, thread_time
 from types import FrameType
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 from torch.optim import Optimizer
 from torch.profiler import ProfilerActivity, profile
@@ -113,7 +114,8 @@ _MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
 _MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""
-_MOST_EVENTS_NEEDED = 100_000
+_MOST_EVENTS_NEEDED = 50_000
+_MANY_EVENTS = 500
 _MUCH_OUTSIDE = 0.2
 _PLAIN_GROUPS = 5
 _MOST_WINDOWS = 2
@@ -182,6 +184,7 @@ class Profiler:
         build, memory = build_and_weigh(self._builder, variant)
         try:
             self._reporter.channel.emit(memory)
+            self._say(variant, "timing steps without the profiler")
             warm = self._warm(build)
             plain = self._plain_steps(build, warm)
             single, _ = self._recorded(build, 1, shapes=False)
@@ -189,17 +192,22 @@ class Profiler:
                 _middle_s(plain), _spread(warm), single, stateful=bool(build.state)
             )
             compiled_before = _compiled()
+            events = f"{steps * single.size:,} events" if single.size >= _MANY_EVENTS else ""
+            self._say(variant, "first recording", events)
             first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
             recorded_facts = facts(first, steps, **_uncounted(first, compiled_before, steps))
             plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
             file = self._trace_file(variant.name)
+            self._say(variant, "second recording, with shapes", events)
             second, parts_again = self._window(
                 build, steps, _middle_s(plain), shapes=True, file=file
             )
             waited = None
             if self._device.type == "cpu":
                 waited = median(group.waited for group in plain)
-            table = Recorded(second)
+            with _without_collector():
+                table = Recorded(second)
+                operations = table.operations()
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
@@ -207,7 +215,7 @@ class Profiler:
                 profiled_s=parts.window_s / steps,
                 partition=parts,
                 repeated=parts_again,
-                operations=table.operations(),
+                operations=operations,
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
                 waited=waited,
@@ -216,9 +224,11 @@ class Profiler:
             )
             self._reporter.channel.emit(profiled)
             if self._device.type == "cpu":
+                self._say(variant, "recording with samples of its lines", events)
                 lines = self._lines(build, steps, median(group.ran_s for group in plain))
                 profiled = replace(profiled, lines=lines)
             self._check_streams(variant.name, second)
+            self._say(variant, "recording a step with callers and memory")
             profiled = self._with_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
             if self._options.memory is not None:
@@ -232,6 +242,11 @@ class Profiler:
         finally:
             build.close()
 
+    def _say(self, variant: Variant, what: str, events: str = "") -> None:
+        """What goes on: of a thousand operations a step each takes seconds."""
+        detail = f"{what} ({events})" if events else what
+        self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
+
     def _with_callers(
         self, build: Build, profiled: Profiled, table: Recorded, *, compiled: bool
     ) -> Profiled:
@@ -244,7 +259,8 @@ class Profiler:
         except Exception as error:
             forget(error)
             return profiled
-        return replace(profiled, operations=table.operations(sample))
+        with _without_collector():
+            return replace(profiled, operations=table.operations(sample))
 
     def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
         """Where the thread runs outside of torch's operations, or waits, from a recording with
@@ -355,9 +371,10 @@ class Profiler:
             exported = Path(folder) / "trace.json"
             recording.export_chrome_trace(str(exported))
             data = exported.read_bytes()
-        document = json.loads(data)
-        self._latest = data, document
-        return read(document), times
+        with _without_collector():
+            document = _document(data)
+            self._latest = data, document
+            return read(document), times
 
     def _write(self, file: Path, data: bytes, document: object) -> str | None:
         """Keep a trace for a viewer; where it is, or None where it could not be written."""
@@ -491,6 +508,26 @@ def _repeat(step: Callable[[], object], count: int) -> None:
     for _ in range(count - 1):
         step()
     wait_for(step())
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Python's collector goes through a hundred thousand events again and again: 5x the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _document(data: bytes) -> object:
+    """Of a trace; what is no strict JSON, such as a NaN, is read too."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads(data)
 
 
 def _nothing() -> None:
