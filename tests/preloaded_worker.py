@@ -1,12 +1,14 @@
 """Workers forked from one process that has imported torch (`workers.py` starts it). Their warm-ups,
 recordings and calibrations are short.
 
-`preloaded_worker.py SOCKET` serves, one worker at a time. `preloaded_worker.py SOCKET FD` is the
-worker's command: it hands its streams over, and ends with the worker.
+`preloaded_worker.py SOCKET` serves, one worker at a time, until its stdin ends.
+`preloaded_worker.py SOCKET FD` is the worker's command: it hands its streams over, and ends with the
+worker.
 """
 
 import json
 import os
+import select
 import socket
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 def main(path, fd=None):
     if fd is None:
         serve(path)
+        return
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         message = json.dumps({"env": dict(os.environ), "cwd": str(Path.cwd())})
@@ -45,6 +48,9 @@ def serve(path):
         listener.listen()
         print("ready", flush=True)
         while True:
+            readable, _, _ = select.select([listener, sys.stdin], [], [])
+            if sys.stdin in readable:  # its end: whoever started this is gone
+                return
             connection, _ = listener.accept()
             with connection:
                 message, fds, _, _ = socket.recv_fds(connection, 1 << 20, 4)

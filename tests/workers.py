@@ -31,6 +31,7 @@ class PreloadedWorkers:
             self._server = subprocess.Popen(
                 [sys.executable, SERVER, self._path],
                 env={**usual_environment(1), MARK: self.mark.decode()},  # of no lab
+                stdin=subprocess.PIPE,  # which ends with this process, however it ends
                 stdout=subprocess.PIPE,
                 start_new_session=True,
             )

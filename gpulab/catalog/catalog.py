@@ -32,6 +32,7 @@ from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.readable import readable
+from gpulab.core.secrets import masked
 from gpulab.core.text import one_line, plain
 from gpulab.features.course.report import lesson_places
 from gpulab.scenario import FIRST, Scenario
@@ -124,7 +125,7 @@ class Entry:
         if self.error:
             return replace_fields(row, error=one_line(str(self.error)))
         if self.command:
-            title = one_line(plain(" ".join(self.command)))[:TEXT_LENGTH]
+            title = one_line(plain(" ".join(masked(self.command))))[:TEXT_LENGTH]
             return replace_fields(row, title=title, function=True)
         if self.function or scenario is None:
             variants, summaries = (self.function or "",), (one_line(self._lesson),)

@@ -234,7 +234,8 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     the host issued them; `spread` is their interquartile range over the median. `recording` is what
     the profiler adds to a step, relative, by pairs of windows; its ends are of the 99 % interval,
     None of fewer than 8 pairs. `following_s` is what following took between windows, starting and
-    exporting recordings included, `recorded_s` the windows under the profiler.
+    exporting recordings included, `marking_s` what it takes in each step, as measured in the
+    program, and `recorded_s` the windows under the profiler.
     """
 
     argv: list[str]
@@ -263,6 +264,7 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     recording_pairs: int = 0
     recorded_s: float = 0.0
     following_s: float = 0.0
+    marking_s: float | None = None
     peak_bytes: int | None = None
     """Of device memory that torch had allocated."""
     recent: list[float] = []

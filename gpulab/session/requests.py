@@ -38,6 +38,7 @@ from gpulab.core.limits import (
     TEXT_LENGTH,
     VARIANTS,
 )
+from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
 from gpulab.scenario import FIRST, Param, Scenario, beginning, shown
@@ -130,7 +131,7 @@ def program_of(command: Sequence[str]) -> Program:
     """What a program is called, by its script, module or binary; and the file that tells one
     version of it from another.
     """
-    words = [plain(word)[:MESSAGE_LENGTH] for word in command]
+    words = [plain(word)[:MESSAGE_LENGTH] for word in masked(command)]
     script = next((word for word in command if word.endswith(".py") and is_file(word)), None)
     name = Path(script or command[0]).name
     if script is None and "-m" in command[1:-1]:

@@ -77,6 +77,7 @@ class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     costs: bool
     attached: bool
     between_s: Seconds
+    marking_s: Seconds | None
     peak_bytes: Count | None
 
 

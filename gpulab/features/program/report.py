@@ -200,6 +200,7 @@ def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progr
     costs = _costs(steps.windows)
     interval = median_interval(costs)
     recorded = steps.of(WindowKind.PROFILED)
+    marking = [each.marking_s for each in _plain(steps) if each.marking_s is not None]
     peaks = [window.peak_bytes for window in steps.windows if window.peak_bytes]
     return replace(
         program,
@@ -215,6 +216,7 @@ def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progr
         recording_pairs=len(costs),
         recorded_s=sum(window.seconds for window in recorded),
         following_s=sum(window.between_s for window in steps.windows),
+        marking_s=median(marking) if marking else None,
         peak_bytes=max(peaks, default=None),
         recent=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
     )

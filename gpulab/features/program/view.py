@@ -66,7 +66,13 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     if program.wall_s:
         following = program.following_s
         share = following / program.wall_s
-        yield "following", f"{seconds(following)} between steps ({share:.1%} of the program)"
+        words = f"{seconds(following)} between steps ({share:.1%} of the program)"
+        if program.marking_s is not None and time is not None:
+            part = program.marking_s / time.median
+            words = f"{seconds(program.marking_s)} in each step ({part:.1%} of it), {words}"
+        elif program.mark == StepMark.MODULE:
+            words = f"a hook on each module, its cost in a step not measured; {words}"
+        yield "following", words
 
 
 def _recording(program: ProgramReport) -> str:

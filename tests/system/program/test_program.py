@@ -51,6 +51,7 @@ def test_its_steps_are_counted_timed_and_recorded_apart(trained):
     assert 0 < variant["time_s"]["median"] < program["wall_s"]
     assert 0 < program["p50_s"] <= program["p99_s"]
     assert program["recording_pairs"] >= 1
+    assert 0 < program["marking_s"] < variant["time_s"]["median"]
     assert 0 < program["recorded_s"] < program["wall_s"]
     assert 0 < program["first_step_s"] < program["wall_s"]
     assert [process["steps"] for process in program["processes"] if process["mark"]] == [
@@ -80,6 +81,7 @@ def test_a_loop_without_an_optimizer_that_is_killed_keeps_its_steps(lab):
     assert program["mark"] == "module"
     assert program["steps"] > 3
     assert finished.variant("infer.py")["time_s"]["median"] > 0
+    assert 0 < program["marking_s"] < finished.variant("infer.py")["time_s"]["median"]
     assert "ended         by SIGKILL" in finished.stderr
 
 

@@ -18,9 +18,9 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import wraps
-from math import exp, log
+from math import exp, inf, log
 from threading import get_ident
 from time import perf_counter, thread_time
 from types import ModuleType
@@ -37,6 +37,11 @@ _PROFILE = "GPULAB_FOLLOW_PROFILE"
 
 _CHOOSING = 10
 """Outermost calls of modules until it is clear which of them are steps."""
+_DYNAMO = "torch._dynamo.utils"
+_WRAPPED_CALL = ("_compiled_call_impl", "_call_impl")
+"""All that the call of a module of torch 2 refers to."""
+_MARKING_S, _MOST_MARKS = 0.1, 200
+"""Seconds of warm-up, and marks, over which the marks are timed."""
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
@@ -51,6 +56,11 @@ _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
 _MOST_STEPS_LATER = 100_000
+_MOST_SINGLE = 2_000
+"""Steps of a window that are kept one by one: of more, some from all over it stand for all. Of
+100,000 the reading took 40 ms.
+"""
+_GOLDEN = 0.6180339887498949
 _BIN = log(1.01)
 _TEARDOWN = "TEARDOWN_CUPTI"
 """With 1 Kineto takes CUPTI out of the process as a recording ends. It must be set before CUDA
@@ -88,6 +98,21 @@ class _Done(NamedTuple):
 _Plan = Generator[_Window, _Done, None]
 
 
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def _holds(module: Any, kind: type) -> bool:
+    """Whether a module of another class has one of that class within it."""
+    if module is None or type(module) is kind:
+        return False
+    return any(type(each) is kind for each in module.modules())
+
+
 class Follower:
     """Of one process. The methods that the program's hooks call never raise."""
 
@@ -106,13 +131,25 @@ class Follower:
         self._own_call: Any = None
         self._depth = 0
         self._calls: Counter[type] = Counter()
-        self._step_class: type | None = None
+        self._outermost: list[Any] = []
+        """The modules that were called until it was clear which class of them is a step."""
+        self._step_class: Any = None
+        self._hooked = False
+        """Whether that class alone has a hook, instead of all modules."""
         self._child = False
         self._plan: _Plan = _everything(records=self._records)
         self._window = next(self._plan)
-        self._times: list[float] = []
-        self._begun = self._last = self._ran = 0.0
+        self._stamps: list[float] = []
+        """When each step of the window ended. It stays the same list."""
+        self._limit = 0.0
+        self._most = 0
+        """From when, and from how many steps on, the window may be over."""
+        self._begun = self._ran = 0.0
         self._between_s = 0.0
+        self._marking_s: float | None = None
+        """What marking a step takes; None until it has been measured."""
+        self._costs: list[float] = []
+        self._untime: Callable[[], None] | None = None
         self._recorder: _Recorder | None = None
         self._recordings = 0
         self._attached = False
@@ -131,13 +168,32 @@ class Follower:
         if register is not None:
             self._optimizers = register(self._optimizer_stepped)
 
+    def watch_compiler(self, module: ModuleType) -> None:
+        """`module` is torch._dynamo.utils, just imported. It would trace the hook of a class, and
+        a graph that must be whole would break there; a hook on all modules is what it takes for
+        the call that nobody changed.
+        """
+        if not self._hooked:
+            return
+        try:
+            self._unhook_class()
+            self._module_class.__call__ = self._own_call
+            module.unpatched_nn_module_call = self._own_call  # type: ignore[attr-defined]
+        except Exception:
+            self._stop()
+
     def watch_modules(self, module: ModuleType) -> None:
         """`module` is torch.nn.modules.module, just imported: wrap the call of every module, until
         there is a better mark of steps.
         """
         self._say_torch()
         self._module_class = module.Module
-        call = self._call = module.Module.__call__
+        self._call = module.Module.__call__
+        self._own_call = self._outermost_marked(self._call)
+        module.Module.__call__ = self._own_call
+
+    def _outermost_marked(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`call`, of any module, which tells of those that no other module makes."""
         follower = self
 
         @wraps(call)
@@ -151,8 +207,33 @@ class Follower:
                 follower._depth = 0
                 follower._module_called(module)
 
-        self._own_call = called
-        module.Module.__call__ = called
+        return called
+
+    def _marked(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call of a module that has none of its own, with a step at its end. It does what
+        `call`, that of all modules, would do: one more Python function took 5 % of a small one.
+        """
+        follower, stamps, append, clock = self, self._stamps, self._stamps.append, perf_counter
+        kind, thread, inside = self._module_class, self._thread, False
+
+        @wraps(call)
+        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal inside
+            if inside or get_ident() != thread:
+                return kind.__call__(module, *args, **kwargs)
+            inside = True
+            try:
+                if kind.__call__ is call:
+                    return module._call_impl(*args, **kwargs)
+                return kind.__call__(module, *args, **kwargs)  # torch.fx exchanges it
+            finally:
+                inside = False
+                now = clock()
+                append(now)
+                if now >= follower._limit or len(stamps) >= follower._most:
+                    follower._check(now)
+
+        return called
 
     def called(self) -> None:
         """`gpulab.step()`."""
@@ -165,6 +246,33 @@ class Follower:
             self._optimizer = ref(optimizer)
         if self._optimizer() is optimizer:
             self._step(OPTIMIZER)
+            if self._mark == OPTIMIZER and not self._off:
+                self._hook_optimizers(self._marking_one(self._optimizer))
+
+    def _marking_one(self, own: Any) -> Callable[..., Any]:
+        """The hook of optimizers once it is known whose steps count."""
+        follower, stamps, append, clock = self, self._stamps, self._stamps.append, perf_counter
+        thread = self._thread
+
+        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if own() is not optimizer or get_ident() != thread:
+                if own() is None:
+                    follower._optimizer_stepped(optimizer)
+                return
+            now = clock()
+            append(now)
+            if now >= follower._limit or len(stamps) >= follower._most:
+                follower._check(now)
+
+        return stepped
+
+    def _hook_optimizers(self, hook: Callable[..., Any]) -> None:
+        """torch may be going through its hooks, here or in another thread: ours is exchanged, and
+        never taken away.
+        """
+        handle = self._optimizers
+        if handle is not None:
+            handle.hooks_dict_ref()[handle.id] = hook
 
     def _module_called(self, module: Any) -> None:
         """Of the outermost modules, those of the class that is called most often are steps: a loss
@@ -175,13 +283,44 @@ class Follower:
         kind = type(module)
         if self._step_class is None:
             self._calls[kind] += 1
-            if sum(self._calls.values()) >= _CHOOSING:
+            self._outermost.append(ref(module))
+            if kind is next(iter(self._calls)):
+                self._step(MODULE)
+            if len(self._outermost) >= _CHOOSING:
                 self._step_class = self._calls.most_common(1)[0][0]
-            if kind is not next(iter(self._calls)):
+                self._hook_class()
+        elif kind is self._step_class:
+            self._step(MODULE)
+
+    def _hook_class(self) -> None:
+        """From here on calls of the class of steps are marked, and those of no other module: a hook
+        on all took a fifth of a step of one small module.
+        """
+        kind, self._outermost, modules = self._step_class, [], self._outermost
+        try:
+            if self._mark != MODULE or _DYNAMO in sys.modules:
                 return
-        elif kind is not self._step_class:
+            if kind.__call__ is not self._own_call:
+                return
+            if any(_holds(module(), kind) for module in modules):
+                return  # within those its calls are no steps
+            call = self._call
+            code = getattr(call, "__code__", None)
+            if code is None or code.co_names != _WRAPPED_CALL:
+                return
+            self._unwrap()
+            kind.__call__ = self._marked(call)
+            self._hooked = True
+        except Exception:
+            self._stop()
+
+    def _unhook_class(self) -> None:
+        """Give the class of steps its own call back."""
+        self._untime_marks()
+        if not self._hooked:
             return
-        self._step(MODULE)
+        self._hooked = False
+        del self._step_class.__call__
 
     def _step(self, mark: str) -> None:
         """A step has ended."""
@@ -190,11 +329,13 @@ class Follower:
         now = perf_counter()
         if (mark != self._mark or get_ident() != self._thread) and not self._begins(mark):
             return
-        times = self._times
-        times.append(now - self._last)
-        self._last = now
-        window = self._window
-        steps = len(times)
+        self._stamps.append(now)
+        if now >= self._limit or len(self._stamps) >= self._most:
+            self._check(now)
+
+    def _check(self, now: float) -> None:
+        """Whether the window is over with the step that has just ended."""
+        window, steps = self._window, len(self._stamps)
         if steps < window.least or (steps < window.most and now - self._begun < window.seconds):
             return
         try:
@@ -215,18 +356,29 @@ class Follower:
             self._mark, self._thread = mark, get_ident()
             if mark != MODULE:
                 self._unwrap()
+            if mark == CALL:
+                self._hook_optimizers(_nothing)
             self._plan = _everything(records=self._records)
             self._window = next(self._plan)
-            self._times = []
-            self._begun = self._last = self._started
+            self._marking_s = None
             self._ran = 0.0
+            self._begin_at(self._started)
         except Exception:
             self._stop()
             return False
         return True
 
+    def _begin_at(self, now: float) -> None:
+        """The first step of a window begins."""
+        window = self._window
+        self._stamps.clear()
+        self._begun = now
+        self._most = window.most
+        self._limit = now + window.seconds if window.least < window.most else inf
+
     def _window_over(self, now: float) -> None:
         window, recorder, file = self._window, self._recorder, None
+        self._untime_marks()
         if window.synchronised:
             _synchronise()
             now = perf_counter()
@@ -246,28 +398,30 @@ class Follower:
                 self._write(
                     type="recorded",
                     recording=window.recording,
-                    steps=len(self._times),
+                    steps=len(self._stamps),
                     seconds=seconds,
                     cpu_s=ran_s,
                     file=file,
-                    known=self._known(len(self._times)) if window.recording == "plain" else {},
+                    known=self._known(len(self._stamps)) if window.recording == "plain" else {},
                 )
         if window.kind == WARM_UP:
             self._say_device()
-        self._window = self._plan.send(_Done(len(self._times), seconds, file))
+        self._window = self._plan.send(_Done(len(self._stamps), seconds, file))
         if self._window.kind == PROFILED:
             self._recorder = _Recorder.started(self._window.recording)
             if self._recorder is None:  # the program profiles itself
                 self._plan = _later(1e-3)
                 self._window = next(self._plan)
                 self._write(type="profiled elsewhere")
+        if self._marking_s is None and self._window.kind != PROFILED:
+            self._time_marks()
         if self._window.synchronised:
             _synchronise()
-        self._times = []
+        self._stamps.clear()
         self._compiled = _compiled()
         self._between_s = perf_counter() - now
         self._ran = thread_time()
-        self._begun = self._last = perf_counter()
+        self._begin_at(perf_counter())
         if self._recorder is not None:
             self._recorder.mark()
 
@@ -294,22 +448,30 @@ class Follower:
         return known
 
     def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
+        stamps, steps = self._stamps, len(self._stamps)
+        kept: Iterable[int] = range(steps)
+        if steps > _MOST_SINGLE:
+            kept = [int(place * _GOLDEN % 1.0 * steps) for place in range(_MOST_SINGLE)]
         bins: Counter[int] = Counter()
-        for time_s in self._times:
+        for place in kept:
+            time_s = stamps[place] - (stamps[place - 1] if place else self._begun)
             bins[round(log(max(time_s, 1e-9)) / _BIN)] += 1
+        each = max(1.0, steps / _MOST_SINGLE)
+        times = [[exp(at * _BIN), round(count * each)] for at, count in sorted(bins.items())]
         self._write(
             type="steps",
-            t=self._last,  # perf_counter is the monotonic clock, which all processes share
+            t=stamps[-1],  # perf_counter is the monotonic clock, which all processes share
             kind=window.kind,
             mark=self._mark,
-            steps=len(self._times),
+            steps=steps,
             seconds=seconds,
             cpu_s=0.0 if window.kind == FIRST else ran_s,
-            times=[[exp(place * _BIN), count] for place, count in sorted(bins.items())],
+            times=times,
             synchronised=window.synchronised,
             attached=self._attached and window.kind != PROFILED,
             costs=window.recording in ("", "plain"),
             between_s=self._between_s,
+            marking_s=self._marking_s,
             peak_bytes=_peak_bytes(),
         )
 
@@ -319,9 +481,10 @@ class Follower:
             recorder, self._recorder = self._recorder, None
             if recorder is not None:
                 recorder.discard()
-            if self._times and not self._off and self._window.kind != FIRST:
+            if self._stamps and not self._off and self._window.kind != FIRST:
                 window = self._window._replace(synchronised=False, recording=None)
-                self._write_window(window, self._last - self._begun, thread_time() - self._ran)
+                seconds = self._stamps[-1] - self._begun
+                self._write_window(window, seconds, thread_time() - self._ran)
             self._stop()
         except Exception:
             self._off = True
@@ -338,27 +501,100 @@ class Follower:
                 self._off = True
             self._mark, self._optimizer, self._thread, self._depth = None, None, 0, 0
             self._child = True
+            self._stamps.clear()
             self._unwrap()
+            self._hook_optimizers(_nothing if stepped else self._optimizer_stepped)
         except Exception:
             self._off = True
 
     def _stop(self) -> None:
         self._off = True
         self._unwrap()
-        if self._optimizers is not None:
-            self._optimizers.remove()
-            self._optimizers = None
+        self._hook_optimizers(_nothing)
 
     def _unwrap(self) -> None:
         """Give modules their own call back, unless somebody has wrapped it again."""
+        self._unhook_class()
         kind, own = self._module_class, self._own_call
         if kind is None or kind.__call__ is not own:
             return
         kind.__call__ = self._call
         # what Dynamo takes for the call that nobody changed: imported since, it is ours
-        variables = sys.modules.get("torch._dynamo.variables.nn_module")
-        if variables is not None and getattr(variables, "unpatched_nn_module_call", None) is own:
-            variables.unpatched_nn_module_call = self._call  # type: ignore[attr-defined]
+        for name in (_DYNAMO, "torch._dynamo.variables.nn_module"):
+            dynamo = sys.modules.get(name)
+            if dynamo is not None and getattr(dynamo, "unpatched_nn_module_call", None) is own:
+                dynamo.unpatched_nn_module_call = self._call  # type: ignore[attr-defined]
+
+    def _time_marks(self) -> None:
+        """Until the window is over, each mark is timed, among the steps: by themselves, one after
+        another, marks took a third of what they take there.
+        """
+        costs, clock = self._costs, perf_counter
+        costs.clear()
+        if not 1 < self._window.most <= _MOST_MARKS:
+            return
+        if self._mark == MODULE:
+            if self._hooked:
+                self._time_calls()
+            return
+        hooks = self._optimizers.hooks_dict_ref() if self._mark == OPTIMIZER else {}
+        mark = hooks[self._optimizers.id] if hooks else self.called
+
+        def timed(*args: Any) -> None:
+            begun = clock()
+            mark(*args)
+            costs.append(clock() - begun)
+
+        def untime() -> None:
+            if hooks:
+                self._hook_optimizers(mark)
+            else:
+                del self.called
+
+        self._untime = untime
+        if hooks:
+            self._hook_optimizers(timed)
+        else:
+            self.called = timed  # type: ignore[method-assign]
+
+    def _time_calls(self) -> None:
+        """The same of calls of modules: what is not within the call that torch would make."""
+        costs, clock, kind = self._costs, perf_counter, self._step_class
+        mark, call = kind.__call__, kind._call_impl
+        within_s = 0.0
+
+        def within(module: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal within_s
+            begun = clock()
+            try:
+                return call(module, *args, **kwargs)
+            finally:
+                within_s = clock() - begun
+
+        @wraps(mark)
+        def timed(module: Any, *args: Any, **kwargs: Any) -> Any:
+            begun = clock()
+            try:
+                return mark(module, *args, **kwargs)
+            finally:
+                costs.append(clock() - begun - within_s)
+
+        def untime() -> None:
+            kind.__call__ = mark
+            del kind._call_impl
+
+        self._untime = untime
+        kind._call_impl, kind.__call__ = within, timed
+
+    def _untime_marks(self) -> None:
+        untime, self._untime = self._untime, None
+        if untime is None:
+            return
+        untime()
+        if self._costs:
+            reads = [perf_counter() for _ in range(_MOST_MARKS)]
+            clock_s = (reads[-1] - reads[0]) / (_MOST_MARKS - 1)
+            self._marking_s = max(0.0, _middle(self._costs) - clock_s)
 
     # lines
 
@@ -428,6 +664,8 @@ def _everything(records: bool) -> _Plan:
         done = yield _Window(WARM_UP, 1, 1_000, max(0.0, _WARM_S - seconds))
         steps += done.steps
         seconds += done.seconds
+    if done.step_s < _MARKING_S:  # else there are too few marks to wait for
+        done = yield _Window(WARM_UP, 1, _MOST_MARKS, _MARKING_S)
     plain, step_s = PLAIN, done.step_s
     for _ in range(_PLAIN_BEFORE_ON_DEVICE if _on_cuda() else _PLAIN_BEFORE):
         done = yield _plain(plain, _steps_of(step_s))

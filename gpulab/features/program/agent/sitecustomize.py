@@ -20,6 +20,7 @@ FOLDER = "GPULAB_FOLLOW"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _AGENT = "_gpulab_agent"
 _OPTIMIZER, _MODULE = "torch.optim.optimizer", "torch.nn.modules.module"
+_COMPILER = "torch._dynamo.utils"
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
 
@@ -53,12 +54,14 @@ class Agent:
             return
         if name == _OPTIMIZER:
             follower.watch_optimizers(module)
+        elif name == _COMPILER:
+            follower.watch_compiler(module)
         else:
             follower.watch_modules(module)
 
     def step(self) -> None:
         """What `gpulab.step()` calls."""
-        follower = self.follower
+        follower = self._follower or self.follower
         if follower is not None:
             follower.called()
 
@@ -85,11 +88,11 @@ class _Loader:
 
 
 class _Finder:
-    """Before all others: finds what they find, with a loader of its own for two modules."""
+    """Before all others: finds what they find, with a loader of its own for some modules."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._awaited = {_OPTIMIZER, _MODULE}
+        self._awaited = {_OPTIMIZER, _MODULE, _COMPILER}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self._awaited:
