@@ -27,6 +27,8 @@ from gpulab.features.program.findings import (
     no_recording,
     no_step,
     no_torch,
+    nothing_to_record_with,
+    old_python,
     processes_go_on,
     recorded_elsewhere,
     recordings_unreadable,
@@ -47,6 +49,8 @@ from gpulab.stats.statistics import correlated_interval, median_interval
 
 _MOST_WINDOWS = 20_000
 _RECENT = 120
+_OLDEST = (3, 9)
+"""Python that the agent runs in."""
 _ENOUGH, _LASTING = 3, 0.05
 """Windows on each side of the first recording, and what they may differ by."""
 _RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
@@ -265,8 +269,10 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     variant = next(iter(state.variants.values()))
     if not followed:
         return no_python()
-    if not program.steps and all(event.torch is None for event in followed):
-        return no_torch()
+    without_torch = all(event.torch is None for event in followed)
+    if not program.steps and without_torch:
+        old = [event.python for event in followed if _version(event.python) < _OLDEST]
+        return old_python(version=old[0]) if len(old) == len(followed) else no_torch()
     if not program.steps:
         return no_step()
     steps = state.part(ProgramHistory).main
@@ -277,8 +283,12 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     if said & {recorded_elsewhere.code, recordings_unreadable.code}:
         return None
     if isinstance(job, Follow) and job.profile is not None and variant.last(Profiled) is None:
-        return no_recording()
+        return nothing_to_record_with() if without_torch else no_recording()
     return None
+
+
+def _version(python: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in python.split(".") if part.isdigit())
 
 
 def _explained(draft: Draft, report: RunReport) -> RunReport:

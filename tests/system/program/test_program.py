@@ -2,6 +2,7 @@
 stays.
 """
 
+import ast
 import json
 import signal
 import sys
@@ -9,8 +10,10 @@ import time
 
 import pytest
 from conftest import GPULAB
-from programs import HANG, INFER, SCRIPT, STEPS, TRAIN, bare_interpreter
+from programs import COMPILED, HANG, INFER, SCRIPT, STEPS, TRAIN, bare_interpreter
 from pseudo_terminal import Pty
+
+from gpulab.features.program.files import AGENT
 
 
 def followed(lab, *command, flags=("--telemetry", "off"), **options):
@@ -85,17 +88,32 @@ def test_a_loop_without_an_optimizer_that_is_killed_keeps_its_steps(lab):
     assert "ended         by SIGKILL" in finished.stderr
 
 
+def test_what_has_been_followed_is_traced_and_compiled_as_if_it_had_not(lab):
+    lab.write("compiled.py", COMPILED)
+    finished = followed(lab, sys.executable, "compiled.py", flags=("--profile", "off"))
+    assert (finished.code, finished.stdout) == (0, "True\n['Linear', 'Linear'] False\n")
+    assert finished.run["program"]["steps"] > 10
+
+
 def test_steps_that_the_program_names_need_no_torch_and_no_gpulab_there(lab):
     python = bare_interpreter(lab.folder / "bare")
     lab.write("steps.py", STEPS)
-    (lab.folder / "lines").write_text("a\nb\n" * 30 + "last")
+    (lab.folder / "lines").write_text("a\nb\n" * 100 + "last")
     with (lab.folder / "lines").open() as lines:
         finished = followed(lab, python, "steps.py", stdin=lines)
     assert (finished.code, finished.stdout) == (3, "last")
     assert finished.stderr.startswith("its own\n")
     program = finished.run["program"]
-    assert (program["mark"], program["steps"]) == ("gpulab.step", 61)
+    assert (program["mark"], program["steps"]) == ("gpulab.step", 201)
+    assert finished.explanations("nothing_to_record_with")
     assert program["p50_s"] >= 0.01
+
+
+def test_what_an_old_python_reads_of_the_agent_is_written_for_it():
+    source = (AGENT / "sitecustomize.py").read_text()
+    tree = ast.parse(source, feature_version=(3, 7))
+    kinds = {type(node) for node in ast.walk(tree)}
+    assert not kinds & {ast.FunctionDef, ast.AnnAssign, ast.JoinedStr, ast.Starred, ast.ImportFrom}
 
 
 def test_a_script_has_its_output_and_its_time_and_says_why_there_are_no_steps(lab):

@@ -37,7 +37,8 @@ _PROFILE = "GPULAB_FOLLOW_PROFILE"
 
 _CHOOSING = 10
 """Outermost calls of modules until it is clear which of them are steps."""
-_DYNAMO = "torch._dynamo.utils"
+_CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
+"""Where Dynamo keeps the call of a module that nobody changed."""
 _WRAPPED_CALL = ("_compiled_call_impl", "_call_impl")
 """All that the call of a module of torch 2 refers to."""
 _MARKING_S, _MOST_MARKS = 0.1, 200
@@ -106,6 +107,22 @@ def _middle(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+def _never_compiled(function: Any) -> bool:
+    """Keep Dynamo from the frames of a function, as of torch's own call of a module: what they call
+    it compiles. Whether this torch can do so.
+    """
+    frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
+    if hasattr(frames, "skip_code"):
+        frames.skip_code(function.__code__)
+        return True
+    if not hasattr(frames, "set_code_exec_strategy"):
+        return False
+    action = frames._FrameAction
+    skip = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+    frames.set_code_exec_strategy(function.__code__, skip)
+    return True
+
+
 def _holds(module: Any, kind: type) -> bool:
     """Whether a module of another class has one of that class within it."""
     if module is None or type(module) is kind:
@@ -134,6 +151,7 @@ class Follower:
         self._outermost: list[Any] = []
         """The modules that were called until it was clear which class of them is a step."""
         self._step_class: Any = None
+        self._told_of_compiling = self._has_compiled = False
         self._hooked = False
         """Whether that class alone has a hook, instead of all modules."""
         self._child = False
@@ -169,16 +187,31 @@ class Follower:
             self._optimizers = register(self._optimizer_stepped)
 
     def watch_compiler(self, module: ModuleType) -> None:
-        """`module` is torch._dynamo.utils, just imported. It would trace the hook of a class, and
-        a graph that must be whole would break there; a hook on all modules is what it takes for
-        the call that nobody changed.
+        """`module` is torch._dynamo.callback, just imported. What is compiled may have the hook of
+        a class in it, and a graph that must be whole would break there. A hook on all modules is
+        what Dynamo takes for the call that nobody changed.
         """
+        handler = module.callback_handler
+        run = handler.run_start_callbacks
+
+        def unhooked_first(*args: Any) -> Any:
+            self._compiles()
+            return run(*args)
+
+        handler.run_start_callbacks = unhooked_first  # clear() would forget a callback
+        self._told_of_compiling = True
+
+    def _compiles(self) -> None:
+        """Something is about to be compiled."""
+        self._has_compiled = True
         if not self._hooked:
             return
         try:
             self._unhook_class()
             self._module_class.__call__ = self._own_call
-            module.unpatched_nn_module_call = self._own_call  # type: ignore[attr-defined]
+            for name in _CALL_HOLDERS:
+                if name in sys.modules:
+                    sys.modules[name].unpatched_nn_module_call = self._own_call  # type: ignore[attr-defined]
         except Exception:
             self._stop()
 
@@ -298,7 +331,9 @@ class Follower:
         """
         kind, self._outermost, modules = self._step_class, [], self._outermost
         try:
-            if self._mark != MODULE or _DYNAMO in sys.modules:
+            if self._mark != MODULE or self._has_compiled:
+                return
+            if "torch._dynamo" in sys.modules and not self._told_of_compiling:
                 return
             if kind.__call__ is not self._own_call:
                 return
@@ -308,8 +343,11 @@ class Follower:
             code = getattr(call, "__code__", None)
             if code is None or code.co_names != _WRAPPED_CALL:
                 return
+            marked = self._marked(call)
+            if not _never_compiled(marked):
+                return
             self._unwrap()
-            kind.__call__ = self._marked(call)
+            kind.__call__ = marked
             self._hooked = True
         except Exception:
             self._stop()
@@ -407,6 +445,9 @@ class Follower:
         if window.kind == WARM_UP:
             self._say_device()
         self._window = self._plan.send(_Done(len(self._stamps), seconds, file))
+        if self._window.kind == PROFILED and "torch" not in sys.modules:
+            self._plan = _later(1e-3)
+            self._window = next(self._plan)
         if self._window.kind == PROFILED:
             self._recorder = _Recorder.started(self._window.recording)
             if self._recorder is None:  # the program profiles itself
@@ -520,7 +561,7 @@ class Follower:
             return
         kind.__call__ = self._call
         # what Dynamo takes for the call that nobody changed: imported since, it is ours
-        for name in (_DYNAMO, "torch._dynamo.variables.nn_module"):
+        for name in _CALL_HOLDERS:
             dynamo = sys.modules.get(name)
             if dynamo is not None and getattr(dynamo, "unpatched_nn_module_call", None) is own:
                 dynamo.unpatched_nn_module_call = self._call  # type: ignore[attr-defined]

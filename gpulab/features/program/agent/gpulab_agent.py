@@ -1,0 +1,166 @@
+"""Waits in a Python of a followed program until torch is imported, or `gpulab.step()` is called,
+and loads the follower then.
+
+Standard library only, for Python 3.9 and later: this is the program's interpreter, not gpulab's.
+Nothing here may raise into the program. Its folder is first on PYTHONPATH; it leaves sys.path, and
+a `sitecustomize` of the program's own runs as it would have.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any
+
+FOLDER = "GPULAB_FOLLOW"
+"""The variable with the folder that the files of the processes are written to."""
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_AGENT = "_gpulab_agent"
+_OPTIMIZER, _MODULE = "torch.optim.optimizer", "torch.nn.modules.module"
+_COMPILER = "torch._dynamo.callback"
+_MOST_PROCESSES = 1000
+"""Beyond which no more are followed: a shell script may start a Python for every file."""
+
+
+class Agent:
+    """Of one process: loads the follower when there is something to follow."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._follower: Any = None
+        self._failed = False
+
+    @property
+    def follower(self) -> Any:
+        """None where it could not be loaded."""
+        if self._follower is None and not self._failed:
+            try:
+                path = os.path.join(_HERE, "gpulab_follower.py")
+                spec = spec_from_file_location("gpulab_follower", path)
+                module = module_from_spec(spec)  # type: ignore[arg-type]
+                spec.loader.exec_module(module)  # type: ignore[union-attr]
+                self._follower = module.Follower(self._folder)
+            except Exception:
+                self._failed = True
+        return self._follower
+
+    def imported(self, name: str, module: ModuleType) -> None:
+        """A module of torch that steps are seen by has been imported."""
+        follower = self.follower
+        if follower is None:
+            return
+        if name == _OPTIMIZER:
+            follower.watch_optimizers(module)
+        elif name == _COMPILER:
+            follower.watch_compiler(module)
+        else:
+            follower.watch_modules(module)
+
+    def step(self) -> None:
+        """What `gpulab.step()` calls."""
+        follower = self._follower or self.follower
+        if follower is not None:
+            follower.called()
+
+
+class _Loader:
+    """A loader that tells the agent of its module once that has been imported."""
+
+    def __init__(self, loader: Any, agent: Agent) -> None:
+        self._loader, self._agent = loader, agent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> Any:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        try:
+            module.__spec__.loader = module.__loader__ = self._loader  # type: ignore[union-attr]
+            self._agent.imported(module.__name__, module)
+        except Exception:
+            return
+
+
+class _Finder:
+    """Before all others: finds what they find, with a loader of its own for some modules."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._awaited = {_OPTIMIZER, _MODULE, _COMPILER}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in self._awaited:
+            return None
+        self._awaited.discard(name)
+        if not self._awaited and self in sys.meta_path:
+            sys.meta_path.remove(self)
+        spec = _found(name, path, but=self)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _Loader(spec.loader, self._agent)
+        return spec
+
+
+class _StandIn:
+    """After all others: a `gpulab` with `step` alone, where the interpreter has none."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        loader: Any = self
+        return ModuleSpec("gpulab", loader) if name == "gpulab" else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        agent = sys.modules[_AGENT]
+        module.step = agent.step  # type: ignore[attr-defined]
+
+
+def _found(name: str, path: Any, but: object) -> Any:
+    """The spec of a module by the other finders; None where there is no such module."""
+    for finder in list(sys.meta_path):
+        if finder is but or not hasattr(finder, "find_spec"):
+            continue
+        spec = finder.find_spec(name, path)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _begin() -> None:
+    """Watch this process, and say that there is a Python that can be followed."""
+    folder = os.environ.get(FOLDER, "")
+    if not folder or len(os.listdir(folder)) >= _MOST_PROCESSES:
+        return
+    line = '{"type":"process","pid":%d,"parent":%d,"python":"%d.%d.%d"}\n'
+    line %= (os.getpid(), os.getppid(), *sys.version_info[:3])
+    name = os.path.join(folder, f"{os.getpid()}-{os.urandom(4).hex()}.start")
+    with open(name, "x") as file:
+        file.write(line)
+    agent = Agent(folder)
+    sys.modules[_AGENT] = agent  # type: ignore[assignment]
+    sys.meta_path.insert(0, _Finder(agent))
+    sys.meta_path.append(_StandIn())
+
+
+def _run_own() -> None:
+    """The `sitecustomize` that the program would have had; its errors are the program's."""
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
+    spec = _found("sitecustomize", None, but=None)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+try:
+    _begin()
+except Exception:  # the folder is gone, or full: the program goes on as if nobody followed it
+    pass
+_run_own()
