@@ -37,7 +37,19 @@ class _Replacements(dict[int, str | int]):
         return self[code]
 
 
+class _Escapes(dict[int, str | int]):
+    """By code point: itself where a reader sees it or it ends a line, an escape of JSON where
+    not.
+    """
+
+    def __missing__(self, code: int) -> str | int:
+        visible = _REPLACEMENTS[code] == code or code == ord("\n")
+        self[code] = code if visible else _escaped(chr(code))
+        return self[code]
+
+
 _REPLACEMENTS = _Replacements()
+_JSON_ESCAPES = _Escapes()
 
 
 def plain(text: str) -> str:
@@ -66,9 +78,7 @@ def plain_json(data: bytes) -> bytes:
     """Encoded JSON in which invisible characters stand as escapes: it decodes to the same."""
     if data.isascii() and b"\x7f" not in data:
         return data
-    return "".join(
-        mark if mark == "\n" or _is_visible(mark) else _escaped(mark) for mark in data.decode()
-    ).encode()
+    return data.decode().translate(_JSON_ESCAPES).encode()
 
 
 def file_name(text: str, most: int = FILE_NAME_BYTES) -> str:
@@ -77,10 +87,6 @@ def file_name(text: str, most: int = FILE_NAME_BYTES) -> str:
     """
     name = _NOT_OF_FILE_NAMES.sub("_", text)
     return name.encode(errors="ignore")[:most].decode(errors="ignore")
-
-
-def _is_visible(mark: str) -> bool:
-    return _REPLACEMENTS[ord(mark)] == ord(mark)
 
 
 def _escaped(mark: str) -> str:

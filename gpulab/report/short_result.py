@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import log
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -76,6 +77,7 @@ class ShortResult:
         def height(content: RenderableType) -> int:
             return len(console.render_lines(content, options, pad=False))
 
+        height_of = cache(lambda part: height(part.content))  # laying one out takes a while
         variants = len(self.report.variants)
         least = height(_table(self.report, min(variants, _FEWEST_VARIANTS)))
         run_file = Text(f"run file: {self.report.run_file}")
@@ -83,13 +85,14 @@ class ShortResult:
 
         def free(parts: Sequence[_Part]) -> int:
             sections = {part.section for part in parts}
-            return room - len(sections) - sum(height(part.content) for part in parts)
+            return room - len(sections) - sum(map(height_of, parts))
 
         parts = list(_parts(self.report, with_operations=self.with_operations))
         if free(parts) < least and not options.no_wrap:
             for part in parts:
                 if part.is_note or part is parts[0]:
                     part.cut()
+            height_of.cache_clear()
         while free(parts) < least and any(part.dispensable for part in parts):
             parts.remove(max(reversed(parts), key=lambda part: part.dispensable))
         count = min(variants, _MOST_VARIANTS)

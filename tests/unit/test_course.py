@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from gpulab.catalog.catalog import read_file
 from gpulab.core.statuses import Shows
 from gpulab.features.course.report import course
@@ -32,7 +30,6 @@ OF_CURVES = {"second", "settled", "cost"}
 OF_CLOCKS = {"returns", "waits"}
 ON_GPU = {"sm", "tensor", "dram", "busy", "power", "reserved", "hidden", "launches", "device"}
 LESSONS = [lesson for stage in course() for lesson in stage.lessons]
-EACH_LESSON = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
 def figures_of(path):
@@ -62,17 +59,24 @@ def test_the_stages_follow_the_order_of_the_sources():
     assert "training_step" in [lesson.name for lesson in course()[-1].lessons]
 
 
-@EACH_LESSON
-def test_a_lesson_says_what_to_look_at_and_asks_three_questions(lesson):
-    assert lesson.look
-    asked = [question.ask for question in lesson.questions]
-    assert len(set(asked)) == 3
-    assert all(ask.endswith("?") and "{" not in ask for ask in asked), "nothing was measured yet"
+def test_a_lesson_says_what_to_look_at_and_asks_three_questions():
+    for lesson in LESSONS:
+        assert lesson.look, lesson.name
+        asked = [question.ask for question in lesson.questions]
+        assert len(set(asked)) == 3, lesson.name
+        # nothing was measured yet
+        assert all(ask.endswith("?") and "{" not in ask for ask in asked), lesson.name
 
 
-@EACH_LESSON
-def test_an_answer_names_what_a_run_of_its_lesson_measures(lesson):
-    scenario = read_file(FILES[lesson.name]).scenario
+def test_an_answer_names_what_a_run_of_its_lesson_measures_also_on_a_cpu():
+    for lesson in LESSONS:
+        scenario = read_file(FILES[lesson.name]).scenario
+        assert_answers_are_measured(lesson, scenario)
+        if "cuda" not in scenario.needs:
+            assert_answers_have_a_value_on_a_cpu(lesson, scenario)
+
+
+def assert_answers_are_measured(lesson, scenario):
     figures = list(figures_of(FILES[lesson.name]))
     baseline = next(iter(scenario.variants))
     for answer in answers_of(lesson):
@@ -102,12 +106,8 @@ def assert_measured(place, scenario, figures, baseline):
     assert place["fact"] not in OF_CLOCKS or scenario.shows == Shows.CLOCKS, place[0]
 
 
-@EACH_LESSON
-def test_an_answer_has_a_value_on_a_cpu_if_its_lesson_runs_there(lesson):
+def assert_answers_have_a_value_on_a_cpu(lesson, scenario):
     """Where a value is missing its sentence is left out: on a CPU the others stay."""
-    scenario = read_file(FILES[lesson.name]).scenario
-    if "cuda" in scenario.needs:
-        return
     on_gpu = {variant.name for variant in scenario.variants.values() if "cuda" in variant.needs}
     for answer in answers_of(lesson):
         measured = [place for place in PLACE.finditer(answer) if place["variant"] not in on_gpu]

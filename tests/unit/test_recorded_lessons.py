@@ -25,21 +25,36 @@ ONE_PROCESS = {"compile_modes", "matmul_epilogue"}
 NOT_MEASURED = "Not measured here:"
 
 
-@pytest.fixture(scope="module", params=WHOLE)
-def recorded(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("h200") / f"{request.param}.jsonl"
-    path.write_bytes(lzma.decompress((FOLDER / f"{request.param}.jsonl.xz").read_bytes()))
+PRINTED = {"batch_size", "latency_throughput", "roofline_walk", "training_step", *ONE_PROCESS}
+"""Of each kind of result one; the others take as long and show the same: they are slow."""
+
+
+def recorded_in(folder, name):
+    path = folder / f"{name}.jsonl"
+    path.write_bytes(lzma.decompress((FOLDER / f"{name}.jsonl.xz").read_bytes()))
     return load(path)
 
 
-def test_a_recorded_lesson_is_shown(recorded):
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in PRINTED)) for name in WHOLE],
+)
+def test_a_recorded_lesson_is_shown(tmp_path, name):
+    recorded = recorded_in(tmp_path, name)
     for text in (printed(result(recorded), 80), printed(ShortResult(recorded), 80)):
         assert recorded.scenario in text
         assert "NVIDIA H200" in text
         assert "Traceback" not in text
 
 
-def test_its_questions_have_answers(recorded):
+@pytest.mark.parametrize("name", WHOLE)
+def test_its_questions_have_answers_and_what_is_missing_is_said(tmp_path, name):
+    recorded = recorded_in(tmp_path, name)
+    assert_answered(recorded)
+    assert_missing_is_said(recorded)
+
+
+def assert_answered(recorded):
     """Quick runs have no profile, and those of one process no speedup: of a whole run every value
     is there.
 
@@ -56,8 +71,8 @@ def test_its_questions_have_answers(recorded):
         assert len(partly) < len(answers)
 
 
-def test_what_is_missing_is_said_once_with_its_reason(recorded):
-    """Of every question every value alone, and all of them at once."""
+def assert_missing_is_said(recorded):
+    """Once, with its reason; of every question every value alone, and all of them at once."""
     stopped = replace(recorded, outcome=Conclusion.INTERRUPTED, comparisons=[], figures=[])
     bare = [VariantReport(name=variant.name, status=Status.OK) for variant in recorded.variants]
     nothing = replace(recorded, variants=bare, comparisons=[], figures=[])

@@ -22,7 +22,7 @@ RECORDED = [
     "phases",
     "standin-lost",
     "standin-shared",
-    "small_kernels-h100-2",
+    pytest.param("small_kernels-h100-2", marks=pytest.mark.slow),
 ]
 
 

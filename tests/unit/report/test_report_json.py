@@ -47,12 +47,15 @@ def numbers(document):
         yield document
 
 
-@pytest.fixture(params=NAMES, scope="module")
-def report(request, tmp_path_factory):
-    return report_of(request.param, tmp_path_factory.mktemp("recorded"))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_report_survives_its_json_and_its_numbers_and_findings_are_whole(tmp_path, name):
+    report = report_of(name, tmp_path)
+    assert_survives(report)
+    assert_finite(report)
+    assert_findings_are_typed(report)
 
 
-def test_a_report_survives_its_json(report):
+def assert_survives(report):
     text = msgspec.json.encode(report)
     assert msgspec.json.decode(text, type=RunReport) == report
     command = combine(
@@ -64,14 +67,14 @@ def test_a_report_survives_its_json(report):
     assert msgspec.json.decode(msgspec.json.encode(command), type=CommandReport) == command
 
 
-def test_every_number_of_a_report_is_finite(report):
+def assert_finite(report):
     document = json.loads(msgspec.json.encode(report), parse_constant=refuse)
     assert all(math.isfinite(number) for number in numbers(document))
     # msgspec writes what is not finite as null, which no reader could tell from unknown.
     assert all(math.isfinite(number) for number in numbers(msgspec.to_builtins(report)))
 
 
-def test_every_finding_of_a_report_has_a_code_a_variant_and_values(report):
+def assert_findings_are_typed(report):
     findings = list(structs(report, Finding))
     assert len(findings) >= len(report.findings)
     for finding in findings:

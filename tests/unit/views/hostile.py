@@ -3,12 +3,23 @@ drive a terminal.
 """
 
 import msgspec
+import pytest
+from recorded import NAMES
 
 from gpulab.core.payloads import CATEGORIES, Ceiling
 from gpulab.core.statuses import Clock
 from gpulab.features.telemetry.fields import FIELDS
 from gpulab.report.sentences import DECLARATIONS
 
+VARIED = {
+    *("checks", "cold_start-h200", "double_buffering-h100", "healthy", "raises"),
+    *("standin-no-gpm", "standin-throttled", "utilization-h200"),
+}
+"""Recordings that between them have nine of ten fields and findings of all."""
+EACH_RECORDING = pytest.mark.parametrize(
+    "recorded",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in VARIED)) for name in NAMES],
+)
 FORGED = "FORGED"
 INVISIBLE = "\x1b[31m\x9b1m\x07\x00\u202e\u2066\u200b\u2028\x85\ud800\r"
 """Escape sequences, bells, bidirectional and zero-width characters, line separators, half of a

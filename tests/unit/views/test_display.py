@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 from statistics import median
 
 import pytest
-from hostile import FORGED, hostile
-from recorded import NAMES, report_of, run_file
+from hostile import EACH_RECORDING, FORGED, hostile
+from recorded import report_of, run_file
 
 from gpulab.core.readable import readable
 from gpulab.core.run_file import RunFileError
@@ -73,9 +73,9 @@ def test_in_a_notebook_it_is_a_table_with_a_bar_for_each_time(lesson):
     assert [float(bar) for bar in page.bars] == pytest.approx([100, 100 * 15.8 / 92.7], abs=0.1)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_whatever_a_run_gave_is_shown_and_no_text_in_it_forges_anything(name, tmp_path):
-    report = report_of(name, tmp_path)
+@EACH_RECORDING
+def test_whatever_a_run_gave_is_shown_and_no_text_in_it_forges_anything(recorded, tmp_path):
+    report = report_of(recorded, tmp_path)
     assert str(report).startswith(report.scenario)
     assert "\n" not in repr(report)
     page = "</table><script>"

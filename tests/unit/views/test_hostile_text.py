@@ -5,12 +5,11 @@ of their own.
 import unicodedata
 from datetime import UTC, datetime
 
-import pytest
 from conftest import printed
 from found import finding
-from hostile import CLOCKS, DECODED, FORGED, KNOWN, hostile
+from hostile import CLOCKS, DECODED, EACH_RECORDING, FORGED, KNOWN, hostile
 from msgspec.structs import replace
-from recorded import NAMES, report_of, run_file
+from recorded import report_of, run_file
 from rich.console import Group
 
 from gpulab.catalog import view as lesson
@@ -87,11 +86,6 @@ CHECKS = [
         fix=finding("run_command"),
     ),
 ]
-VARIED = {
-    *("arguments-at-import", "cancelled", "channels_last-h100-1", "checks", "cold_start-h200"),
-    *("double_buffering-h100", "grows", "healthy", "standin-lost", "timeout", "utilization-h200"),
-}
-"""Recordings that between them have nearly every finding and field of a report."""
 
 
 def of_report(report):
@@ -266,10 +260,7 @@ def assert_safe(views):
     return texts
 
 
-@pytest.mark.parametrize(
-    "recorded",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name not in VARIED)) for name in NAMES],
-)
+@EACH_RECORDING
 def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
     report = with_kernels(report_of(recorded, tmp_path))
     for known in (KNOWN, CLOCKS):
@@ -279,11 +270,11 @@ def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_
         assert not report.variants or FORGED in texts["kernels"]
 
 
-def test_a_report_has_no_text_that_could(tmp_path):
-    for recorded in NAMES:
-        events = read_run_file(run_file(recorded, tmp_path)).events
-        report = build_report(fold_all(hostile(event, KNOWN | DECODED) for event in events))
-        assert readable(report) == report
+@EACH_RECORDING
+def test_a_report_has_no_text_that_could(recorded, tmp_path):
+    events = read_run_file(run_file(recorded, tmp_path)).events
+    report = build_report(fold_all(hostile(event, KNOWN | DECODED) for event in events))
+    assert readable(report) == report
 
 
 def test_nor_does_a_text_of_a_scenario_or_of_a_machine():

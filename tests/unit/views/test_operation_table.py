@@ -29,6 +29,11 @@ def row(name, self_ms, total_ms=None, **fields):
     return Operation(name=name, self_s=1e-3 * self_ms, total_s=total_s, **values)
 
 
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return load(run_of_a_transformer(tmp_path_factory.mktemp("transformer")))
+
+
 ROWS = [
     row("aten::addmm", 4, 5, line="train.py:3", module="Net.0", flops=8e6, bytes=1e6, dtype="fp32"),
     row("aten::addmm", 2, 2, line="train.py:9", module="Net.1", flops=4e6, bytes=5e5, dtype="fp32"),
@@ -64,8 +69,7 @@ def test_calls_of_several_lines_are_one_operation_and_the_rest_stays_last():
 
 
 @pytest.mark.parametrize("sort", SortBy)
-def test_every_column_can_be_sorted_by_and_then_has_room(sort, tmp_path):
-    report = load(run_of_a_transformer(tmp_path))
+def test_every_column_can_be_sorted_by_and_then_has_room(sort, report):
     (variant, *_) = [variant for variant in report.variants if variant.goodput]
     table = OperationTable(variant, TableChoice(most=5, sort=sort), "operations")
     for width in (60, 80, 200):
@@ -88,8 +92,7 @@ def test_lines_sum_what_they_call_and_modules_what_is_within_them():
     assert names(ROWS, group=GroupBy.MODULE)[:2] == ["Net", "Net.0"]
 
 
-def test_kernels_and_what_launched_them(tmp_path):
-    report = load(run_of_a_transformer(tmp_path))
+def test_kernels_and_what_launched_them(report):
     (table, *_) = full_tables(report, TableChoice(most=3, group=GroupBy.KERNEL))
     text = printed(table, 100)
     assert "launched by" in text.splitlines()[0]
@@ -122,8 +125,7 @@ def test_without_any_of_a_grouping_the_table_says_so():
     assert "no kernel of a device was recorded" in printed(of(ROWS, group=GroupBy.KERNEL))
 
 
-def test_operations_lie_below_the_roofs_of_their_device(tmp_path):
-    report = load(run_of_a_transformer(tmp_path))
+def test_operations_lie_below_the_roofs_of_their_device(report):
     name = next(variant.name for variant in report.variants if variant.operation_points)
     points = report.variant(name).operation_points
     addmm = points[0]
@@ -138,8 +140,7 @@ def test_operations_lie_below_the_roofs_of_their_device(tmp_path):
     assert "operation" in text
 
 
-def test_the_shares_of_the_roof_stand_in_the_table_too(tmp_path):
-    report = load(run_of_a_transformer(tmp_path))
+def test_the_shares_of_the_roof_stand_in_the_table_too(report):
     (table, *_) = full_tables(report, TableChoice(most=1))
     head, first, *_ = printed(table, 200).splitlines()
     assert "of roof" in head

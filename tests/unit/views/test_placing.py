@@ -84,21 +84,30 @@ def rooflines(draw):
     return Roofline(ceilings, variants, arrows)
 
 
-drawn = given(
+@settings(max_examples=40)
+@given(
     roofline=rooflines(),
     width=st.integers(40, 210),
     height=st.integers(1, 60),
     family=st.sampled_from([None, "fp32", "fp16/bf16"]),
 )
-enough = settings(max_examples=40)
-
-
-@enough
-@drawn
-def test_no_text_touches_another(roofline, width, height, family):
-    plot = layout_of(roofline, width=width, height=height, family=family).plot
-    if plot is None:
+def test_everything_has_its_place_and_nothing_touches_another(roofline, width, height, family):
+    layout = layout_of(roofline, width=width, height=height, family=family)
+    text = roofline_view(roofline, width=width, height=height, family=family)
+    shown = text.plain.split("\n")
+    family = family or first_family(roofline)
+    assert_points_are_in_the_table(roofline, layout, shown)
+    assert max(map(cell_len, shown)) <= width
+    assert len(shown) == layout.height
+    if layout.plot is None:
         return
+    assert_no_text_touches_another(layout.plot)
+    assert_points_are_on_the_plot(roofline, layout.plot, family)
+    assert_every_source_is_named(roofline, layout, family)
+    assert_what_was_placed_can_be_read(layout.plot, shown)
+
+
+def assert_no_text_touches_another(plot):
     taken = {}
     for placed in plot.placed:
         for cell in placed.cells:
@@ -110,25 +119,20 @@ def test_no_text_touches_another(roofline, width, height, family):
         assert not [taken[cell] for cell in ends if cell in taken]
 
 
-@enough
-@drawn
-def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
-    roofline, width, height, family
-):
-    layout = layout_of(roofline, width=width, height=height, family=family)
+def assert_points_are_in_the_table(roofline, layout, shown):
     letters, _, *columns = layout.table.columns
     assert list(letters.texts) == [letter_of(index) for index in range(len(roofline.points))]
     shares = next((column.texts for column in columns if column.head == "of roof"), ())
     assert len(shares) == len(roofline.points)
-    shown = roofline_view(roofline, width=width, height=height, family=family).plain.split("\n")
     for index, share in enumerate(shares):
         line = shown[layout.table_at[0] + 1 + index]
         assert letter_of(index) in line
         assert share.strip() in line
-    if layout.plot is None:
-        return
-    family = family or first_family(roofline)
-    placed = [index for mark in layout.plot.of_kinds(POINT, BADGE) for index in mark.points]
+
+
+def assert_points_are_on_the_plot(roofline, plot, family):
+    """Where they can be."""
+    placed = [index for mark in plot.of_kinds(POINT, BADGE) for index in mark.points]
     assert len(placed) == len(set(placed))
     for index, point in enumerate(roofline.points):
         if index in placed:
@@ -137,29 +141,18 @@ def test_every_point_is_in_the_table_and_on_the_plot_where_it_can_be(
             pytest.fail(f"{letter_of(index)} is nowhere on the plot")
 
 
-@enough
-@drawn
-def test_every_other_source_of_a_roof_is_in_a_label_or_in_a_note(roofline, width, height, family):
-    layout = layout_of(roofline, width=width, height=height, family=family)
-    if layout.plot is None:
-        return
+def assert_every_source_is_named(roofline, layout, family):
+    """Every other source of a roof is in a label or in a note."""
     texts = [label.text for label in layout.plot.of_kinds(CEILING)]
-    shown = " ".join(" ".join([*texts, *layout.notes]).split())
-    roofs = family_roofs(roofline.ceilings, family or first_family(roofline))
+    named = " ".join(" ".join([*texts, *layout.notes]).split())
+    roofs = family_roofs(roofline.ceilings, family)
     for roof in filter(None, (roofs.memory, roofs.cache, *roofs.flats)):
         for other in roof.others:
-            assert per_second(other.best, other.unit) in shown
+            assert per_second(other.best, other.unit) in named
 
 
-@enough
-@drawn
-def test_what_was_placed_can_be_read_within_the_width(roofline, width, height, family):
-    text = roofline_view(roofline, width=width, height=height, family=family)
-    layout = layout_of(roofline, width=width, height=height, family=family)
-    shown = text.plain.split("\n")
-    assert max(map(cell_len, shown)) <= width
-    assert len(shown) == layout.height
-    for placed in layout.plot.placed if layout.plot else ():
+def assert_what_was_placed_can_be_read(plot, shown):
+    for placed in plot.placed:
         line = cells(shown[TOP + placed.row])
         start = LEFT + placed.column
         in_text = "".join(line[start : start + placed.width])
