@@ -104,6 +104,7 @@ def test_a_forged_event_earns_no_verdict(tmp_path, name):
     assert all(comparison.speedup is None for comparison in report.comparisons)
 
 
+@pytest.mark.slow
 def test_a_run_whose_scenario_forges_its_end_and_skips_its_work_has_failed(lab):
     """Computes nothing in timed blocks, and calls os._exit before it would be checked again."""
     forged = "forge(encode(e.WorkerDone(sent=2)), numbered(2, e.WorkerDone(sent=2)))\n"

@@ -63,7 +63,7 @@ def parts_of(finished):
 
 def test_parts_of_one_thread_have_slopes_and_gains_with_intervals(lab):
     lab.write("mine.py", PIPELINE)
-    finished = lab.run("mine.py", "--what-if", time_s="1")
+    finished = lab.run("mine.py", "--what-if", time_s="0.5")
     assert finished.code == ExitCode.MEASURED, finished.stderr
     parts = parts_of(finished)
     assert set(parts) == {"first", "useful"}
@@ -107,7 +107,11 @@ def test_a_program_without_phases_has_parts_of_its_own(lab):
     [
         (("mine.py", "--what-if", "none"), "neither a variant (alone, beside) nor an operation"),
         (("mine.py", "--what-if", "--repeat", "2"), "--what-if and --repeat"),
-        (("empty.py:step", "--what-if"), "no part of this step can be delayed"),
+        pytest.param(
+            ("empty.py:step", "--what-if"),
+            "no part of this step can be delayed",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_said(lab, arguments, words):

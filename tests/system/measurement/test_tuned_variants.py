@@ -103,6 +103,11 @@ def test_the_fastest_is_chosen_and_kept(lab):
     assert again.variant("tuned")["tuning_cached"]
     assert again.variant("tuned")["tuning"] == tuning
 
+
+@pytest.mark.slow
+def test_a_kept_choice_that_is_no_candidate_is_measured_again(lab):
+    lab.write("pieces.py", TUNED)
+    lab.run("pieces.py", time_s="0.1")
     with closing(sqlite3.connect(lab.folder / "state" / "gpulab" / NAME)) as db, db:
         query = "UPDATE kept SET value = CAST(replace(value, 'pieces=2\"', 'pieces=7\"') AS BLOB)"
         db.execute(query)
