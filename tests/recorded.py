@@ -91,11 +91,12 @@ def write_run(path, events=SMALL_RUN, gpulab="0.1.0"):
     return path
 
 
-def transformer_operations(**options):
+@cache
+def transformer_operations():
     """Those of the trace of a transformer's training step on an H200."""
     data = lzma.decompress((CORPUS / "traces" / "transformer-step-h200.json.xz").read_bytes())
     trace = read_any(json.loads(data)["traceEvents"])
-    return trace, operations(trace, **options)
+    return trace, operations(trace)
 
 
 def run_of_a_transformer(folder):

@@ -118,7 +118,7 @@ def test_the_last_stages_of_a_healthy_run_are_not_stale(hostile_scenario, tmp_pa
     async def journey(pilot):
         await pilot.press("r")
         await until(pilot, lambda: "▸PROFILE" in shown(pilot))
-        await pilot.pause(1.0)
+        await pilot.pause(0.6)
         assert "stale" not in shown(pilot)
         tape.go_on()
         await until(pilot, lambda: idle(pilot))

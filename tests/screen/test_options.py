@@ -15,6 +15,7 @@ from gpulab.tui.app import LabApp
 from gpulab.tui.bindings import keymap_path, read_keymap
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.options import OptionsScreen
+from gpulab.tui.themes import TERMINAL, kept_theme
 
 STEP = '''"""Sized: a step whose work has a size.
 
@@ -195,15 +196,27 @@ ODD_FILES = {
 }
 
 
-@pytest.mark.parametrize("name", ODD_FILES)
-def test_whatever_lies_in_the_place_of_theme_and_keys_the_app_comes_up_and_says_so(
-    sized, monkeypatch, tmp_path, name
-):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    *make, said = ODD_FILES[name]
-    for path, make_file in zip((state_folder() / "theme", keymap_path()), make, strict=True):
+def lay(make_theme, make_keys):
+    """Odd files in the place of both."""
+    for path, make in ((state_folder() / "theme", make_theme), (keymap_path(), make_keys)):
         path.parent.mkdir(parents=True)
-        make_file(path)
+        make(path)
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_whatever_lies_in_the_place_of_theme_and_keys_is_said(sized, name):
+    *make, said = ODD_FILES[name]
+    lay(*make)
+    keys, problem = read_keymap()
+    theme, no_theme = kept_theme()
+    assert said in (problem or no_theme)
+    assert (theme, len(keys)) == ("light" if name == "nesting" else TERMINAL, "run" in keys)
+
+
+@pytest.mark.parametrize("name", ["pipes", "a device"])
+def test_the_app_comes_up_beside_odd_files_and_says_so(sized, name):
+    *make, said = ODD_FILES[name]
+    lay(*make)
 
     async def journey(pilot):
         await until(pilot, lambda: said in flat(pilot))

@@ -12,7 +12,8 @@ from gpulab.report.build import build_report, new_state
 
 CUT = [
     *("double_buffering-h100", "calibration", "cancelled", "crash-late", "fixes"),
-    *("function", "phases", "standin-shared", "timeout"),
+    *("function", "timeout"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("phases", "standin-shared")),
 ]
 
 

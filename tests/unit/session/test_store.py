@@ -29,7 +29,7 @@ from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.store import NAME, Store
 
 SHA = "ab" * 32
-COUNT = 12
+COUNT = 7
 SUBJECT = ScenarioFile(
     scenario="x", path="x.py", source_sha256=SHA, variants=(VariantInfo(name="a"),)
 )
@@ -321,9 +321,12 @@ def test_what_is_no_run_is_passed_over_and_one_that_goes_on_comes_when_it_has_en
 
 def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
     with Store() as store:
+        run = past(0)
         for number in range(1000):
-            (runs_folder() / name(number)).write_bytes(b"")
-            assert store.add_run(past(number))
+            path = runs_folder() / name(number)
+            path.write_bytes(b"")
+            at = events(number)[0].at
+            assert store.add_run(replace(run, at=at, run_file=str(path)))
         first, *others = store.runs()
     assert len(first.runs) < 1000 == sum(len(part.runs) for part in (first, *others))
     assert not any(part.files for part in (first, *others))
