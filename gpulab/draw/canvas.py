@@ -30,6 +30,8 @@ def cells(text: str) -> tuple[str, ...]:
 
 def wide(text: str) -> int:
     """Cells that a text takes."""
+    if text.isascii() and text.isprintable():
+        return len(text)
     return sum(map(get_character_cell_size, text))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from rich.table import Table
@@ -27,7 +28,7 @@ class Column:
     most: int | None = None
     """Cells that it takes at most: what is longer is folded."""
 
-    @property
+    @cached_property  # every line asks for it
     def width(self) -> int:
         widest = max(map(wide, (self.head, *self.texts)))
         return widest if self.most is None else min(widest, self.most)
