@@ -14,7 +14,9 @@ import gpulab
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = (ROOT / "benchmarks", ROOT / "benchmarks" / "device")
-TESTS = [ROOT / "tests" / name for name in ("", "cuda", "gauntlet", "triton", "unit/views")]
+TESTS = [
+    ROOT / "tests" / name for name in ("", "cuda", "findings", "gauntlet", "triton", "unit/views")
+]
 
 
 def source_of(module):

@@ -184,15 +184,16 @@ def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, t
         for name, times in {"first": 1, "second": 3}.items()
     }
     job_events(bodies, time_s=0.1)
-    orders = set()
-    for _ in range(8):
+    behind = set()
+    for _ in range(20):
         log.unlink()
         job_events(bodies, before=job_events.result, time_s=0.1)
-        orders.add(log.read_text())
-    assert all(order.startswith("f") for order in orders), "the others are compared with its output"
-    assert len({len(order.rpartition("s")[2]) for order in orders}) > 1, (
-        "of these, so many come after the other"
-    )
+        order = log.read_text()
+        assert order.startswith("f"), "the others are compared with its output"
+        behind.add(len(order.rpartition("s")[2]))
+        if len(behind) > 1:
+            break
+    assert len(behind) > 1, "of the baselines, so many are built after the other variant"
 
 
 def test_a_later_process_finds_a_wrong_output_of_its_own(job_events):
