@@ -71,7 +71,7 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
             part = program.marking_s / time.median
             words = f"{seconds(program.marking_s)} in each step ({part:.1%} of it), {words}"
         elif program.mark == StepMark.MODULE:
-            words = f"a hook on each module, its cost in a step not measured; {words}"
+            words = f"in each step not measured, {words}"
         yield "following", words
 
 

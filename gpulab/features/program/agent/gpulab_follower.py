@@ -634,8 +634,8 @@ class Follower:
         untime()
         if self._costs:
             reads = [perf_counter() for _ in range(_MOST_MARKS)]
-            clock_s = (reads[-1] - reads[0]) / (_MOST_MARKS - 1)
-            self._marking_s = max(0.0, _middle(self._costs) - clock_s)
+            between = [reads[at + 1] - reads[at] for at in range(_MOST_MARKS - 1)]
+            self._marking_s = max(0.0, _middle(self._costs) - _middle(between))
 
     # lines
 
