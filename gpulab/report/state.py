@@ -355,7 +355,8 @@ class RunState(KeptEvents):
 
     def closed(self) -> RunState:
         """A copy that counts as ended: a run that ended early keeps its complete pairs."""
-        copied = deepcopy(self)
+        copied = copy(self)  # reports change nothing but samples
+        copied.samples = deepcopy(self.samples)
         copied._close()
         copied.samples.settle(inf)
         return copied

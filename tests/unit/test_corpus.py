@@ -29,6 +29,7 @@ had changed since the version that wrote the files. These were meant to change:
   hides the cause is too disturbed to judge, and on a CPU the operation that takes most is named where no rule says why.
 """
 
+import json
 import math
 
 import pytest
@@ -65,9 +66,9 @@ def same_value(old, new):
 
 @pytest.mark.parametrize("name", recorded.ALL)
 def test_every_field_is_as_it_was(name, tmp_path):
-    assert (
-        list(compare(recorded.stored_reports()[name], recorded.report_json(name, tmp_path))) == []
-    )
+    old, new = recorded.stored_reports()[name], recorded.report_json(name, tmp_path)
+    if json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True):  # takes a tenth as long
+        assert list(compare(old, new)) == []
 
 
 def test_every_stored_report_is_of_a_run_file():
