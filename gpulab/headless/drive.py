@@ -110,7 +110,7 @@ def _cursor_while_stopped(live: Display) -> Iterator[None]:
 
 
 class PlainProgress:
-    """A line for every stage, and one every few seconds while it measures."""
+    """A line for every stage, and one every few seconds while it measures, or profiles."""
 
     def __init__(self, show_line: Callable[[str], None]) -> None:
         self._show_line = show_line
@@ -122,7 +122,8 @@ class PlainProgress:
         state = run.state
         started = state.last(StageStarted)
         position = (state.stage, started.variant if started else None)
-        due = state.stage == Stage.MEASURE and monotonic() - self._shown >= _PLAIN_EVERY_S
+        is_long = state.stage in (Stage.MEASURE, Stage.PROFILE)
+        due = is_long and monotonic() - self._shown >= _PLAIN_EVERY_S
         if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
             self._last, self._shown = position, monotonic()
             report = run.report

@@ -114,7 +114,7 @@ _MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
 _MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""
-_MOST_EVENTS_NEEDED = 50_000
+_MOST_EVENTS_NEEDED = 100_000
 _MANY_EVENTS = 500
 _MUCH_OUTSIDE = 0.2
 _PLAIN_GROUPS = 5
