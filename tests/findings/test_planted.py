@@ -14,7 +14,7 @@ from gpulab.cli import main
 from gpulab.session.session import Session
 
 PLANTED = Path(__file__).parent / "planted"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 CASES = {
     "on_cpu": (
         "data_wait",

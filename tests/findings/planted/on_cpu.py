@@ -75,8 +75,8 @@ def many_small_operations(lab):
 
 @scenario.variant(against=None, unchecked="computes something else")
 def many_small_operations_twin(lab):
-    """The same operations on 64 Ki numbers."""
-    return _chain(2**16)
+    """The same operations on 256 Ki numbers, each many times as long as its start."""
+    return _chain(2**18)
 
 
 def _chain(count):
