@@ -12,7 +12,7 @@ torch.manual_seed(0)
 
 WIDTH = 1536
 BATCH = 256
-EVERY = 30
+EVERY = 11
 COMMAND = [sys.executable, "-S", "-c", "import shutil; print(shutil.disk_usage('.').free)"]
 
 model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
