@@ -26,6 +26,7 @@ def main(path, fd=None):
 
 
 def serve(path):
+    import numpy.random  # noqa: F401  # which the lab imports with torch
     import torch._dynamo  # noqa: F401  # the first optimizer of a process imports it: for seconds
     from switches import SWITCHED_OFF, switch_off
 

@@ -12,6 +12,7 @@ import gc
 import os
 import random
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -180,6 +181,10 @@ def _import_before_torch() -> None:
 def _import_torch() -> None:
     with startup.timed(startup.IMPORTS):
         import torch  # noqa: F401
+
+        if "numpy" in sys.modules:
+            # NumPy imports it where it is first used: each process would, to seed it.
+            import_module("numpy.random")
 
 
 class _ForkServers:
