@@ -21,6 +21,7 @@ from gpulab.core.limits import (
     LARGEST_INTEGER,
     NAME_LENGTH,
     PARAMETERS,
+    RANKS,
     SPEEDUPS,
     SWEEP_VALUES,
     TEXT_LENGTH,
@@ -269,6 +270,18 @@ class Lab(Protocol):
         variant.
         """
 
+    @property
+    def rank(self) -> int:
+        """The number of this process, from 0, where the scenario has several ranks."""
+
+    @property
+    def ranks(self) -> int:
+        """How many processes run each variant."""
+
+    @property
+    def group(self) -> Any:
+        """The `torch.distributed` process group of all ranks; None where there is one."""
+
     def phase(self, name: str) -> AbstractContextManager[Any]:
         """`with lab.phase("data"):` inside a step names a part of it. Phases are off in timed
         samples.
@@ -383,6 +396,7 @@ class Scenario:
         ladder: bool = False,
         exclusive: bool = False,
         increasing_memory: bool = False,
+        ranks: int | str = 1,
         shows: str = "speedup",
         fail_below: float | None = None,
         cases: Iterable[str | Mapping[str, Param]] = (),
@@ -405,6 +419,7 @@ class Scenario:
         self.ladder = as_flag("ladder", ladder)
         self.exclusive = as_flag("exclusive", exclusive)
         self.increasing_memory = as_flag("increasing_memory", increasing_memory)
+        self.ranks = self._as_ranks(ranks)
         self.shows = as_choices("shows", (shows,), SHOWS)[0]
         self.fail_below = None if fail_below is None else as_speedup("fail_below", fail_below)
         self.cases = as_cases(cases, CASES)
@@ -480,6 +495,25 @@ class Scenario:
             **(self.smoke if smoke else {}),
             **chosen,
         }
+
+    def _as_ranks(self, ranks: object) -> int | str:
+        if isinstance(ranks, str) and isinstance(self.params.get(ranks), int):
+            return ranks
+        if isinstance(ranks, int) and not isinstance(ranks, bool) and 1 <= ranks <= RANKS:
+            return ranks
+        raise ScenarioError(
+            f"ranks={shown(ranks)} is neither a number from 1 to {RANKS} nor the name of a "
+            "parameter that is one"
+        )
+
+    def ranks_of(self, params: Mapping[str, Param]) -> int:
+        """How many processes run each variant, by the parameters of a run."""
+        if isinstance(self.ranks, int):
+            return self.ranks
+        ranks = params[self.ranks]
+        if not isinstance(ranks, int) or not 1 <= ranks <= RANKS:
+            raise ScenarioError(f"{self.ranks}={ranks}: ranks are a number from 1 to {RANKS}")
+        return ranks
 
     def _of_params(
         self, keyword: str, values: Mapping[str, Any] | None, kinds: tuple[type, ...] = ()

@@ -114,7 +114,7 @@ def _bounded(value: Any) -> Any:
 
 _SCENARIO_KEYWORDS = (  # as the error message lists them
     "needs, params, cpu, smoke, sweep, roof, per, item, clock, cache, ladder, exclusive, "
-    "increasing_memory, shows, fail_below, cases, env, claim, no_effect_reason"
+    "increasing_memory, ranks, shows, fail_below, cases, env, claim, no_effect_reason"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 

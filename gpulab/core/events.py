@@ -152,6 +152,16 @@ class MemoryUsed(VariantEvent, frozen=True, omit_defaults=False):
     reserved: Count | None = None
 
 
+class RankTimes(VariantEvent, frozen=True, omit_defaults=False):
+    """What one rank (`rank`) took in each block of a process, waiting for the others included
+    (seconds per step); of a GPU, the memory that it had at most.
+    """
+
+    sent_by = Sender.TIMING
+    times_s: list[StepTime]
+    memory_bytes: Count | None = None
+
+
 class Profiled(VariantEvent, frozen=True):
     """A window under the profiler, in a worker of its own.
 

@@ -20,6 +20,7 @@ from gpulab.core.values import (
     Name,
     ParamValue,
     PositiveAmount,
+    PositiveCount,
     Seconds,
     Source,
     Text,
@@ -226,6 +227,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Each variant needs more memory than the one above: the first that does not fit is reported,
     and no failure.
     """
+    ranks: PositiveCount = 1
+    """Processes that run each variant together."""
     shows: Shows = Shows.SPEEDUP
     smoke: bool = False
     quick: bool = False

@@ -34,6 +34,8 @@ a report.
 """
 VARIANTS = 200
 """Variants of a scenario, or functions of one command."""
+RANKS = 64
+"""Processes of a scenario."""
 CANDIDATES = 1000
 """Of one `gpulab.tune`."""
 PARAMETERS = 100

@@ -26,6 +26,7 @@ def features() -> tuple[Feature, ...]:
     from gpulab.features.kernels.report import KERNELS
     from gpulab.features.memory.report import MEMORY
     from gpulab.features.program.report import PROGRAM
+    from gpulab.features.ranks.report import RANKS
     from gpulab.features.roofline.report import ROOFLINE
     from gpulab.features.telemetry.report import TELEMETRY
     from gpulab.features.tuning.report import TUNING
@@ -36,6 +37,7 @@ def features() -> tuple[Feature, ...]:
         PROGRAM,  # what the time of its step is
         FIRST_STEPS,  # where they are the lesson, what the time of a step is
         MEMORY,
+        RANKS,
         KERNELS,
         TUNING,
         ROOFLINE,  # of that time; what is faster than its device is invalid, whatever else it is

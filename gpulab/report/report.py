@@ -272,6 +272,16 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     processes: list[FollowedReport] = []
 
 
+class RankReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank of a variant: the median seconds per step of its blocks, waiting for others
+    included; of a GPU, the memory that it had at most.
+    """
+
+    rank: int
+    time_s: float
+    memory_bytes: int | None = None
+
+
 class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: Status
@@ -326,6 +336,8 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     longest first.
     """
     memory: MemoryUsed | None = None
+    ranks: list[RankReport] = []
+    """Of a scenario with several."""
     first_steps: CurveReport | None = None
     kernels: list[KernelCode] = []
     """CUDA C++ of its own, as the compiler made it."""

@@ -29,6 +29,7 @@ from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.features.memory.view import memory
+from gpulab.features.ranks.view import ranks
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.features.what_if.view import what_if
@@ -236,6 +237,7 @@ def lesson_figure(report: RunReport) -> RenderableType | None:
 
 
 _TABLES: Sequence[Callable[[RunReport], RenderableType | None]] = (
+    ranks,
     memory,
     tunings,
     kernels,

@@ -24,6 +24,7 @@ from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
 from gpulab.features.program import findings as program
+from gpulab.features.ranks import findings as ranks
 from gpulab.features.repeats import findings as repeats
 from gpulab.features.roofline import findings as roofline
 from gpulab.features.telemetry import findings as telemetry
@@ -48,6 +49,7 @@ _MODULES = (
     repeats,
     doctor,
     program,
+    ranks,
 )
 DECLARATIONS: Mapping[str, Declaration[Any]] = {
     value.code: value

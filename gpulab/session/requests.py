@@ -235,6 +235,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         ladder=scenario.ladder,
         exclusive=scenario.exclusive,
         increasing_memory=scenario.increasing_memory,
+        ranks=scenario.ranks_of(subject.params),
         shows=Shows(scenario.shows),
         fail_below=scenario.fail_below,
         cases=scenario.cases,

@@ -179,8 +179,27 @@ class Chooser(Protocol):
     ) -> Work: ...
 
 
+@dataclass(frozen=True)
+class RankOfLab:
+    """Which of how many processes this one is, and torch's group of all of them."""
+
+    rank: int = 0
+    ranks: int = 1
+    group: Any = None
+
+
 class WorkerLab:
-    def __init__(self, device: torch.device, info: Device, position: WorkerPosition) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        info: Device,
+        position: WorkerPosition,
+        rank: RankOfLab | None = None,
+    ) -> None:
+        of = rank or RankOfLab()
+        self.rank = of.rank
+        self.ranks = of.ranks
+        self.group = of.group
         self.device = device
         self.l2_bytes = info.l2_bytes
         self.memory_bytes = info.memory_bytes

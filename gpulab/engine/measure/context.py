@@ -16,7 +16,7 @@ from gpulab.core.machine import Device
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.functions import kind_of
-from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.device_clock import clocks_for
@@ -30,6 +30,8 @@ from gpulab.engine.processes.device import (
     warm_context,
 )
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.engine.ranks.group import threads_of_rank
+from gpulab.engine.ranks.ranks import RankedClock, Ranks, builder_of
 from gpulab.features.checks.other_values import Case
 from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.streams import Streams
@@ -51,11 +53,16 @@ class LoadedJob:
     wait: Callable[[], None] | None
     variants: list[Variant]
     calibration: Calibration
+    rank: RankOfLab
+    ranks: Ranks | None
+    """The others, where the scenario has several."""
 
 
-def load_job(job: Measure | TimeFunctions, reporter: Reporter, *, first: bool) -> LoadedJob:
+def load_job(
+    job: Measure | TimeFunctions, reporter: Reporter, ranks: Ranks | None, *, first: bool
+) -> LoadedJob:
     """Open the device and run the scenario's file. Only the first process sends an event of it."""
-    device, info = open_device(job.device, job.threads)
+    device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
     if job.increasing_memory and device.type == "cpu":
         limit_to_free_memory()
     if first:  # the worker's first process is the parent of everything that belongs to the run
@@ -73,7 +80,8 @@ def load_job(job: Measure | TimeFunctions, reporter: Reporter, *, first: bool) -
     if first and isinstance(job, TimeFunctions):
         for kind in filter(None, map(kind_of, variants)):
             reporter.found(kind, explains=True)
-    return LoadedJob(device, info, wait, variants, calibration)
+    rank = ranks.join(device) if ranks else RankOfLab()
+    return LoadedJob(device, info, wait, variants, calibration, rank, ranks)
 
 
 @dataclass
@@ -139,10 +147,13 @@ def open_context(
     seed: int,
 ) -> WorkerContext:
     """The context of process `number`, which continues from what the one `before` left."""
-    lab = WorkerLab(loaded.device, loaded.info, reporter.position)
+    lab = WorkerLab(loaded.device, loaded.info, reporter.position, loaded.rank)
     params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
-    builder = Builder(lab, params, seed, loaded.wait)
     clock, other_clock = clocks_for(job, loaded.device, loaded.info, loaded.wait)
+    builder = builder_of(lab, params, seed, loaded.wait, loaded.ranks)
+    if loaded.ranks is not None:
+        clock = RankedClock(loaded.wait, clock.flush, loaded.ranks)
+        other_clock = None  # events on one device say nothing of the others
     cases: Sequence[Case] = ()
     checked: set[str] = set()
     if isinstance(job, Measure):

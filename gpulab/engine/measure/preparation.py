@@ -35,6 +35,7 @@ from gpulab.features.alone.worker import AloneTimes
 from gpulab.features.checks.findings import gpu_is_shared, work_beside_the_stream
 from gpulab.features.kernels.findings import kernels_not_read
 from gpulab.features.kernels.worker import kernels_made, launched_kernels, read
+from gpulab.features.ranks.findings import ranks_end_later
 from gpulab.features.roofline.counting import count
 from gpulab.scenario import CONTROL, Variant, Work
 
@@ -366,6 +367,12 @@ class Preparation:
         """Whether the work of a step is over when the clock says so, on any stream and in any
         thread.
         """
+        if self._context.job.ranks > 1:
+            skipped = ranks_end_later(candidate.name)
+            self._reporter.channel.emit(
+                Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=skipped)
+            )
+            return
         examined = self._context.streams.examine(
             candidate.name, build, candidate.steps, candidate.step_s
         )

@@ -28,6 +28,8 @@ from gpulab.engine.processes.child import Preload
 from gpulab.engine.processes.failure import first_line
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.startup import startup_s
+from gpulab.engine.ranks.ranks import Ranks
+from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.alone.worker import solo_run
 from gpulab.features.first_steps.worker import planned, take_first_steps, variant_of_process
 from gpulab.features.roofline.findings import ceilings_failed
@@ -70,7 +72,18 @@ class Process:
 
 
 def measure(job: Measure | TimeFunctions, reporter: Reporter, process: Process) -> None:
-    """Load, prepare and measure in this process."""
+    """Load, prepare and measure in this process, and in those of the other ranks."""
+    ranks = start_ranks(job, process.seed)  # while no device is open, and no thread runs
+    try:
+        _measure(job, reporter, process, ranks)
+    finally:
+        if ranks is not None:
+            ranks.close()
+
+
+def _measure(
+    job: Measure | TimeFunctions, reporter: Reporter, process: Process, ranks: Ranks | None
+) -> None:
     first = process.number == 0
     preloads: _Preloads | None = None
     if first:
@@ -79,7 +92,7 @@ def measure(job: Measure | TimeFunctions, reporter: Reporter, process: Process) 
         preloads = _Preloads(job, process.turn)
     loaded: LoadedJob | BaseException
     try:
-        loaded = load_job(job, reporter, first=first)
+        loaded = load_job(job, reporter, ranks, first=first)
     except BaseException as error:
         loaded = error
     before = None if first else process.turn.begin()
@@ -103,6 +116,8 @@ def measure(job: Measure | TimeFunctions, reporter: Reporter, process: Process) 
         job, loaded, before, reporter, process.buffer, number=process.number, seed=process.seed
     )
     _Run(context, loaded, process.turn, before, preloads, started).run()
+    if ranks is not None:
+        reporter.channel.emit(*ranks.events())
     for (variant, name), value in context.builder.lab.figures.items():
         reporter.channel.emit(Reported(variant=variant, name=name, value=value))
 

@@ -220,7 +220,7 @@ class ForkServer:
         job = self._job
         if job.device == "cpu" or job.smoke or job.starts_matter:
             return False
-        return not (job.exclusive or job.increasing_memory)
+        return not (job.exclusive or job.increasing_memory or job.ranks > 1)
 
     def _start(self) -> None:
         """Fork the next process, which waits for its turn."""

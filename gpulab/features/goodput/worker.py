@@ -34,13 +34,16 @@ from gpulab.core.payloads import Choice, LineTime, Partition
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.core.text import file_name
 from gpulab.engine.build import compiled
-from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.build import Build
 from gpulab.engine.build.lab import PhaseTimes, WorkerLab, recorded
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.clock import wait_for
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.engine.ranks.group import threads_of_rank
+from gpulab.engine.ranks.ranks import builder_of
+from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (
     LOADER,
@@ -142,19 +145,28 @@ class Profiler:
     def prepare(self) -> None:
         """Open the device, run the file, and start the profiler once, which takes a second."""
         job = self._job
-        device, info = open_device(job.device, job.threads)
+        self._ranks = start_ranks(job, job.seed or 0)
+        device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
         self._device = device
         self._wait = waiter(device) or _nothing
-        self._lab = WorkerLab(device, info, self._reporter.position)
         self._scenario = load(job.subject)
+        rank = self._ranks.join(device) if self._ranks else None
+        self._lab = WorkerLab(device, info, self._reporter.position, rank)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
-        self._builder = Builder(self._lab, params, job.seed or 0, self._wait)
+        self._builder = builder_of(self._lab, params, job.seed or 0, self._wait, self._ranks)
         self._lab.tuner = Tuner(
             job, self._builder, self._reporter, None, self._choices, first=False
         )
         self._record(_nothing)
 
     def serve(self) -> None:
+        try:
+            self._profile_all()
+        finally:
+            if self._ranks is not None:
+                self._ranks.close()
+
+    def _profile_all(self) -> None:
         for name in self._names:
             self._reporter.stage(Stage.PROFILE, name)
             try:

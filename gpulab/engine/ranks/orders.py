@@ -1,0 +1,95 @@
+"""What rank 0 tells the other ranks of a scenario, and what they answer: lines of JSON between a
+process and those that it forked.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.core.values import ParamValue
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, tag_field="order"):
+    """`key`: of the build that it is about, in the order in which rank 0 made them."""
+
+    key: int
+
+
+class BuildVariant(Order, frozen=True, tag="build"):
+    variant: str
+    params: dict[str, ParamValue]
+
+
+class AdoptState(Order, frozen=True, tag="adopt"):
+    pass
+
+
+class RestoreState(Order, frozen=True, tag="restore"):
+    pass
+
+
+class TakeStep(Order, frozen=True, tag="step"):
+    pass
+
+
+class RunBlock(Order, frozen=True, tag="block"):
+    """The rank answers twice: once it is about to begin, when it waits for rank 0's word, and when
+    it is done.
+    """
+
+    steps: int
+    lead_in: int
+    restore: bool
+
+
+class SendOutput(Order, frozen=True, tag="output"):
+    pass
+
+
+class CloseBuild(Order, frozen=True, tag="close"):
+    pass
+
+
+AnyOrder = BuildVariant | AdoptState | RestoreState | TakeStep | RunBlock | SendOutput | CloseBuild
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """`problem`: why an order could not be carried out; `skipped`: the variant asked for it.
+
+    `seconds` and `memory_bytes` are those of a block, the memory at most.
+    """
+
+    problem: str = ""
+    skipped: bool = False
+    has_state: bool = False
+    seconds: float = 0.0
+    memory_bytes: int | None = None
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """That an order failed which nobody waits for an answer of."""
+
+    problem: str
+
+
+class Collective(msgspec.Struct, frozen=True, kw_only=True):
+    """The last one that a rank has called: how many it has called by then, its name and the sizes
+    of its tensors.
+    """
+
+    number: int = 0
+    name: str = ""
+    sizes: list[list[int]] = []
+
+    def __str__(self) -> str:
+        sizes = " and ".join("x".join(map(str, size)) for size in self.sizes[:2])
+        return f"{self.name} {self.number}" + (f" of {sizes}" if sizes else "")
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a rank is: the last collective that it called, and the line of the scenario's file that
+    runs.
+    """
+
+    last: Collective = Collective()
+    line: str = ""

@@ -1,0 +1,608 @@
+"""The ranks of a scenario, as rank 0 sees them: it is the measuring process itself, and tells the
+others what to do.
+
+torch's launcher would start each rank from the beginning, four seconds of imports a process and as
+many processes as a verdict takes. So a measuring process forks its ranks before it opens a device,
+and has them build, step and end what it does itself; everything else of the lab stays as it is. A
+block begins in all of them at once, and the slowest counts.
+
+Where one fails and the others do not, they may wait for each other for ever: then all but rank 0
+are ended, which has rank 0's collective raise, and no variant has any after that.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from dataclasses import replace as with_fields
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from time import monotonic
+from typing import NoReturn
+
+import msgspec
+import torch
+import torch.distributed as dist
+
+from gpulab.core.events import RankTimes
+from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.text import plain
+from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.lab import RankOfLab, WorkerLab
+from gpulab.engine.measure.clock import Interruption, WallClock
+from gpulab.engine.processes.channel import Block
+from gpulab.engine.processes.child import die_with_parent
+from gpulab.engine.processes.device import DeviceError
+from gpulab.engine.ranks.group import device_of_rank, join
+from gpulab.engine.ranks.orders import (
+    AdoptState,
+    Answer,
+    BuildVariant,
+    CloseBuild,
+    Failed,
+    Order,
+    Place,
+    RestoreState,
+    RunBlock,
+    SendOutput,
+    TakeStep,
+)
+from gpulab.engine.ranks.where import place
+from gpulab.scenario import Param, Variant
+
+_LIMIT_S = 60.0
+_LIMIT = "GPULAB_RANK_TIMEOUT"
+"""Seconds that ranks may wait for one of them."""
+_GRACE_S = 2.0
+"""After one has failed, for the others to fail by themselves."""
+_LOOK_S = 0.25
+_ANSWER_S = 1.0
+_LAST_WORDS = 400
+_CONNECTION = "onnection "
+"""In what gloo says where another rank is gone."""
+
+
+class RankError(RuntimeError):
+    """A rank failed, ended or did not come; the message names it."""
+
+
+@dataclass
+class _Other:
+    """A rank other than 0: its process, and this end of the pipes to it."""
+
+    rank: int
+    pid: int
+    exit_fd: int
+    last_words: int
+    """A file descriptor with what it wrote to stderr."""
+    orders: Connection
+    alarms: Connection
+    has_state: set[int] = field(default_factory=set)
+    """Builds that have state to restore."""
+
+
+class Ranks:
+    """All ranks of one measuring process; made before a device is opened."""
+
+    def __init__(self, job: Measure | TimeFunctions, seed: int) -> None:
+        self.count = job.ranks
+        self._job = job
+        self._folder = tempfile.mkdtemp(prefix="gpulab-ranks-")
+        self._others = [self._fork(rank, seed) for rank in range(1, job.ranks)]
+        self._builds = 0
+        self._on_gpu = False
+        self._limit_s = float(os.environ.get(_LIMIT) or _LIMIT_S)
+        self._problem = ""
+        """Why there are no other ranks any more."""
+        self._failed: list[str] = []
+        """What failed without an answer, since rank 0 looked."""
+        self._waits_since: float | None = None
+        """Since when rank 0 is in a step, or waits for an answer."""
+        self._failed_at: float | None = None
+        self._closing = False
+        self._alarm = threading.Lock()
+        self.announced = 0
+        """Steps that the others take without being told."""
+        self.in_block = False
+        self.block_opens = False
+        self.times_s: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+        """By variant and rank, seconds per step of each block."""
+        self.memory_bytes: dict[tuple[str, int], int] = {}
+
+    def _fork(self, rank: int, seed: int) -> _Other:
+        last_words = os.memfd_create("stderr")
+        orders, their_orders = Pipe()
+        alarms, their_alarms = Pipe()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            die_with_parent(parent)
+            orders.close()
+            alarms.close()
+            from gpulab.engine.ranks.peer import Peer, silence
+
+            silence(last_words)
+            Peer(self._job, rank, seed, self._store, their_orders, their_alarms).serve()
+        their_orders.close()
+        their_alarms.close()
+        return _Other(rank, pid, os.pidfd_open(pid), last_words, orders, alarms)
+
+    @property
+    def _store(self) -> str:
+        return str(Path(self._folder) / "store")
+
+    def join(self, device: torch.device) -> RankOfLab:
+        """Form the group. DeviceError where there are fewer GPUs than ranks."""
+        self._on_gpu = device.type == "cuda"
+        if self._on_gpu:
+            self._require_gpus(device)
+        threading.Thread(target=self._watch, daemon=True).start()
+        self._waits_since = monotonic()
+        try:
+            group = join(self._store, 0, self.count, device)
+        except Exception as error:
+            self.raise_cause(error)
+        for other in self._others:
+            self._receive(other, "joining")
+        self._waits_since = None
+        return RankOfLab(0, self.count, group)
+
+    def _require_gpus(self, device: torch.device) -> None:
+        last = device_of_rank(str(device), self.count - 1)
+        there = torch.cuda.device_count()
+        if int(last.partition(":")[2]) >= there:
+            raise DeviceError(
+                f"{self.count} ranks take a GPU each, {device} to {last}, and there are {there}: "
+                "set fewer ranks, or run them on the CPU with gloo (--device cpu)"
+            )
+
+    def tell(self, order: Order) -> None:
+        """Give all other ranks an order."""
+        self._require_ranks()
+        line = msgspec.json.encode(order)
+        for other in self._others:
+            with suppress(OSError):  # its end is noticed by the one that watches
+                other.orders.send_bytes(line)
+
+    def answers(self, during: str) -> list[Answer]:
+        """Of all other ranks. RankError where one failed."""
+        self._waits_since = self._waits_since or monotonic()
+        try:
+            return [self._receive(other, during) for other in self._others]
+        finally:
+            self._waits_since = None
+
+    def new_build(self) -> int:
+        self._builds += 1
+        return self._builds
+
+    def outputs(self, key: int) -> list[list[torch.Tensor]]:
+        """What a build gives on every other rank, on this rank's device."""
+        self.tell(SendOutput(key=key))
+        outputs = []
+        self._waits_since = monotonic()
+        for other in self._others:
+            self._receive(other, "reading its output")
+            written = io.BytesIO(other.orders.recv_bytes())
+            outputs.append(torch.load(written, weights_only=True))
+        self._waits_since = None
+        return outputs
+
+    def begin_step(self, key: int) -> None:
+        """Before a step of rank 0's."""
+        if self.announced:
+            self.announced -= 1
+        else:
+            self.tell(TakeStep(key=key))
+        self._waits_since = monotonic()
+
+    def end_step(self) -> None:
+        self._waits_since = None
+
+    def open_block(self, order: RunBlock) -> None:
+        self.tell(order)
+        self.announced = order.lead_in + order.steps
+        self.in_block = True
+        self.block_opens = True
+
+    def begin_block(self) -> None:
+        """Once every rank has taken its untimed steps, all begin."""
+        self.block_opens = False
+        self.answers("before a block")
+        for other in self._others:
+            other.orders.send_bytes(b"go")
+
+    def end_block(self, variant: str, steps: int, own_s: float) -> float:
+        """Seconds per step of the slowest rank."""
+        times_s = [own_s]
+        for other, answer in zip(self._others, self.answers("a block"), strict=True):
+            times_s.append(answer.seconds / steps)
+            if answer.memory_bytes is not None:
+                self.memory_bytes[variant, other.rank] = answer.memory_bytes
+        for rank, time_s in enumerate(times_s):
+            self.times_s[variant, rank].append(time_s)
+        return max(times_s)
+
+    def close_block(self) -> None:
+        self.announced = 0
+        self.in_block = False
+        self.block_opens = False
+
+    def events(self) -> Iterator[RankTimes]:
+        """What each rank took in the blocks of this process."""
+        for (variant, rank), times_s in self.times_s.items():
+            memory = self.memory_bytes.get((variant, rank))
+            yield RankTimes(variant=variant, rank=rank, times_s=times_s, memory_bytes=memory)
+
+    def restores(self, key: int) -> bool:
+        return any(key in other.has_state for other in self._others)
+
+    def note_state(self, key: int, answers: list[Answer]) -> None:
+        for other, answer in zip(self._others, answers, strict=True):
+            if answer.has_state:
+                other.has_state.add(key)
+
+    def raise_cause(self, error: BaseException) -> NoReturn:
+        """Raise what rank 0 met; where another rank was the cause, that."""
+        if not _is_of_group(error):
+            self._waits_since = None
+            raise error
+        cause = self._cause()
+        self._waits_since = None
+        if cause:
+            raise RankError(cause) from error
+        raise error
+
+    def _cause(self) -> str:
+        """What went wrong in another rank: its end before all that follows from it; empty where
+        nothing did.
+        """
+        deadline = monotonic() + _GRACE_S
+        while not self._problem and monotonic() < deadline:
+            own = [problem for problem in self._failed if _CONNECTION not in problem]
+            if own:
+                self._failed.clear()
+                return own[0]
+            threading.Event().wait(_LOOK_S / 10)
+        problem = self._problem or next(iter(self._failed), "")
+        self._failed.clear()
+        return problem
+
+    def close(self) -> None:
+        """End the other ranks."""
+        self._closing = True
+        for other in self._others:
+            other.orders.close()
+            other.alarms.close()
+        for other in self._others:
+            wait([other.exit_fd], _ANSWER_S)
+            self._end(other)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _receive(self, other: _Other, during: str) -> Answer:
+        """RankError where it has failed, has ended, or does not answer."""
+        while not other.orders.poll(_LOOK_S):
+            self._require_ranks()
+        try:
+            answer = msgspec.json.decode(other.orders.recv_bytes(), type=Answer)
+        except (EOFError, OSError):
+            cause = self._cause() or f"rank {other.rank} ended during {during}"
+            raise RankError(cause) from None
+        if self._failed:
+            raise RankError(self._cause())
+        if answer.problem and not answer.skipped:
+            raise RankError(f"rank {other.rank}, {during}: {answer.problem}")
+        return answer
+
+    def _require_ranks(self) -> None:
+        if self._problem:
+            raise RankError(self._problem)
+
+    def _watch(self) -> None:
+        """See to it that no rank waits for ever for another one."""
+        others = list(self._others)
+        while not self._closing and not self._problem:
+            ends = {other.exit_fd: other for other in others}
+            alarms = {other.alarms: other for other in others}
+            try:
+                ready = wait([*ends, *alarms], _LOOK_S)
+            except OSError:  # they are being closed
+                return
+            if self._closing:
+                return
+            for each in ready:
+                if each in alarms:
+                    self._hear(alarms[each])
+            for each in ready:
+                if each in ends and not self._problem:
+                    self._give_up(f"rank {ends[each].rank} ended: {self._ending(ends[each])}")
+            self._look_at_the_clock()
+
+    def _hear(self, other: _Other) -> None:
+        with suppress(EOFError, OSError, msgspec.MsgspecError):
+            failed = msgspec.json.decode(other.alarms.recv_bytes(), type=Failed)
+            self._failed.append(f"rank {other.rank}: {failed.problem}")
+            self._failed_at = self._failed_at or monotonic()
+
+    def _look_at_the_clock(self) -> None:
+        waits_since = self._waits_since
+        if waits_since is None:
+            if not self._failed:
+                self._failed_at = None
+            return
+        now = monotonic()
+        if self._failed and self._failed_at and now - self._failed_at > _GRACE_S:
+            self._give_up(self._failed[0])
+        elif now - waits_since > self._limit_s:
+            self._give_up(self._who_is_missing())
+
+    def _who_is_missing(self) -> str:
+        """Which rank the others wait for, by the collectives that each has called."""
+        places = {0: place(self._job.subject.path)}
+        for other in self._others:
+            places[other.rank] = self._place_of(other)
+        return missing(places, self._limit_s)
+
+    def _place_of(self, other: _Other) -> Place:
+        with suppress(EOFError, OSError, msgspec.MsgspecError):
+            other.alarms.send_bytes(b"where")
+            if other.alarms.poll(_ANSWER_S):
+                return msgspec.json.decode(other.alarms.recv_bytes(), type=Place)
+        return Place(line="it does not say where")
+
+    def _give_up(self, problem: str) -> None:
+        """End all other ranks, so that rank 0 comes out of what it waits in."""
+        self._problem = problem
+        for other in self._others:
+            self._end(other)
+        if self._on_gpu:
+            with suppress(Exception):
+                dist.distributed_c10d._abort_process_group()  # a kernel of NCCL would spin on
+
+    def _end(self, other: _Other) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(other.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(other.pid, 0)
+
+    def _ending(self, other: _Other) -> str:
+        with suppress(ChildProcessError):
+            code = os.waitstatus_to_exitcode(os.waitpid(other.pid, 0)[1])
+            if code >= 0:
+                return f"it exited with code {code}"
+            size = os.fstat(other.last_words).st_size
+            said = os.pread(other.last_words, _LAST_WORDS, max(0, size - _LAST_WORDS))
+            last = plain(said.decode(errors="replace").strip().rpartition("\n")[2])
+            return f"{signal.Signals(-code).name}" + (f": {last}" if last else "")
+        return "unknown"
+
+
+def missing(places: Mapping[int, Place], waited_s: float) -> str:
+    """Which rank did not come to a collective, called another one, or with other sizes."""
+    most = max(place.last.number for place in places.values())
+    late = {rank: place for rank, place in places.items() if place.last.number < most}
+    there = {rank: place for rank, place in places.items() if place.last.number == most}
+    waiting = next(iter(there.values())).last
+    if most and late:
+        rank, at = min(late.items(), key=lambda item: item[1].last.number)
+        called = f"the last it called is {at.last}" if at.last.number else "it has called none"
+        return (
+            f"rank {rank} did not come to {waiting} in {waited_s:g} s: {called}; it is at {at.line}"
+        )
+    kinds: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for rank, each in there.items():
+        kinds[each.last.name, str(each.last)].append(rank)
+    if most and len(kinds) > 1:
+        few = min(kinds.items(), key=lambda item: (len(item[1]), 0 in item[1]))
+        many = next(item for item in kinds.items() if item is not few and item[0] != few[0])
+        return (
+            f"rank {few[1][0]} called {few[0][1]}, and rank {many[1][0]} {many[0][1]}: ranks call "
+            f"the same collectives in the same order ({places[few[1][0]].line})"
+        )
+    lines = "; ".join(f"rank {rank} at {place.line}" for rank, place in places.items())
+    return f"no rank went on for {waited_s:g} s: {lines}"
+
+
+def _is_of_group(error: BaseException) -> bool:
+    """Whether it may be of a connection to another rank: those have no type of their own."""
+    return isinstance(error, RuntimeError)
+
+
+class RankedBuilder(Builder):
+    """Builds on all ranks."""
+
+    def __init__(
+        self,
+        lab: WorkerLab,
+        params: dict[str, Param],
+        seed: int,
+        wait: Callable[[], None] | None,
+        ranks: Ranks,
+    ) -> None:
+        super().__init__(lab, params, seed, wait)
+        self._ranks = ranks
+
+    def build(
+        self,
+        variant: Variant,
+        *,
+        other_seed: int | None = None,
+        params: Mapping[str, Param] | None = None,
+    ) -> Build:
+        """The same on every rank; those but this one with their own data, whatever the seed: what
+        follows from other values on this rank then follows from them alone.
+        """
+        ranks = self._ranks
+        key = ranks.new_build()
+        ranks.tell(
+            BuildVariant(key=key, variant=variant.name, params={**self._params, **(params or {})})
+        )
+        own: BaseException | None = None
+        build: Build | None = None
+        ranks.end_step()
+        try:
+            build = super().build(variant, other_seed=other_seed, params=params)
+        except BaseException as error:
+            own = error
+        answers = self._answers(own)
+        if own is not None:
+            ranks.tell(CloseBuild(key=key))
+            ranks.answers("teardown")
+            raise own
+        assert build is not None
+        ranks.note_state(key, answers)
+        return RankedBuild(build, ranks, key)
+
+    def _answers(self, own: BaseException | None) -> list[Answer]:
+        try:
+            return self._ranks.answers("building")
+        except RankError as error:
+            if own is None:
+                raise
+            if _is_of_group(own):
+                raise error from own
+            raise own from None
+
+
+class RankedBuild(Build):
+    """A build of rank 0's, and what it has the others do."""
+
+    def __init__(self, build: Build, ranks: Ranks, key: int) -> None:
+        self.__dict__.update(vars(build))
+        self._ranks = ranks
+        self._key = key
+        work = build.work
+        self.work = with_fields(
+            work, step=_Step(work.step, ranks, key), output=_Outputs(work.output, ranks, key)
+        )
+
+    @property
+    def key(self) -> int:
+        return self._key
+
+    def adopt(self) -> None:
+        self._ranks.tell(AdoptState(key=self._key))
+        super().adopt()
+
+    def restore(self) -> None:
+        ranks = self._ranks
+        if not ranks.in_block and ranks.restores(self._key):
+            ranks.tell(RestoreState(key=self._key))
+        super().restore()
+
+    def close(self) -> None:
+        with suppress(RankError):
+            self._ranks.tell(CloseBuild(key=self._key))
+        super().close()
+        with suppress(RankError):
+            self._ranks.answers("teardown")
+
+
+class _Step:
+    """A step on all ranks."""
+
+    __slots__ = ("_key", "_own", "_ranks")
+
+    def __init__(self, own: Callable[[], object], ranks: Ranks, key: int) -> None:
+        self._own = own
+        self._ranks = ranks
+        self._key = key
+
+    def __call__(self) -> object:
+        ranks = self._ranks
+        ranks.begin_step(self._key)
+        try:
+            returned = self._own()
+        except BaseException as error:
+            ranks.raise_cause(error)
+        ranks.end_step()
+        return returned
+
+
+class _Outputs:
+    """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
+    wrong.
+    """
+
+    def __init__(self, own: object, ranks: Ranks, key: int) -> None:
+        self._own = own
+        self._ranks = ranks
+        self._key = key
+
+    def __call__(self) -> list[object]:
+        own = self._own
+        if callable(own) and not hasattr(own, "__dlpack__"):
+            own = own()
+        return [own, *self._ranks.outputs(self._key)]
+
+
+class RankedClock(WallClock):
+    """Times blocks that all ranks begin at once: the slowest counts."""
+
+    __slots__ = ("_ranks", "_variant")
+
+    def __init__(
+        self,
+        wait: Callable[[], None] | None,
+        flush: Callable[[], None] | None,
+        ranks: Ranks,
+    ) -> None:
+        self._ranks = ranks
+        self._variant = ""
+        super().__init__(wait, flush)
+
+    def block(
+        self,
+        build: Build,
+        steps: int,
+        *,
+        lead_in: int = 1,
+        restore: bool = True,
+        interruption: Interruption | None = None,
+    ) -> Block:
+        """As of one rank."""
+        assert isinstance(build, RankedBuild)
+        self._variant = build.variant
+        ranks = self._ranks
+        ranks.open_block(RunBlock(key=build.key, steps=steps, lead_in=lead_in, restore=restore))
+        try:
+            return super().block(
+                build, steps, lead_in=lead_in, restore=restore, interruption=interruption
+            )
+        finally:
+            ranks.close_block()
+
+    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
+        ranks = self._ranks
+        if not ranks.block_opens:
+            return super()._run(calls, steps)
+        ranks.begin_block()
+        block = super()._run(calls, steps)
+        slowest_s = ranks.end_block(self._variant, steps, block.time_s)
+        return block._replace(time_s=slowest_s, ended=monotonic())
+
+
+def start(job: Measure | TimeFunctions, seed: int) -> Ranks | None:
+    """The other ranks; None where there are none."""
+    return Ranks(job, seed) if job.ranks > 1 else None
+
+
+def builder_of(
+    lab: WorkerLab,
+    params: dict[str, Param],
+    seed: int,
+    wait: Callable[[], None] | None,
+    ranks: Ranks | None,
+) -> Builder:
+    """One that builds on all ranks, where there are several."""
+    if ranks is None:
+        return Builder(lab, params, seed, wait)
+    return RankedBuilder(lab, params, seed, wait, ranks)

@@ -1,0 +1,52 @@
+"""Where a rank is: the last collective of torch's flight recorder, and the line that runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from gpulab.engine.ranks.orders import Collective, Place
+
+RECORDED = 256
+"""Collectives that torch keeps (TORCH_FR_BUFFER_SIZE)."""
+
+
+def place(path: str, *, idle: bool = False) -> Place:
+    """Of the main thread of this process, which is in no step where it is `idle`. `path`: of the
+    scenario's file.
+    """
+    return Place(last=last_collective(), line="the end of its step" if idle else _line(path))
+
+
+def last_collective() -> Collective:
+    """The one that this process called last; none where torch has recorded nothing."""
+    with suppress(Exception):  # a private call of torch, for a message alone
+        from torch._C import _distributed_c10d
+
+        recorder: Any = _distributed_c10d
+        dump: Any = json.loads(recorder._dump_fr_trace_json(True, False))
+        entries = dump.get("entries") or []
+        if entries:
+            last = max(entries, key=lambda entry: entry["record_id"])
+            return Collective(
+                number=last["record_id"] + 1,
+                name=last["profiling_name"].rpartition(":")[2],
+                sizes=last["input_sizes"],
+            )
+    return Collective()
+
+
+def _line(path: str) -> str:
+    """The innermost line of the scenario's file; of any file where it has none."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    innermost = frame
+    while frame is not None:
+        if frame.f_code.co_filename == path:
+            return f"line {frame.f_lineno}, in {frame.f_code.co_name}"
+        frame = frame.f_back
+    if innermost is None:
+        return ""
+    return f"{innermost.f_code.co_filename}:{innermost.f_lineno}"

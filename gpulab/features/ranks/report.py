@@ -1,0 +1,47 @@
+"""What each rank of a scenario took, as a part of the report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+
+from msgspec.structs import replace
+
+from gpulab.core.events import RankTimes
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import RankReport, VariantReport
+from gpulab.report.state import RunState, VariantState
+
+
+@dataclass
+class TimesOfRanks:
+    """By variant and rank: seconds per step of its blocks, and the memory that it had at most."""
+
+    times_s: defaultdict[tuple[str, int], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    memory_bytes: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def add(self, event: RankTimes) -> None:
+        key = event.variant, event.rank
+        self.times_s[key] += event.times_s
+        if event.memory_bytes is not None:
+            self.memory_bytes[key] = max(event.memory_bytes, self.memory_bytes.get(key, 0))
+
+
+def _fold(state: RunState, event: RankTimes) -> None:
+    state.part(TimesOfRanks).add(event)
+
+
+def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    seen = draft.state.part(TimesOfRanks)
+    ranks = []
+    for (name, rank), times_s in sorted(seen.times_s.items()):
+        if name == variant.name and times_s:
+            memory_bytes = seen.memory_bytes.get((name, rank))
+            ranks.append(RankReport(rank=rank, time_s=median(times_s), memory_bytes=memory_bytes))
+    return replace(report, ranks=ranks)
+
+
+RANKS = Feature("ranks", folds={RankTimes: _fold}, of_variant=_of_variant)

@@ -1,0 +1,28 @@
+"""The ranks of each variant side by side."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from gpulab.core.units import byte_count, seconds
+from gpulab.draw.table import columns_table, first_and_last
+from gpulab.report.report import RankReport, RunReport
+
+
+def ranks(report: RunReport) -> RenderableType | None:
+    """A row a variant, a column a rank; None where there is only one."""
+    known = [variant for variant in report.variants if len(variant.ranks) > 1]
+    if not known:
+        return None
+    table = columns_table()
+    table.add_column("time/step of each rank", overflow="fold", min_width=7)
+    for rank in first_and_last(known[0].ranks):
+        table.add_column(f"rank {rank.rank}", justify="right", no_wrap=True)
+    for variant in known:
+        table.add_row(variant.name, *map(_cell, first_and_last(variant.ranks)))
+    return table
+
+
+def _cell(rank: RankReport) -> str:
+    memory = "" if rank.memory_bytes is None else f", {byte_count(rank.memory_bytes)}"
+    return seconds(rank.time_s) + memory
