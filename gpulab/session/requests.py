@@ -41,7 +41,7 @@ from gpulab.core.limits import (
 from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
-from gpulab.scenario import FIRST, Param, Scenario, beginning, shown
+from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
 from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
@@ -235,11 +235,18 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         ladder=scenario.ladder,
         exclusive=scenario.exclusive,
         increasing_memory=scenario.increasing_memory,
-        ranks=scenario.ranks_of(subject.params),
+        ranks=_ranks(scenario, subject.params),
         shows=Shows(scenario.shows),
         fail_below=scenario.fail_below,
         cases=scenario.cases,
     )
+
+
+def _ranks(scenario: Scenario, params: Mapping[str, Param]) -> int:
+    try:
+        return scenario.ranks_of(params)
+    except ScenarioError as error:
+        raise UsageError(str(error)) from None
 
 
 def _time_functions(
