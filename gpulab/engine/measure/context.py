@@ -80,7 +80,7 @@ def load_job(
     if first and isinstance(job, TimeFunctions):
         for kind in filter(None, map(kind_of, variants)):
             reporter.found(kind, explains=True)
-    rank = ranks.join(device) if ranks else RankOfLab()
+    rank = ranks.join(device, reporter) if ranks else RankOfLab()
     return LoadedJob(device, info, wait, variants, calibration, rank, ranks)
 
 

@@ -32,7 +32,7 @@ import msgspec
 import torch
 import torch.distributed as dist
 
-from gpulab.core.events import RankTimes
+from gpulab.core.events import DEVICE_LOST, RankTimes
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.text import plain
 from gpulab.engine.build.build import Build, Builder
@@ -41,6 +41,7 @@ from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.processes.channel import Block
 from gpulab.engine.processes.child import die_with_parent
 from gpulab.engine.processes.device import DeviceError
+from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
 from gpulab.engine.ranks.orders import (
     AdoptState,
@@ -97,6 +98,7 @@ class Ranks:
         self._job = job
         self._folder = tempfile.mkdtemp(prefix="gpulab-ranks-")
         self._others = [self._fork(rank, seed) for rank in range(1, job.ranks)]
+        self._reporter: Reporter | None = None
         self._builds = 0
         self._on_gpu = False
         self._limit_s = float(os.environ.get(_LIMIT) or _LIMIT_S)
@@ -139,8 +141,9 @@ class Ranks:
     def _store(self) -> str:
         return str(Path(self._folder) / "store")
 
-    def join(self, device: torch.device) -> RankOfLab:
+    def join(self, device: torch.device, reporter: Reporter) -> RankOfLab:
         """Form the group. DeviceError where there are fewer GPUs than ranks."""
+        self._reporter = reporter
         self._on_gpu = device.type == "cuda"
         if self._on_gpu:
             self._require_gpus(device)
@@ -363,9 +366,27 @@ class Ranks:
         self._problem = problem
         for other in self._others:
             self._end(other)
-        if self._on_gpu:
-            with suppress(Exception):
-                dist.distributed_c10d._abort_process_group()  # a kernel of NCCL would spin on
+        if self._waits_since is None or not self._on_gpu:
+            return
+        # A kernel of NCCL spins on, and its abort may wait for ever as well.
+        threading.Thread(target=_abort, daemon=True).start()
+        deadline = monotonic() + _GRACE_S
+        while self._waits_since is not None and monotonic() < deadline:
+            threading.Event().wait(_LOOK_S)
+        if self._waits_since is not None:
+            self._end_here(problem)
+
+    def _end_here(self, problem: str) -> None:
+        """End this process, which does not come out of its step: what was measured has been sent,
+        or is with the supervisor.
+        """
+        reporter = self._reporter
+        if reporter is not None:
+            position = reporter.position
+            reporter.wait = None  # for the device
+            reporter.failed(position.variant, position.stage, RankError(problem))
+            reporter.channel.flush()
+        os._exit(DEVICE_LOST)
 
     def _end(self, other: _Other) -> None:
         with suppress(ProcessLookupError):
@@ -409,6 +430,11 @@ def missing(places: Mapping[int, Place], waited_s: float) -> str:
         )
     lines = "; ".join(f"rank {rank} at {place.line}" for rank, place in places.items())
     return f"no rank went on for {waited_s:g} s: {lines}"
+
+
+def _abort() -> None:
+    with suppress(Exception):
+        dist.distributed_c10d._abort_process_group()
 
 
 def _is_of_group(error: BaseException) -> bool:

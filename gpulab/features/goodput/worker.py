@@ -150,7 +150,7 @@ class Profiler:
         self._device = device
         self._wait = waiter(device) or _nothing
         self._scenario = load(job.subject)
-        rank = self._ranks.join(device) if self._ranks else None
+        rank = self._ranks.join(device, self._reporter) if self._ranks else None
         self._lab = WorkerLab(device, info, self._reporter.position, rank)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         self._builder = builder_of(self._lab, params, job.seed or 0, self._wait, self._ranks)
