@@ -270,6 +270,7 @@ def test_without_a_disassembler_that_works_facts_are_read_from_ptx(kernels, monk
     assert found.digest != of_sass.digest
 
 
+@pytest.mark.slow
 def test_the_same_code_has_the_same_digest_whatever_it_is_called(kernels):
     text = kernels("copy")
     compiler._compile.cache_clear()

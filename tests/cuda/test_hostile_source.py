@@ -225,6 +225,7 @@ def test_a_source_of_many_directives_is_judged_at_once(folder):
     assert time.process_time() - begun < 20
 
 
+@pytest.mark.slow
 def test_a_compile_that_does_not_end_is_ended(folder, monkeypatch):
     monkeypatch.setattr(compiler_process, "_current", CompilerProcess(seconds=2))
     assert refused(folder, ENDLESS).msg == "the compiler took more than 2 s, and was ended (in k)"

@@ -351,6 +351,7 @@ def test_search_finds_names_lessons_and_code_as_one_types():
     visit(journey)
 
 
+@pytest.mark.slow
 def test_a_search_that_is_left_gets_no_more_keys():
     """The focus went into the hidden line when the list made way: keys were typed unseen."""
 

@@ -23,6 +23,7 @@ def wheel(tmp_path_factory):
     return next(folder.glob("*.whl"))
 
 
+@pytest.mark.slow
 def test_an_installed_gpulab_finds_its_scenarios_and_its_manual_from_any_folder(wheel, tmp_path):
     # which is what pip makes of one that is pure Python
     ZipFile(wheel).extractall(tmp_path / "site")

@@ -81,6 +81,7 @@ def others(arch):
     return [instruction for other, instruction in TENSOR_CORES.items() if other != arch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", [90, *SLOW])
 @pytest.mark.parametrize("name", triton_lessons.names())
 def test_kernels_compile_and_do_not_spill(name, arch):

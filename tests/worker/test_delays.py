@@ -100,6 +100,7 @@ def compute_until(done):
         torch.rand(256)
 
 
+@pytest.mark.slow
 def test_all_others_pause_when_a_part_has_run():
     # on a busy machine, a thread that computes may look like one that waits
     assert max(pause_beside(compute_until) for _ in range(10)) >= 0.9 * OWED_S

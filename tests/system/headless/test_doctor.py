@@ -77,6 +77,7 @@ def test_what_is_missing_or_broken_is_named(lab):
     assert "fix: export LC_ALL=C.UTF-8" in process.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "code", "problem", "can_run"),
     [

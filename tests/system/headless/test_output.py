@@ -224,6 +224,7 @@ def test_a_scenario_is_written_whatever_its_name_is(lab, gpulab):
         compile(path.read_bytes(), "new", "exec")
 
 
+@pytest.mark.slow
 def test_settings_of_matplotlib_that_lie_around_lose_nothing(lab, shell):
     lab.write("matplotlibrc", "text.usetex: True\nfigure.dpi: many\nfont.size\nsavefig.dpi: -3\n")
     done = shell(

@@ -63,6 +63,7 @@ def examples(lab, monkeypatch, runs):
     monkeypatch.setattr(gpulab, "run", run, raising=False)
 
 
+@pytest.mark.slow
 def test_the_notebooks_of_the_guide_run(examples, lab, capsys):
     for cells in guide_examples.notebooks():
         names = {}

@@ -262,6 +262,7 @@ ENDLESS = """
     """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
 def test_a_compile_that_does_not_end_ends_with_the_command(lab, by):
     lab.write("mine.py", re.sub(r'r""".*?"""', lambda _: f'r"""{ENDLESS}"""', MINE, flags=re.S))

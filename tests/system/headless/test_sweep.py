@@ -71,6 +71,7 @@ def test_the_best_points_take_turns_in_one_run_that_decides(gpulab):
     assert "before: n=64 is the best, 1.016x" in process.stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_final_keeps_the_points(gpulab, monkeypatch):
     announce = SweepRuns.announcement.fget
 

@@ -41,6 +41,7 @@ def fixes_of(finished):
     return {fix["name"]: fix for fix in finished.run["fixes"]}
 
 
+@pytest.mark.slow
 def test_a_fix_is_measured_and_one_that_breaks_the_numbers_is_wrong(tried):
     finished, _ = tried
     fixes = fixes_of(finished)
@@ -62,6 +63,7 @@ def test_what_does_not_apply_says_why(tried):
     assert fixes["gradients_to_none"]["lines"] == ["train.py:16"]
 
 
+@pytest.mark.slow
 def test_the_scenario_that_is_kept_runs_and_the_program_is_as_it_was(tried, module_lab):
     _, kept = tried
     again = module_lab.run(kept, "--smoke", time_s="0.1")

@@ -61,6 +61,7 @@ def parts_of(finished):
     return {part["name"]: part for part in finished.run["what_if"]["parts"]}
 
 
+@pytest.mark.slow
 def test_parts_of_one_thread_have_slopes_and_gains_with_intervals(lab):
     lab.write("mine.py", PIPELINE)
     finished = lab.run("mine.py", "--what-if", time_s="0.5")

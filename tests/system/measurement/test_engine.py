@@ -224,6 +224,7 @@ def alone(module_lab):
     )
 
 
+@pytest.mark.slow
 def test_variants_that_need_the_device_to_themselves_never_share_it(alone):
     assert set(notes(alone, "alone")) == {"a", "b", "many", "half"}
     assert alone.run["method"]["epochs"] >= 8

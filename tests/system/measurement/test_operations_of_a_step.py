@@ -28,6 +28,7 @@ def line_of(words):
     return 1 + STEP.splitlines().index(f"    {words}")
 
 
+@pytest.mark.slow
 def test_as_many_as_asked_for_sorted_by_a_column_with_lines_modules_and_work(module_lab):
     path = module_lab.write("training.py", STEP)
     run = module_lab.run(

@@ -66,6 +66,9 @@ def _product(n):
 '''
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def points(module_lab):
     return module_lab.run(module_lab.write("points.py", POINTS), time_s="1")

@@ -73,6 +73,7 @@ def wrongly_asked(lab, n):
 '''
 
 
+@pytest.mark.slow
 def test_the_fastest_is_chosen_and_kept(lab):
     lab.write("pieces.py", TUNED)
     first = lab.run("pieces.py", time_s="0.1")

@@ -76,6 +76,7 @@ def test_its_profile_is_as_of_any_run(trained, module_lab):
     assert "operations of a step" in trained.stderr
 
 
+@pytest.mark.slow
 def test_a_loop_without_an_optimizer_that_is_killed_keeps_its_steps(lab):
     lab.write("infer.py", INFER)
     finished = followed(lab, sys.executable, "infer.py")
@@ -88,6 +89,7 @@ def test_a_loop_without_an_optimizer_that_is_killed_keeps_its_steps(lab):
     assert "ended         by SIGKILL" in finished.stderr
 
 
+@pytest.mark.slow
 def test_what_has_been_followed_is_traced_and_compiled_as_if_it_had_not(lab):
     lab.write("compiled.py", COMPILED)
     finished = followed(lab, sys.executable, "compiled.py", flags=("--profile", "off"))

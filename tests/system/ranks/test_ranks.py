@@ -89,6 +89,10 @@ SAYS = {
 }
 
 
+QUICK = ("is_killed", "hangs")
+"""The others run with the slow tests."""
+
+
 @pytest.fixture(scope="module")
 def sums(module_lab):
     return module_lab.run(module_lab.write("sums.py", SUMS), "--smoke")
@@ -105,7 +109,9 @@ def test_each_rank_has_its_times(sums):
     assert all(rank["time_s"] > 0 for rank in ranks)
 
 
-@pytest.mark.parametrize("how", SAYS)
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, marks=[pytest.mark.slow] * (how not in QUICK)) for how in SAYS]
+)
 def test_a_rank_that_fails_is_named_and_no_process_is_left(lab, how):
     finished = lab.run(lab.write("faults.py", FAULTS), "--smoke", "--set", f"how={how}")
     assert finished.code == ExitCode.FAILED

@@ -70,6 +70,7 @@ def visit(request, lab, tmux):
         assert written.read_bytes().isascii()
 
 
+@pytest.mark.slow
 def test_a_newcomer_searches_reads_predicts_runs_and_sees_the_answer(visit):
     tmux = visit()
     tmux.press("/")

@@ -52,6 +52,7 @@ def test_a_killed_app_leaves_no_worker(lab):
     assert lab.none_left()
 
 
+@pytest.mark.slow
 def test_a_storm_of_signals_ends_the_app_like_one_of_them(lab):
     terminal, file = app(lab, "MEASURE")
     for _ in range(4):
@@ -150,6 +151,7 @@ SHORT = (
 )
 
 
+@pytest.mark.slow
 def test_a_terminal_that_takes_no_output_keeps_neither_the_run_nor_the_process(lab):
     terminal, file = app(lab, "MEASURE", SHORT)
     for number in range(60):  # every new size is drawn, and nobody reads it

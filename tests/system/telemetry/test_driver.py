@@ -107,6 +107,7 @@ def test_a_driver_that_hangs_holds_up_nothing(driver):
     assert isinstance(ended, TelemetryEnded)
 
 
+@pytest.mark.slow
 def test_slow_calls_make_fewer_readings_and_no_queue_of_them(driver):
     sampling = driver.sample()
     sampling.readings(1)

@@ -41,6 +41,7 @@ def values(sampling, count):
     return {field for reading in sampling.readings(count) for field in reading.values}
 
 
+@pytest.mark.slow
 def test_a_field_that_is_not_supported_says_so_and_the_others_go_on(driver):
     whole = driver.sample("")
     partial = driver.sample(f"nosup={'+'.join(UNSUPPORTED.values())}")

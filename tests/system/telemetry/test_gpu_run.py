@@ -95,6 +95,7 @@ def measured(module_lab, standin):
     )
 
 
+@pytest.mark.slow
 def test_the_gpu_that_was_asked_for_is_read_beside_the_run(measured):
     telemetry = measured.run["telemetry"]
     assert (telemetry["gpu"], telemetry["uuid"]) == ("NVIDIA Stand-in H100", "GPU-stand-in-1")
@@ -108,6 +109,7 @@ def test_the_gpu_that_was_asked_for_is_read_beside_the_run(measured):
     assert (telemetry["clocks"], telemetry["slowed"]) == ("P", True)
 
 
+@pytest.mark.slow
 def test_each_variant_is_read_while_it_runs_alone(measured):
     for variant in measured.run["variants"]:
         solo = variant["solo_run"]
@@ -123,6 +125,7 @@ def test_each_variant_is_read_while_it_runs_alone(measured):
     assert "clocks: P power cap" in measured.stdout
 
 
+@pytest.mark.slow
 def test_the_health_of_the_device_and_its_power_cap_are_findings(measured):
     findings = {finding["code"]: finding["values"] for finding in measured.run["findings"]}
     assert findings["pcie_narrow"] == {"width": 8, "full": 16}
@@ -134,6 +137,7 @@ def test_the_health_of_the_device_and_its_power_cap_are_findings(measured):
     assert " more notes, " in measured.stdout
 
 
+@pytest.mark.slow
 def test_what_ran_while_the_gpu_was_slowed_down_is_dropped_and_nothing_far_from_it(measured):
     windows = windows_of(measured.events)
     assert {window.code for window in windows} == {"clocks_slowed"}
@@ -159,6 +163,7 @@ def test_what_ran_while_the_gpu_was_slowed_down_is_dropped_and_nothing_far_from_
     )
 
 
+@pytest.mark.slow
 def test_too_many_dropped_pairs_leave_nothing_to_believe(measured):
     (comparison,) = measured.run["comparisons"]
     assert comparison["dropped"] / (comparison["pairs"] + comparison["dropped"]) > 0.2

@@ -245,6 +245,7 @@ def texts_of(figure):
     return [text for text in figure.findobj(Text) if text.get_text()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [r"$\frac{$ and \$5$", "$x$\n\nfaster\x1b[31m\u202e\u2028\ud800" + "x" * 9999]
 )
