@@ -66,7 +66,6 @@ _WORKERS = (
 _FORWARD = "loss = torch.nn.functional.cross_entropy(model(images), labels)"
 _AUTOCAST = f'with torch.autocast("{{kind}}", torch.bfloat16):\n            {_FORWARD}'
 EDITS = {
-    "tf32": ("import torch\n", "import torch\ntorch.set_float32_matmul_precision('high')\n"),
     "autocast_bf16": (_FORWARD, _AUTOCAST),
     "compile_model": ("\ndef step", "model = torch.compile(model)\n\ndef step"),
     "fused_optimizer": (
@@ -85,13 +84,22 @@ EDITS = {
 }
 """What is edited by hand, and to what; settings that a whole process has are in the scenario."""
 CONTEXTS = {
+    "tf32": "products_in_tf32()",
     "cudnn_benchmark": "torch.backends.cudnn.flags(enabled=True, benchmark=True)",
 }
 SCENARIO = '''"""The same fixes, made by hand."""
+from contextlib import contextmanager
 import torch
 from gpulab import Scenario
 from gpulab.function_step import FunctionStep
 scenario = Scenario("fixes by hand")
+
+@contextmanager
+def products_in_tf32():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
 
 @scenario.variant
 def as_it_is(lab):
@@ -103,9 +111,9 @@ def {name}(lab):
     return FunctionStep({file!r}, "step", {names}).work(lab{fix})
 """
 _NAMES = 'inputs=("loader.dataset.images", "loader.dataset.labels")'
-_CONTEXT = """
+_WITH = """
 def with_{name}(built):
-    built.contexts.append(lambda: {context})
+    {change}
 """
 _SHARED = '''
 def shared(built):
@@ -115,12 +123,8 @@ def shared(built):
             tensor.share_memory_()
     built.closing.append(lambda: setattr(built.module.loader, "_iterator", None))
 '''
-_DTYPE = """
-def with_{name}(built):
-    built.computes_in({dtype!r})
-"""
 _DTYPES = {"tf32": "tf32", "autocast_bf16": "bf16"}
-_SIZES = {"cpu": ((32, 16, 12, 24), 4), "cuda": ((256, 64, 64, 96), 1)}
+_SIZES = {"cpu": ((32, 16, 12, 24), 4), "cuda": ((256, 128, 64, 192), 1)}
 
 
 def run(what, *flags):
@@ -137,9 +141,9 @@ def by_hand(folder, text, names, kind):
     scenario = SCENARIO.format(file=str(original), names=_NAMES) + _SHARED
     for name in names:
         file, fix = original, ""
+        changes = []
         if name in CONTEXTS:
-            scenario += _CONTEXT.format(name=name, context=CONTEXTS[name])
-            fix = f", with_{name}"
+            changes.append(f"built.contexts.append(lambda: {CONTEXTS[name]})")
         elif name in EDITS:
             old, new = EDITS[name]
             if text.count(old) != 1:
@@ -149,7 +153,9 @@ def by_hand(folder, text, names, kind):
         else:
             continue
         if name in _DTYPES:
-            scenario += _DTYPE.format(name=name, dtype=_DTYPES[name])
+            changes.append(f"built.computes_in({_DTYPES[name]!r})")
+        if changes:
+            scenario += _WITH.format(name=name, change="; ".join(changes))
             fix = f", with_{name}"
         if name == "loader_workers":
             fix = ", shared"
