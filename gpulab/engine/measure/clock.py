@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from statistics import median
 from time import monotonic, perf_counter_ns, thread_time_ns
+from typing import NamedTuple
 
 import torch
 
@@ -118,8 +119,17 @@ other variants took.
 """
 _EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
-Interruption = tuple[int, Callable[[], None]]
-"""After how many steps of a block something is done, and what: a step cannot notice it."""
+
+
+class Interruption(NamedTuple):
+    """Something that is done between two steps of a block: a step cannot notice it.
+
+    `restores`: the state is put back, on all ranks where there are several.
+    """
+
+    after: int
+    act: Callable[[], None]
+    restores: bool = False
 
 
 class WallClock:
@@ -265,8 +275,9 @@ def calls_of(
     """The step so many times, with what happens between two of them."""
     if interruption is None:
         return repeat(step, steps)
-    first, happens = interruption
-    return chain(repeat(step, first), _after(happens, step), repeat(step, steps - first - 1))
+    first = interruption.after
+    interrupted = _after(interruption.act, step)
+    return chain(repeat(step, first), interrupted, repeat(step, steps - first - 1))
 
 
 def _after(

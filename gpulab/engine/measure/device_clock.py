@@ -82,7 +82,7 @@ class DeviceClock(WallClock):
                 if self.flush:
                     block, covered = self._cold_block(build, steps, queueing)
                 else:
-                    within = interruption if interruption and interruption[0] < steps else None
+                    within = interruption if interruption and interruption.after < steps else None
                     block, covered = self._hot_block(build, steps, queueing, within)
             if covered:
                 return block

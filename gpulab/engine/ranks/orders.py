@@ -34,12 +34,13 @@ class TakeStep(Order, frozen=True, tag="step"):
 
 class RunBlock(Order, frozen=True, tag="block"):
     """The rank answers twice: once it is about to begin, when it waits for rank 0's word, and when
-    it is done.
+    it is done. `restore_after`: so many steps the state is put back once more.
     """
 
     steps: int
     lead_in: int
     restore: bool
+    restore_after: int | None = None
 
 
 class SendOutput(Order, frozen=True, tag="output"):

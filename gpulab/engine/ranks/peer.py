@@ -21,7 +21,7 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.build.tensors import kept, leaves
-from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.processes.channel import Block, WorkerPosition
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, is_a, text_of, type_name
@@ -139,10 +139,17 @@ class Peer:
 
     def _run_block(self, order: RunBlock) -> None:
         build = self._builds[order.key]
+        interruption = None
+        if order.restore_after is not None:
+            interruption = Interruption(order.restore_after, build.restore)
         self._clock.starts_together = True
         try:
             block = self._clock.block(
-                build, order.steps, lead_in=order.lead_in, restore=order.restore
+                build,
+                order.steps,
+                lead_in=order.lead_in,
+                restore=order.restore,
+                interruption=interruption,
             )
         finally:
             self._clock.starts_together = False

@@ -187,16 +187,26 @@ class Ranks:
         self._builds += 1
         return self._builds
 
-    def outputs(self, key: int) -> list[list[torch.Tensor]]:
-        """What a build gives on every other rank, on this rank's device."""
+    def ask_for_outputs(self, key: int) -> None:
+        """Have every other rank read what a build gives; `outputs` has it then."""
         self.tell(SendOutput(key=key))
-        outputs = []
         self._waits_since = monotonic()
+
+    def outputs(self) -> list[list[torch.Tensor]]:
+        """What every other rank was asked for, on the CPU. RankError where one failed."""
+        outputs = []
+        failed: RankError | None = None
         for other in self._others:
-            self._receive(other, "reading its output")
+            try:
+                self._receive(other, "reading its output")
+            except RankError as error:
+                failed = failed or error
+                continue
             written = io.BytesIO(other.orders.recv_bytes())
             outputs.append(torch.load(written, weights_only=True))
         self._waits_since = None
+        if failed is not None:
+            raise failed
         return outputs
 
     def begin_step(self, key: int) -> None:
@@ -564,10 +574,19 @@ class _Outputs:
         self._key = key
 
     def __call__(self) -> list[object]:
+        ranks = self._ranks
+        ranks.ask_for_outputs(self._key)  # before this one's: a function may gather what it gives
         own = self._own
-        if callable(own) and not hasattr(own, "__dlpack__"):
-            own = own()
-        return [own, *self._ranks.outputs(self._key)]
+        error: BaseException | None = None
+        try:
+            if callable(own) and not hasattr(own, "__dlpack__"):
+                own = own()
+        except BaseException as raised:
+            error = raised
+        others = ranks.outputs()
+        if error is not None:
+            raise error
+        return [own, *others]
 
 
 class RankedClock(WallClock):
@@ -598,7 +617,15 @@ class RankedClock(WallClock):
         assert isinstance(build, RankedBuild)
         self._variant = build.variant
         ranks = self._ranks
-        ranks.open_block(RunBlock(key=build.key, steps=steps, lead_in=lead_in, restore=restore))
+        restores = interruption is not None and interruption.restores
+        order = RunBlock(
+            key=build.key,
+            steps=steps,
+            lead_in=lead_in,
+            restore=restore,
+            restore_after=interruption.after if interruption and restores else None,
+        )
+        ranks.open_block(order)
         try:
             return super().block(
                 build, steps, lead_in=lead_in, restore=restore, interruption=interruption

@@ -151,7 +151,7 @@ class TimedChecks:
             values = self._draw.choice(few)
             self._interrupted.add(candidate.name)
             self._block = _Block(values, late=True)
-            return self._moment(candidate.steps), values.write
+            return Interruption(self._moment(candidate.steps), values.write)
         if self._draw.random() < 0.5:
             self._block = _Block(None)
             return None
@@ -423,7 +423,8 @@ class TimedChecks:
             self._builder.seed()
 
         clock = self._context.wall_clock
-        clock.block(build, before + steps, lead_in=0, interruption=(before, restore))
+        interruption = Interruption(before, restore, restores=True)
+        clock.block(build, before + steps, lead_in=0, interruption=interruption)
         returned = clock.returned
         clock.forget()
         output = tensors.kept(read(build, returned))
