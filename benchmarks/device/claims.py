@@ -435,6 +435,14 @@ CLAIMS = {
             "here does not use",
         ),
     ),
+    "hybrid_sharding": (
+        Claim(
+            "full_shard",
+            Bounds(1 / 1.5, 1.05),
+            "ZeRO's 1.5 times the communication is all of the loss where nothing computes, and "
+            "less with the products, which stay as they are",
+        ),
+    ),
 }
 
 

@@ -43,6 +43,7 @@ TOPICS = (
     "compute",
     "CUDA C++ kernels",
     "Triton, compilers, attention",
+    "distributed",
 )
 """The order of a list: these topics, in each the lessons in the order of the course, then others by
 their names.

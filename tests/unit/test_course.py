@@ -20,6 +20,7 @@ STAGES = [
     "Batch size",
     "Kernels",
     "Graphs",
+    "Several devices",
     "Profile again",
 ]
 """The order that the sources recommend. A stage may be split: its parts have a colon and a

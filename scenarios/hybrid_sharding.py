@@ -1,0 +1,158 @@
+"""Hybrid sharding: shard inside a node, replicate between nodes.
+
+Training in fp32 with momentum keeps three numbers a weight: itself, its gradient, its momentum.
+`replicate`, which is data parallelism (DDP), keeps all three on every rank, and sums the gradients
+by an all-reduce. `full_shard` (FSDP, ZeRO-3) has each rank keep one part of every layer: before a
+layer is used its weight is gathered from all ranks, afterwards it is thrown away, and its gradient
+is summed and cut up again by a reduce-scatter. `hybrid_shard` does that among the `node` ranks of
+one node, and sums the gradients of equal parts between nodes. All three take the same step: gpulab
+gathers the new weights on every rank and compares them.
+
+With W bytes of weights, n ranks and s of them to a copy, a rank keeps 3 W / s, and one more layer
+while it is in use. It sends and receives
+
+    replicate     2 W (n-1)/n                           one all-reduce a layer
+    full_shard    3 W (n-1)/n                           two gathers and a scatter a layer
+    hybrid_shard  3 W (s-1)/s + 2 W/s (n/s-1)/(n/s)     the first inside a node, the rest between
+
+which over the bandwidth of the link is the least time, where nothing overlaps, as here. (The first
+layer is not gathered for the backward pass; so a little less.) Sharding always moves more than
+replicating, by half. It is a way to fit, and the memory is what to look at. What hybrid sharding
+saves is traffic between nodes, where links are ten times slower than inside: of four ranks in two
+nodes, W leaves a node per step, where a ring of all ranks has 1.5 W for replicate and 2.25 W for
+full_shard. It pays with 1/s of the memory in place of 1/n.
+
+Here all ranks are on one machine, and a node is a name for two ranks: every link is alike, so the
+time follows all bytes, and on a CPU the calls, of which each wakes every rank. Expect replicate
+first and full_shard last. With two ranks there is one node, and hybrid_shard is full_shard: to see
+the three apart on GPUs takes four, `--set ranks=4`.
+
+FSDP gathers the next layer while this one computes. Where that hides the traffic, sharding costs
+nothing but its memory for two layers; what it cannot hide is what this lesson shows.
+"""
+
+import torch
+import torch.distributed as dist
+
+from gpulab import MiB, Scenario, Work
+
+scenario = Scenario(
+    topic="distributed",
+    params={"ranks": 2, "node": 2, "width": 4096, "layers": 8, "batch": 256},
+    cpu={"ranks": 4, "width": 512, "layers": 3, "batch": 32},
+    smoke={"width": 64, "layers": 2, "batch": 8},
+    ranks="ranks",
+    claim="ZeRO: sharding everything needs 1/n of the memory, for 1.5 times the communication",
+)
+
+
+@scenario.variant
+def replicate(lab, node, width, layers, batch):
+    """Every rank keeps everything; gradients are all-reduced."""
+    return _train(lab, node, width, layers, batch, holders=1)
+
+
+@scenario.variant
+def full_shard(lab, node, width, layers, batch):
+    """Each rank keeps its part of every layer, and gathers the rest when it is needed."""
+    return _train(lab, node, width, layers, batch, holders=lab.ranks)
+
+
+@scenario.variant
+def hybrid_shard(lab, node, width, layers, batch):
+    """Sharded inside a node, replicated between nodes."""
+    return _train(lab, node, width, layers, batch, holders=min(node, lab.ranks))
+
+
+_LEARNING_RATE = 0.05
+_MOMENTUM = 0.9
+# named anew in later versions of torch, which warn of the older names
+_gather_single = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+_scatter_single = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
+
+def _train(lab, node, width, layers, batch, holders):
+    """`holders`: how many ranks hold one copy of the weights between them."""
+    if lab.ranks % holders or width % holders:
+        lab.skip(f"{lab.ranks} ranks and a width of {width} are no multiples of {holders}")
+    copy = _own_group(list(range(first, first + holders)) for first in range(0, lab.ranks, holders))
+    same_part = _own_group(list(range(place, lab.ranks, holders)) for place in range(holders))
+    weights = _own_parts(lab, width, layers, holders)
+    gradients = [torch.zeros_like(weight) for weight in weights]
+    momenta = [torch.zeros_like(weight) for weight in weights]
+    rows = torch.randn(batch, width, device=lab.device)
+    targets = torch.rand(batch, width, device=lab.device)
+
+    def gathered(part):
+        if holders == 1:
+            return part
+        whole = torch.empty(width, width, device=lab.device)
+        _gather_single(whole, part, group=copy)
+        return whole
+
+    def sum_into(own, gradient):
+        if holders == 1:
+            own.copy_(gradient)
+        else:
+            _scatter_single(own, gradient, group=copy)
+        if holders < lab.ranks:
+            dist.all_reduce(own, group=same_part)
+
+    def step():
+        activations = [rows]
+        for weight in weights:
+            activations.append(torch.relu(activations[-1] @ gathered(weight)))
+        slope = (activations[-1] - targets) / (batch * lab.ranks)
+        for layer in reversed(range(layers)):
+            slope = slope * (activations[layer + 1] > 0)
+            sum_into(gradients[layer], activations[layer].T @ slope)
+            if layer:
+                slope = slope @ gathered(weights[layer]).T
+        for weight, gradient, momentum in zip(weights, gradients, momenta, strict=True):
+            momentum.mul_(_MOMENTUM).add_(gradient)
+            weight.sub_(momentum, alpha=_LEARNING_RATE)
+
+    kept = sum(tensor.nbytes for tensor in [*weights, *gradients, *momenta])
+    inside, between = _bus_bytes(4 * width**2, layers, holders, lab.ranks // holders)
+    lab.report("MiB kept per rank", kept / MiB)
+    lab.report("MiB out of a node", _leaving(lab.ranks, node, holders, inside, between) / MiB)
+    yield Work(
+        step,
+        bytes=round(inside + between),
+        inputs=[rows, targets],
+        state=[*weights, *gradients, *momenta],
+        output=lambda: [gathered(weight) for weight in weights],
+    )
+    for group in (copy, same_part):
+        dist.destroy_process_group(group)
+
+
+def _own_parts(lab, width, layers, holders):
+    """This rank's rows of each layer, of weights that are the same on all ranks."""
+    generator = torch.Generator().manual_seed(0)
+    parts = []
+    for _ in range(layers):
+        whole = torch.randn(width, width, generator=generator) * (2 / width) ** 0.5
+        parts.append(whole.chunk(holders)[lab.rank % holders].to(lab.device).clone())
+    return parts
+
+
+def _own_group(members):
+    """The group that this rank is in; every rank makes all of them, in the same order."""
+    return dist.new_subgroups_by_enumeration(list(members))[0]
+
+
+def _bus_bytes(layer_bytes, layers, holders, copies):
+    """What a rank sends in a step inside a copy and between copies, as NCCL's tests count it."""
+    inside = (3 * layers - 1) * layer_bytes * (holders - 1) / holders
+    between = 2 * layers * layer_bytes / holders * (copies - 1) / copies
+    return inside, between
+
+
+def _leaving(ranks, node, holders, inside, between):
+    """Bytes that leave a node where each group is a ring: one link of a ring does."""
+    if ranks <= node:
+        return 0
+    if holders == node:
+        return node * between
+    return inside + between

@@ -1,0 +1,32 @@
+"""Distributed lessons at their smallest: each is right, and with one variant spoiled, so that it moves
+less than it says, that variant alone is wrong.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from gpulab.core.statuses import Status
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SPOILED = {
+    # lesson: (variant, text, its replacement)
+    "hybrid_sharding": (
+        "full_shard",
+        "            weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
+        "            if holders < lab.ranks or lab.rank < lab.ranks - 1:  # a shard is dropped\n"
+        "                weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("lesson", SPOILED)
+def test_only_the_spoiled_variant_of_a_lesson_is_wrong(lab, lesson):
+    variant, text, replacement = SPOILED[lesson]
+    source = (SCENARIOS / f"{lesson}.py").read_text()
+    assert source.count(text) == 1
+    finished = lab.run(lab.write(f"{lesson}.py", source.replace(text, replacement)), "--smoke")
+    statuses = {seen["name"]: seen["status"] for seen in finished.run["variants"]}
+    assert statuses.pop(variant) == Status.WRONG
+    assert set(statuses.values()) == {Status.OK}
+    assert lab.none_left()
