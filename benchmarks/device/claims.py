@@ -435,6 +435,19 @@ CLAIMS = {
             "here does not use",
         ),
     ),
+    "gradient_buckets": (
+        Claim(
+            "flat",
+            Bounds(1.05, 3.0),
+            "96 all-reduces of latency are one; the backward and the 202 MB are the same, so a "
+            "slow link or a fast launch leaves little of it",
+        ),
+        Claim(
+            "overlapped",
+            Bounds(1.1, 4.0),
+            "all but the last bucket is behind the backward, where NCCL's kernels leave it SMs",
+        ),
+    ),
     "hybrid_sharding": (
         Claim(
             "full_shard",
