@@ -301,10 +301,12 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--try",
             _RUN,
             dest="try_fixes",
-            action="store_true",
+            nargs="?",
+            const="",
+            metavar="NAME,...",
             help=(
                 "measure every fix that applies to FILE:function, one by one and together, without "
-                "an edit of it"
+                "an edit of it; NAME: only these fixes"
             ),
         ),
         _flag(

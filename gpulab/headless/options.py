@@ -25,8 +25,8 @@ class Options(Settings):
     """How many times the whole is measured, in fresh processes."""
     every_s: float | None = None
     """From the start of one time to that of the next."""
-    try_fixes: bool = False
-    """Whether to try every fix that applies to a function."""
+    try_fixes: str | None = None
+    """Names of the fixes of a function to try; empty: every one that applies."""
     what_if: str | None = None
     """Names of a variant and of operations; empty: the first variant, without operations."""
     keep: Path | None = None

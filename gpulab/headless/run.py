@@ -219,7 +219,7 @@ _LOOK_S = 0.2
 
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
-    if options.try_fixes:
+    if options.try_fixes is not None:
         from gpulab.headless.tries import try_fixes
 
         return try_fixes(names, options)

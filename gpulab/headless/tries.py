@@ -1,5 +1,5 @@
-"""`--run FILE:function --try`: every fix that applies to a step, one by one, then all that gained
-together.
+"""`--run FILE:function --try`: every fix that applies to a step, or those named: one by one, then
+all that gained together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpulab.headless.output import Terminal, check_json, check_run_file, open_te
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
-from gpulab.session.derived import Fixes
+from gpulab.session.derived import Fixes, names_in
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.run_files import default_path
@@ -41,7 +41,7 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     check_json(options.json_file, paths)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at a step", "dim")
-    return _Tries(Fixes(launch, options), options, terminal).run(paths)
+    return _Tries(Fixes(launch, options, names_in(options.try_fixes)), options, terminal).run(paths)
 
 
 class _Tries:

@@ -29,9 +29,12 @@ from gpulab.session.settings import Settings, UsageError
 
 
 class Fixes:
-    """The fixes that fit one function of a program, and why others do not. UsageError."""
+    """The fixes that fit one function of a program, and why others do not. UsageError.
 
-    def __init__(self, launch: Launch, settings: Settings) -> None:
+    `names`: those to try; empty: all of them.
+    """
+
+    def __init__(self, launch: Launch, settings: Settings, names: Sequence[str] = ()) -> None:
         if len(launch.functions) != 1:
             raise UsageError("--try takes a function: write --run FILE:function --try")
         self._launch = launch
@@ -40,13 +43,14 @@ class Fixes:
         self._facts = fixes_look.facts_of(self._step)
         if self._facts.problem:
             raise UsageError(f"--try {launch.label}: {self._facts.problem}")
-        self.why_not = {fix.name: fix.applies(self._facts) for fix in FIXES}
-        self.applying = [fix for fix in FIXES if not self.why_not[fix.name]]
+        self._asked = fixes_named(names, self._facts)
+        self.why_not = {fix.name: fix.applies(self._facts) for fix in self._asked}
+        self.applying = [fix for fix in self._asked if not self.why_not[fix.name]]
 
     @property
     def request(self) -> RunRequest:
         """Each of them by itself."""
-        tried = tuple(self._tried(fix) for fix in FIXES)
+        tried = tuple(self._tried(fix) for fix in self._asked)
         return self._request(self.text(), tried, self._settings)
 
     def together(self, gaining: Sequence[Fix]) -> RunRequest:
@@ -86,6 +90,23 @@ class Fixes:
         assert isinstance(planned.job, Measure)
         subject = replace_fields(planned.job.subject, fixes=tried)
         return replace_fields(planned, job=replace_fields(planned.job, subject=subject))
+
+
+def fixes_named(names: Sequence[str], facts: StepFacts) -> list[Fix]:
+    """Those fixes in the order in which they are applied, all without names. UsageError where there
+    is none of a name.
+    """
+    unknown = [name for name in names if name not in {fix.name for fix in FIXES}]
+    if unknown:
+        applying = [fix.name for fix in FIXES if not fix.applies(facts)]
+        those = ", ".join(applying) or "none"
+        raise UsageError(f"--try {shown(unknown[0])}: no such fix; these apply: {those}")
+    return [fix for fix in FIXES if not names or fix.name in names]
+
+
+def names_in(given: str | None) -> list[str]:
+    """Those of a list such as "a, b"."""
+    return list(filter(None, (name.strip() for name in (given or "").split(","))))
 
 
 def what_if_request(
@@ -136,7 +157,7 @@ def _chosen(job: Measure, given: str) -> tuple[str, list[str]]:
     """The variant whose step it is, and the operations that are parts."""
     names = [info.name for info in job.subject.variants]
     variant, operations = names[0], []
-    for name in filter(None, (part.strip() for part in given.split(","))):
+    for name in names_in(given):
         if "::" in name:
             operations.append(name)
         elif name in names:

@@ -10,6 +10,8 @@ from gpulab.features.fixes import text
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts, StepRequest
 from gpulab.features.fixes.text import scenario_text
+from gpulab.session.derived import fixes_named, names_in
+from gpulab.session.settings import UsageError
 
 NOTHING = StepFacts()
 GPU = StepFacts(
@@ -72,3 +74,11 @@ def test_every_function_of_the_transformations_is_a_fix():
     functions = ast.parse(Path(text.__file__).with_name("transformations.py").read_text()).body
     names = {node.name for node in functions if isinstance(node, ast.FunctionDef)}
     assert names == {fix.name for fix in FIXES}
+
+
+def test_fixes_are_chosen_by_name_and_stay_in_the_order_in_which_they_are_applied():
+    assert fixes_named([], GPU) == list(FIXES)
+    chosen = fixes_named(names_in("cuda_graph, tf32,"), GPU)
+    assert [fix.name for fix in chosen] == ["tf32", "cuda_graph"]
+    with pytest.raises(UsageError, match="--try 'tf31': no such fix; these apply: compile_step"):
+        fixes_named(["tf32", "tf31"], NOTHING)

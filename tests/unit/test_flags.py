@@ -19,6 +19,7 @@ VALUES = {
     "--sweep": "n=1,2",
     "--with": "train.py:inputs",
     "--keep": "fixes.py",
+    "--try": "tf32",
     "--what-if": "fast",
     "--time": "2",
     "--repeat": "8",

@@ -33,7 +33,8 @@ def tried(module_lab):
     module_lab.env["CXX"] = "no-compiler"  # torch.compile would take most of the time
     module_lab.env["PATH"] = ""
     kept = module_lab.folder / "kept.py"
-    finished = module_lab.run("train.py:step", "--try", "--keep", kept, time_s="0.3")
+    names = "cuda_graph,channels_last,gradients_to_none,fused_optimizer"
+    finished = module_lab.run("train.py:step", "--try", names, "--keep", kept, time_s="0.3")
     return finished, kept
 
 
@@ -57,6 +58,7 @@ def test_a_fix_is_measured_and_one_that_breaks_the_numbers_is_wrong(tried):
 def test_what_does_not_apply_says_why(tried):
     finished, _ = tried
     fixes = fixes_of(finished)
+    assert len(fixes) == 4  # that were named
     assert fixes["channels_last"]["why_not"] == "no 2d convolutions"
     assert fixes["cuda_graph"]["why_not"] == "on a GPU only"
     assert "no 2d convolutions" in finished.stderr
@@ -79,6 +81,11 @@ def test_the_scenario_that_is_kept_runs_and_the_program_is_as_it_was(tried, modu
         (("batched_matmul", "--try"), "--try takes a function"),
         (("train.py:step", "--keep", "x.py"), "add --try"),
         (("train.py:step", "--try", "--sweep", "n=1,2"), "--try and --sweep"),
+        pytest.param(
+            ("train.py:step", "--try", "tf31"),
+            "--try 'tf31': no such fix; these apply: ",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             ("train.py:breaks", "--try"), "RuntimeError: of the step", marks=pytest.mark.slow
         ),
