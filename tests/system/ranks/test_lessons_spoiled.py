@@ -11,6 +11,17 @@ from gpulab.core.statuses import Status
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 SPOILED = {
     # lesson: (variant, text, its replacement)
+    "gradient_buckets": (
+        "overlapped",
+        "                bucket.scatter()\n\n    return",
+        "                if bucket is not under_way[0][0]:  # one is not scattered back\n"
+        "                    bucket.scatter()\n\n    return",
+    ),
+    "ddp_overlap": (
+        "accumulated",
+        "quiet = micro_batches - reduced",
+        "quiet = micro_batches - reduced + (reduced == 1)  # nor does the last one travel",
+    ),
     "hybrid_sharding": (
         "full_shard",
         "            weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
