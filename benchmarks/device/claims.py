@@ -470,6 +470,19 @@ CLAIMS = {
             "less with the products, which stay as they are",
         ),
     ),
+    "kv_cache": (
+        Claim(
+            "remote_pages",
+            Bounds(0.05, 0.5),
+            "pages come over a link that is 5 to 50 times slower than memory; the bounds are our own",
+        ),
+        Claim(
+            "remote_attention",
+            Bounds(0.5, 1.3),
+            "what is sent is small, and two collectives a layer cost their latency; the bounds are "
+            "our own",
+        ),
+    ),
 }
 
 

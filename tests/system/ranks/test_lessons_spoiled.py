@@ -28,6 +28,11 @@ SPOILED = {
         "            if holders < lab.ranks or lab.rank < lab.ranks - 1:  # a shard is dropped\n"
         "                weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
     ),
+    "kv_cache": (
+        "remote_pages",
+        "_attend(queries[layer], _gathered(lab, cache[layer]))",
+        "_attend(queries[layer], stale.setdefault(layer, _gathered(lab, cache[layer])))",
+    ),
 }
 
 
@@ -36,7 +41,10 @@ def test_only_the_spoiled_variant_of_a_lesson_is_wrong(lab, lesson):
     variant, text, replacement = SPOILED[lesson]
     source = (SCENARIOS / f"{lesson}.py").read_text()
     assert source.count(text) == 1
-    finished = lab.run(lab.write(f"{lesson}.py", source.replace(text, replacement)), "--smoke")
+    spoiled = source.replace(text, replacement).replace(
+        "\nscenario = ", "\nstale = {}\nscenario = "
+    )
+    finished = lab.run(lab.write(f"{lesson}.py", spoiled), "--smoke")
     statuses = {seen["name"]: seen["status"] for seen in finished.run["variants"]}
     assert statuses.pop(variant) == Status.WRONG
     assert set(statuses.values()) == {Status.OK}
