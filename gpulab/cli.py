@@ -43,7 +43,6 @@ flags of a mode: gpulab --run --help, ...; flags of the screen: gpulab . --help
 
 gpulab --doctor                     is this machine ready?
 gpulab --run batched_matmul         measure a lesson
-gpulab --calibrate                  the limits of this device, as a roofline
 gpulab --new my_step.py             write a scenario, which --run measures
 gpulab --run train.py:step          time and profile a function of any file
 gpulab --run -- python train.py     run a program as it is, and follow its steps

@@ -139,6 +139,7 @@ class Mode(StrEnum):
     CALIBRATE = "--calibrate"
     NEW = "--new"
     FROM_TRACE = "--from-trace"
+    FLEET = "--fleet"
     DOCTOR = "--doctor"
     GUIDE = "--guide"
 
@@ -224,6 +225,17 @@ MODES: Sequence[ModeFlag] = (
         "write a scenario of the heaviest operations of a trace",
         "TRACE: a torch.profiler trace with shapes. FILE: default TRACE_operations.py.",
         {"nargs": "+"},
+    ),
+    ModeFlag(
+        Mode.FLEET,
+        "gpulab.headless.fleet:fleet",
+        "FOLDER",
+        "run files of many GPUs: which is slower, and why",
+        (
+            "Each GPU against the median of its model. Exit code 0: no outlier; 8: outliers;\n"
+            "6: too few to compare; 3: no run file could be read."
+        ),
+        {},
     ),
     ModeFlag(
         Mode.DOCTOR,
@@ -480,7 +492,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--json",
-            _WITH_FILES | {Mode.LIST, Mode.DOCTOR},
+            _WITH_FILES | {Mode.LIST, Mode.DOCTOR, Mode.FLEET},
             nargs="?",
             const="-",
             type=file_name,
@@ -554,7 +566,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--verbose",
-            _RUN_OR_FOLLOW,
+            _RUN_OR_FOLLOW | {Mode.FLEET},
             action="store_true",
             help="all tables, checks, findings, operations, and the roofline",
         ),

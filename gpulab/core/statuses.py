@@ -228,6 +228,8 @@ class ExitCode(IntEnum):
     SLOWER = 5
     INCONCLUSIVE = 6
     INVALID = 7
+    OUTLIERS = 8
+    """Of a fleet: some GPU is slower than the others, or has no measurement."""
     INTERRUPTED = 130
 
 
@@ -240,6 +242,7 @@ class Conclusion(StrEnum):
     SLOWER = "slower than required"
     INCONCLUSIVE = "inconclusive"
     INVALID = "invalid"
+    OUTLIERS = "outliers"
     INTERRUPTED = "interrupted"
     UNDER_WAY = "under way"
     SKIPPED = "skipped"
@@ -250,6 +253,7 @@ _PRECEDENCE = (
     ExitCode.FAILED,
     ExitCode.WRONG,
     ExitCode.INVALID,
+    ExitCode.OUTLIERS,
     ExitCode.SLOWER,
     ExitCode.INCONCLUSIVE,
     ExitCode.MEASURED,

@@ -20,6 +20,7 @@ from gpulab.features.checks import findings as checks
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.elapsed import findings as elapsed
 from gpulab.features.findings import findings as advice
+from gpulab.features.fleet import findings as fleet
 from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
@@ -50,6 +51,7 @@ _MODULES = (
     doctor,
     program,
     ranks,
+    fleet,
 )
 DECLARATIONS: Mapping[str, Declaration[Any]] = {
     value.code: value

@@ -94,6 +94,7 @@ def test_several_flags_are_refused_together():
         (["--guide"], Mode.GUIDE),
         (["--guide", "telemetry"], Mode.GUIDE),
         (["--doctor"], Mode.DOCTOR),
+        (["--fleet", "folder"], Mode.FLEET),
         (["--calibrate", "--seed", "1"], Mode.CALIBRATE),
         (["--new", "x.py"], Mode.NEW),
         (["--show", "x.py"], Mode.SHOW),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from gpulab.features.doctor import findings as doctor
+from gpulab.features.fleet.report import FleetReport
 from gpulab.flags import GROUPS, Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.sentences import DECLARATIONS
@@ -62,7 +63,7 @@ def structs_in(kind):
     return [struct for part in getattr(kind, "__args__", ()) for struct in structs_in(part)]
 
 
-@pytest.mark.parametrize("struct", [CommandReport, CalibrationReport])
+@pytest.mark.parametrize("struct", [CommandReport, CalibrationReport, FleetReport])
 def test_every_field_of_the_json_is_on_its_page(struct):
     words = set(re.findall(r"\w+", JSON))
     assert sorted(set(fields_of(struct)) - words) == []

@@ -193,7 +193,7 @@ def test_an_invalid_comparison_is_no_reason_to_ask_for_a_speedup():
     assert (report.exit_code, report.outcome) == (7, "invalid")
 
 
-PRECEDENCE = [130, 3, 4, 7, 5, 6, 0]
+PRECEDENCE = [130, 3, 4, 7, 8, 5, 6, 0]
 
 
 @given(st.lists(st.sampled_from(list(ExitCode))))

@@ -1,0 +1,38 @@
+"""`--fleet`: the table of a folder, its JSON, and the exit codes of the program."""
+
+import json
+
+import pytest
+import written_fleet
+from scripted import CommandLine
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    return CommandLine(lab, monkeypatch, capsys)
+
+
+def test_a_folder_is_a_table_of_outliers_and_json(lab, gpulab):
+    folder = lab.folder / "results"
+    gpus = written_fleet.fleet(12, 21, ["slow_hbm"])
+    written_fleet.write(folder, gpus, 21)
+    written_fleet.spoil(folder)
+    process = gpulab("--fleet", "results")
+    assert process.code == 8
+    assert process.stdout.startswith("12 GPUs on 12 hosts, 12 run files: 1 outlier\n")
+    assert "slow HBM" in process.stdout
+    assert "skipped foreign.jsonl: is not a run file" in process.stdout
+    process = gpulab("--fleet", "results", "--json", "--ascii")
+    assert process.code == 8
+    document = json.loads(process.stdout)
+    assert (document["schema"], document["outcome"]) == ("gpulab.fleet/1", "outliers")
+    (outlier,) = [gpu for gpu in document["gpus"] if gpu["outlier"]]
+    assert outlier["cause"]["sentence"].startswith("slow HBM")
+
+
+def test_a_folder_that_is_not_there_or_empty(lab, gpulab):
+    assert gpulab("--fleet", "nowhere").code == 2
+    (lab.folder / "empty").mkdir()
+    process = gpulab("--fleet", "empty")
+    assert process.code == 3
+    assert "no run file could be read in empty" in process.stdout
