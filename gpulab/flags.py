@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpulab.core.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S, VARIANTS
+from gpulab.core.limits import LARGEST_INTEGER, RANKS, SPEEDUPS, TIME_S, VARIANTS
 from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.scenario import shown
 
@@ -34,6 +34,10 @@ def architecture(text: str) -> str:
     if not re.fullmatch(r"sm_[0-9]{2,3}[a-z]?", text):
         raise _not_a(text, "an architecture, such as sm_80, sm_90, sm_100")
     return text
+
+
+def ranks(text: str) -> int:
+    return _whole(text, 2, RANKS, f"a number of processes from 2 to {RANKS}")
 
 
 def seed(text: str) -> int:
@@ -392,6 +396,13 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             type=count,
             metavar="N",
             help="CPU threads of torch (default: 1)",
+        ),
+        _flag(
+            "--ranks",
+            frozenset({Mode.CALIBRATE}),
+            type=ranks,
+            metavar="N",
+            help="measure what joins N processes: all-reduce and sends, by size",
         ),
         _flag(
             "--seed",

@@ -232,6 +232,8 @@ ROOFS = (
     "latency",
     "host to device",
     "device to host",
+    "all-reduce",
+    "rank to rank",
 )
 CASES = ("free", "zeros", "negative", "signs", "scales", "infinities", "nan", "ties")
 SHOWS = ("speedup", "memory", "curve", "clocks")

@@ -292,7 +292,9 @@ class TimeFunctions(TimedJob, frozen=True, kw_only=True, tag="time functions"):
 
 
 class Calibrate(Job, frozen=True, kw_only=True, tag="calibrate"):
-    """Measure every ceiling of the device."""
+    """Measure every ceiling of the device; of several ranks what joins them, and nothing else."""
+
+    ranks: PositiveCount = 1
 
 
 class Follow(Job, frozen=True, kw_only=True, tag="follow"):

@@ -30,9 +30,14 @@ SOURCES = (MEASURED, DERIVED, DATASHEET)
 """The best source first."""
 MEMORY, CACHE, MATRIX, VECTOR, LAUNCH = "device memory", "cache", "matrix", "vector", "launch"
 HOST_TO_DEVICE, DEVICE_TO_HOST = "host to device", "device to host"
-LINKS = (HOST_TO_DEVICE, DEVICE_TO_HOST)
+ALL_REDUCE, RANK_TO_RANK = "all-reduce", "rank to rank"
+RANK_LINKS = (ALL_REDUCE, RANK_TO_RANK)
+"""Between the ranks of a scenario, in bus bandwidth."""
+HOST_LINKS = (HOST_TO_DEVICE, DEVICE_TO_HOST)
+LINKS = (*HOST_LINKS, *RANK_LINKS)
+ALL_REDUCE_LATENCY = "all-reduce latency"
 PAGE_FAULT = "page fault"
-COSTS = (LAUNCH, PAGE_FAULT)
+COSTS = (LAUNCH, PAGE_FAULT, ALL_REDUCE_LATENCY)
 """What takes seconds, less of which is better: no roof of any work."""
 UNSTEADY = 1.5
 """A best figure this many times the median was luck, or the median was disturbed: neither is a

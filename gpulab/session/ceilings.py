@@ -22,7 +22,7 @@ from gpulab.core.jobs import (
     TimedJob,
     subject_of,
 )
-from gpulab.core.payloads import CACHE, COSTS, MEMORY
+from gpulab.core.payloads import CACHE, COSTS, MEMORY, RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Outcome
 from gpulab.session.store import Store
 
@@ -146,7 +146,7 @@ def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> C
     steady = {
         ceiling.key: ceiling
         for ceiling in measured.ceilings
-        if ceiling.steady or ceiling.roof in COSTS
+        if (ceiling.steady or ceiling.roof in COSTS) and ceiling.roof not in RANK_LINKS
     }
     if known is None:
         return replace(measured, ceilings=tuple(steady.values()))

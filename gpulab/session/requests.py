@@ -109,7 +109,12 @@ def usual_time_s(settings: Settings) -> float:
 def calibration_request(settings: Settings) -> RunRequest:
     """The request that measures the ceilings of the device, and nothing else."""
     check_settings(settings)
-    job = Calibrate(device=device_of(settings), threads=settings.threads, seed=settings.seed)
+    job = Calibrate(
+        device=device_of(settings),
+        threads=settings.threads,
+        seed=settings.seed,
+        ranks=settings.ranks,
+    )
     return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
 
 

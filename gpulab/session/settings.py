@@ -36,6 +36,8 @@ class Settings:
     chosen: dict[str, str] = field(default_factory=dict)
     """Parameters by name, as text."""
     threads: int = 1
+    ranks: int = 1
+    """Of a calibration: processes whose links are measured."""
     time_s: float | None = None
     width: float | None = None
     """The relative half-width of every interval at which a run stops."""

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from gpulab.core.events import ProcessStarted, Reported, Stopped
 from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.payloads import RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Shows, Stage, StopReason
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.compiled import vector_instructions
@@ -373,6 +374,10 @@ class _Run:
         declared = self._preparation.declared
         enough_known = self._reporter.position.ceilings_known or job.quick
         on_gpu = self._context.device.type == "cuda"
+        ranks = self._loaded.ranks
+        if ranks is not None and job.roof in RANK_LINKS:
+            self._loaded.calibration.links(ranks, roof=job.roof, brief=True)
+            return
         if not declared or (on_gpu and enough_known):
             return
         self._reporter.stage(Stage.CEILINGS)

@@ -47,6 +47,8 @@ from gpulab.engine.processes.integrity import LabFunctions, freeze
 from gpulab.engine.processes.layout import in_own_layout, seed_of
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.supervisor import work
+from gpulab.engine.ranks.group import threads_of_rank
+from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.goodput.findings import profiling_ended, profiling_failed
 from gpulab.features.goodput.worker import Profiler
 from gpulab.features.roofline.calibration import Calibration
@@ -62,15 +64,24 @@ def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> Non
     """Measure every ceiling of the device."""
     reporter = Reporter(channel, job, position)
 
+    ranks = start_ranks(job, job.seed or 0)
+
     def measure() -> None:
         reporter.stage(Stage.LOAD)
-        device, info = open_device(job.device, job.threads)
+        device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
         channel.emit(WorkerReady(pid=os.getpid(), device=info, environment=environment()))
         reporter.wait = waiter(device)
         reporter.stage(Stage.CEILINGS)
-        Calibration(reporter, device, info, reporter.wait).everything()
+        calibration = Calibration(reporter, device, info, reporter.wait)
+        if ranks is None:
+            calibration.everything()
+        else:
+            ranks.join(device, reporter)
+            calibration.links(ranks, brief=False)
 
     _Guard(channel, position).run(measure, reporter)
+    if ranks is not None:
+        ranks.close()
 
 
 class _Guard:

@@ -51,7 +51,27 @@ class CloseBuild(Order, frozen=True, tag="close"):
     pass
 
 
-AnyOrder = BuildVariant | AdoptState | RestoreState | TakeStep | RunBlock | SendOutput | CloseBuild
+class UseLink(msgspec.Struct, frozen=True, kw_only=True, tag_field="order", tag="link"):
+    """Take part in transfers of so many bytes over a link: one to set up, then `blocks` of
+    `steps`.
+    """
+
+    link: str
+    bytes: int
+    steps: int
+    blocks: int
+
+
+AnyOrder = (
+    BuildVariant
+    | AdoptState
+    | RestoreState
+    | TakeStep
+    | RunBlock
+    | SendOutput
+    | CloseBuild
+    | UseLink
+)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

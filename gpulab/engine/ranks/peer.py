@@ -15,8 +15,9 @@ from typing import NoReturn
 
 import msgspec
 import torch
+import torch.distributed as dist
 
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.jobs import AnyJob, Calibrate, subject_of
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
@@ -26,6 +27,7 @@ from gpulab.engine.processes.channel import Block, WorkerPosition
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, is_a, text_of, type_name
 from gpulab.engine.ranks.group import device_of_rank, join, threads_of_rank
+from gpulab.engine.ranks.links import transfers
 from gpulab.engine.ranks.orders import (
     AdoptState,
     Answer,
@@ -37,6 +39,7 @@ from gpulab.engine.ranks.orders import (
     RunBlock,
     SendOutput,
     TakeStep,
+    UseLink,
 )
 from gpulab.engine.ranks.where import place
 from gpulab.scenario import Variant
@@ -50,7 +53,7 @@ class Peer:
 
     def __init__(
         self,
-        job: Measure | TimeFunctions,
+        job: AnyJob,
         rank: int,
         seed: int,
         store: str,
@@ -58,6 +61,8 @@ class Peer:
         alarms: Connection,
     ) -> None:
         self._job = job
+        subject = subject_of(job)
+        self._path = subject.path if subject else ""
         self._rank = rank
         self._seed = seed + _SEEDS_APART * rank
         self._store = store
@@ -67,6 +72,7 @@ class Peer:
         self._returned: dict[int, object] = {}
         self._variants: dict[str, Variant] = {}
         self._builder: Builder
+        self._group: dist.ProcessGroup
         self._clock: _PeerClock
         self._block = Answer()
         self._idle = False
@@ -90,11 +96,11 @@ class Peer:
         device, info = open_device(
             device_of_rank(job.device, self._rank), threads_of_rank(job.threads, job.ranks)
         )
-        scenario = load(job.subject)
-        self._variants = dict(scenario.variants)
+        if not isinstance(job, Calibrate):
+            self._variants = dict(load(job.subject).variants)
         wait = waiter(device)
-        group = join(self._store, self._rank, job.ranks, device)
-        rank = RankOfLab(self._rank, job.ranks, group)
+        self._group = join(self._store, self._rank, job.ranks, device)
+        rank = RankOfLab(self._rank, job.ranks, self._group)
         lab = WorkerLab(device, info, self._position, rank)
         self._builder = Builder(lab, {}, self._seed, wait)
         self._clock = _PeerClock(wait, self._wait_for_start)
@@ -110,6 +116,8 @@ class Peer:
                 self._answer(Answer(problem=problem) if problem else self._block)
             case SendOutput():
                 self._send_output(order.key)
+            case UseLink():
+                self._unanswered(lambda: self._use_link(order))
             case CloseBuild():
                 problem, _ = self._problem_of(lambda: self._close(order.key))
                 self._answer(Answer(problem=problem))
@@ -164,6 +172,10 @@ class Peer:
         self._answer(Answer())
         self._orders.recv_bytes()
 
+    def _use_link(self, order: UseLink) -> None:
+        builder = self._builder
+        transfers(order, self._rank, self._group, builder.device, builder.wait)
+
     def _send_output(self, key: int) -> None:
         tensors: list[torch.Tensor] = []
 
@@ -214,7 +226,7 @@ class Peer:
         line = ""
         trace = error.__traceback__
         while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._job.subject.path:
+            if trace.tb_frame.f_code.co_filename == self._path:
                 line = f" (line {trace.tb_lineno})"
             trace = trace.tb_next
         text = text_of(error).partition("\n")[0]
@@ -226,7 +238,7 @@ class Peer:
         with suppress(EOFError, OSError):
             while True:
                 self._alarms.recv_bytes()
-                here = place(self._job.subject.path, idle=self._idle)
+                here = place(self._path, idle=self._idle)
                 self._alarms.send_bytes(msgspec.json.encode(here))
 
 

@@ -33,7 +33,7 @@ import torch
 import torch.distributed as dist
 
 from gpulab.core.events import DEVICE_LOST, RankTimes
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.jobs import AnyJob, subject_of
 from gpulab.core.text import plain
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
@@ -43,6 +43,7 @@ from gpulab.engine.processes.child import die_with_parent
 from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
+from gpulab.engine.ranks.links import steps_for, transfers
 from gpulab.engine.ranks.orders import (
     AdoptState,
     Answer,
@@ -55,6 +56,7 @@ from gpulab.engine.ranks.orders import (
     RunBlock,
     SendOutput,
     TakeStep,
+    UseLink,
 )
 from gpulab.engine.ranks.where import place
 from gpulab.scenario import Param, Variant
@@ -66,6 +68,7 @@ _GRACE_S = 2.0
 """After one has failed, for the others to fail by themselves."""
 _LOOK_S = 0.25
 _ANSWER_S = 1.0
+_BLOCKS = 12
 _LAST_WORDS = 400
 _CONNECTION = "onnection "
 """In what gloo says where another rank is gone."""
@@ -93,14 +96,18 @@ class _Other:
 class Ranks:
     """All ranks of one measuring process; made before a device is opened."""
 
-    def __init__(self, job: Measure | TimeFunctions, seed: int) -> None:
+    def __init__(self, job: AnyJob, seed: int) -> None:
         self.count = job.ranks
+        subject = subject_of(job)
+        self._path = subject.path if subject else ""
         self._job = job
         self._folder = tempfile.mkdtemp(prefix="gpulab-ranks-")
         self._others = [self._fork(rank, seed) for rank in range(1, job.ranks)]
         self._reporter: Reporter | None = None
         self._builds = 0
         self._on_gpu = False
+        self._group: dist.ProcessGroup
+        self._device: torch.device
         self._limit_s = float(os.environ.get(_LIMIT) or _LIMIT_S)
         self._problem = ""
         """Why there are no other ranks any more."""
@@ -156,6 +163,8 @@ class Ranks:
         for other in self._others:
             self._receive(other, "joining")
         self._waits_since = None
+        self._group = group
+        self._device = device
         return RankOfLab(0, self.count, group)
 
     def _require_gpus(self, device: torch.device) -> None:
@@ -167,7 +176,7 @@ class Ranks:
                 "set fewer ranks, or run them on the CPU with gloo (--device cpu)"
             )
 
-    def tell(self, order: Order) -> None:
+    def tell(self, order: Order | UseLink) -> None:
         """Give all other ranks an order."""
         self._require_ranks()
         line = msgspec.json.encode(order)
@@ -180,6 +189,25 @@ class Ranks:
         self._waits_since = self._waits_since or monotonic()
         try:
             return [self._receive(other, during) for other in self._others]
+        finally:
+            self._waits_since = None
+
+    def link_times(self, link: str, size: int, seconds: float) -> list[float]:
+        """Seconds per transfer of so many bytes over a link, of blocks that take about so long in
+        all.
+        """
+        (step_s,) = self._transfers(UseLink(link=link, bytes=size, steps=1, blocks=1))
+        steps = steps_for(seconds / _BLOCKS, step_s)
+        return self._transfers(UseLink(link=link, bytes=size, steps=steps, blocks=_BLOCKS))
+
+    def _transfers(self, order: UseLink) -> list[float]:
+        self.tell(order)
+        self._waits_since = monotonic()
+        wait = self._reporter.wait if self._reporter else None
+        try:
+            return transfers(order, 0, self._group, self._device, wait)
+        except BaseException as error:
+            self.raise_cause(error)
         finally:
             self._waits_since = None
 
@@ -359,7 +387,7 @@ class Ranks:
 
     def _who_is_missing(self) -> str:
         """Which rank the others wait for, by the collectives that each has called."""
-        places = {0: place(self._job.subject.path)}
+        places = {0: place(self._path)}
         for other in self._others:
             places[other.rank] = self._place_of(other)
         return missing(places, self._limit_s)
@@ -643,7 +671,7 @@ class RankedClock(WallClock):
         return block._replace(time_s=slowest_s, ended=monotonic())
 
 
-def start(job: Measure | TimeFunctions, seed: int) -> Ranks | None:
+def start(job: AnyJob, seed: int) -> Ranks | None:
     """The other ranks; None where there are none."""
     return Ranks(job, seed) if job.ranks > 1 else None
 

@@ -14,7 +14,19 @@ import torch
 from gpulab.core.events import CeilingsMeasured
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
-from gpulab.core.payloads import CACHE, COSTS, DERIVED, LINKS, MATRIX, MEMORY, VECTOR, Ceiling
+from gpulab.core.payloads import (
+    ALL_REDUCE,
+    ALL_REDUCE_LATENCY,
+    CACHE,
+    COSTS,
+    DERIVED,
+    LINKS,
+    MATRIX,
+    MEMORY,
+    RANK_LINKS,
+    VECTOR,
+    Ceiling,
+)
 from gpulab.core.statuses import Stage
 from gpulab.engine.build import settings
 from gpulab.engine.build.build import Build
@@ -24,9 +36,11 @@ from gpulab.engine.processes.channel import Block
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.engine.ranks.links import BRIEF, SIZES, bus_bytes
+from gpulab.engine.ranks.ranks import Ranks
 from gpulab.features.roofline.ceilings import ceiling_from
-from gpulab.features.roofline.findings import ceiling_failed, matrix_product_units
-from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
+from gpulab.features.roofline.findings import between_ranks, ceiling_failed, matrix_product_units
+from gpulab.features.roofline.probes import PlannedProbe, Probe, plan, size_name
 from gpulab.stats import statistics
 
 _LONG_S = 0.5
@@ -92,6 +106,23 @@ class Calibration:
     def everything(self) -> None:
         """Every ceiling that the device has."""
         self._pass(lambda probe: True, _LONG_S, brief=False)
+
+    def links(self, ranks: Ranks, *, roof: str | None = None, brief: bool) -> None:
+        """What joins the ranks: all of it, or one link."""
+        backend = "NCCL" if self._device.type == "cuda" else "gloo"
+        method = between_ranks(backend=backend, ranks=ranks.count)
+        for link in RANK_LINKS if roof is None else (roof,):
+            for size in (BRIEF,) if brief else SIZES[self._device.type]:
+                self._reporter.stage(Stage.CEILINGS, detail=f"{link} of {size_name(size)}")
+                times_s = ranks.link_times(link, size, _BRIEF_S if brief else _LONG_S)
+                kind = f"{ranks.count} ranks {size_name(size)}"
+                amount = int(bus_bytes(link, size, ranks.count))
+                self._timings[link, kind, ""] = _Timings(link, kind, amount, method, 0, times_s)
+                if size == min(SIZES[self._device.type]) and link == ALL_REDUCE:
+                    self._timings[ALL_REDUCE_LATENCY, kind, ""] = _Timings(
+                        ALL_REDUCE_LATENCY, kind, 0, method, 0, times_s
+                    )
+        self._emit(complete=False)
 
     def measure_for_run(self, dtypes: Collection[str], roof: str | None) -> None:
         """One short pass over what limits work in these dtypes, and the link of a scenario."""

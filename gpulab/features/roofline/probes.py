@@ -21,9 +21,9 @@ from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
     CACHE,
+    HOST_LINKS,
     HOST_TO_DEVICE,
     LAUNCH,
-    LINKS,
     MATRIX,
     MEMORY,
     PAGE_FAULT,
@@ -232,13 +232,13 @@ def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator
             yield PlannedProbe(VECTOR, kind, partial(fma_chain, device, info, kind))
     for kind in ("enqueue", "spacing", "graph node"):
         yield PlannedProbe(LAUNCH, kind, partial(_launches, device, kind))
-    for roof in LINKS:
+    for roof in HOST_LINKS:
         for size in _TRANSFERS:
             for kind in ("pinned", "pageable"):
                 make = partial(_transfers, device, roof, kind, size)
-                yield PlannedProbe(roof, f"{kind} {_size(size)}", make)
+                yield PlannedProbe(roof, f"{kind} {size_name(size)}", make)
         make = partial(_pinned_on_the_spot, device, roof, size)
-        yield PlannedProbe(roof, f"pinned on the spot {_size(size)}", make)
+        yield PlannedProbe(roof, f"pinned on the spot {size_name(size)}", make)
 
 
 def _footprints(device: torch.device, info: Device) -> list[int]:
@@ -418,7 +418,7 @@ def _transfer(device: torch.device, roof: str, host: torch.Tensor) -> Callable[[
     return partial(target.copy_, source, non_blocking=True)
 
 
-def _size(size: int) -> str:
+def size_name(size: int) -> str:
     """A size as part of the name of a ceiling."""
     for scale, unit in ((GiB, "GiB"), (MiB, "MiB")):
         if size >= scale:
