@@ -462,6 +462,14 @@ CLAIMS = {
             "as fast where the link is nearly all",
         ),
     ),
+    "collectives": (
+        Claim(
+            "one_shot",
+            Bounds(0.7, 3.0),
+            "the playbook says faster for small messages; 1 MiB is near where NCCL catches up",
+        ),
+        Claim("two_shot", Bounds(0.7, 3.0), "as one_shot: with two ranks both move the same bytes"),
+    ),
     "hybrid_sharding": (
         Claim(
             "full_shard",

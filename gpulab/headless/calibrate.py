@@ -30,7 +30,8 @@ def calibrate(options: Options) -> int:
         report = drive(start(request, path), interrupts, terminal)
     show_failures(report, terminal)
     terminal.results.print(ceilings(report))
-    show_roofline(report, terminal)
+    if options.ranks == 1:  # of links alone nothing is drawn
+        show_roofline(report, terminal)
     terminal.say(f"run file: {path}")
     if options.json:
         write_json(calibration_report(report), options.json)

@@ -26,6 +26,7 @@ VALUES = {
     "--every": "60",
     "--width": "0.2%",
     "--threads": "2",
+    "--ranks": "2",
     "--seed": "3",
     "--timeout": "9",
     "--telemetry": "off",

@@ -17,6 +17,11 @@ SPOILED = {
         "                if bucket is not under_way[0][0]:  # one is not scattered back\n"
         "                    bucket.scatter()\n\n    return",
     ),
+    "collectives": (
+        "gathered",
+        "        torch.sum(all_of_them, dim=0, out=total)\n",
+        "        torch.sum(all_of_them[: 2 - lab.rank], dim=0, out=total)  # of rank 0 alone, on 1\n",
+    ),
     "ddp_overlap": (
         "accumulated",
         "quiet = micro_batches - reduced",
@@ -47,5 +52,5 @@ def test_only_the_spoiled_variant_of_a_lesson_is_wrong(lab, lesson):
     finished = lab.run(lab.write(f"{lesson}.py", spoiled), "--smoke")
     statuses = {seen["name"]: seen["status"] for seen in finished.run["variants"]}
     assert statuses.pop(variant) == Status.WRONG
-    assert set(statuses.values()) == {Status.OK}
+    assert set(statuses.values()) <= {Status.OK, Status.SKIPPED}
     assert lab.none_left()
