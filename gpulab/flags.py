@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gpulab.core.host import with_task
 from gpulab.core.limits import LARGEST_INTEGER, RANKS, SPEEDUPS, TIME_S, VARIANTS
 from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.scenario import shown
@@ -96,6 +97,11 @@ def path(text: str) -> Path:
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError(f"{shown(text)}: write a path in UTF-8") from None
     return Path(text)
+
+
+def output(text: str) -> Path:
+    """A run file, or a folder of them: each of many tasks has its own."""
+    return path(with_task(text))
 
 
 def trace(text: str) -> Path:
@@ -513,9 +519,12 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--output",
             _WITH_FILES,
-            type=path,
+            type=output,
             metavar="FILE",
-            help="run file: all events and raw samples (a folder for several runs)",
+            help=(
+                "run file: all events and raw samples (a folder for several runs); %%N is the "
+                "host, %%t the task of srun, MPI, torchrun or Kubernetes"
+            ),
         ),
         _flag(
             "--fail-below",

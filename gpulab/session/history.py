@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import socket
-
 from gpulab.core.events import (
     EarlierRuns,
     Event,
@@ -16,6 +14,7 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.findings import Finding
+from gpulab.core.host import host_name
 from gpulab.core.jobs import Measure, RunRequest, subject_of
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Outcome
@@ -80,7 +79,7 @@ class History:
         key = key_of(
             subject.source_sha256,
             subject.params,
-            socket.gethostname(),
+            host_name(),
             ready.device,
             ready.environment,
         )

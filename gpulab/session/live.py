@@ -5,7 +5,6 @@ takes what is there.
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -18,6 +17,7 @@ from time import monotonic
 from gpulab.core.events import Event, RunEnded, RunStarted, TelemetryStarted
 from gpulab.core.failures import worker_not_run
 from gpulab.core.findings import Finding
+from gpulab.core.host import host_name
 from gpulab.core.jobs import CANCEL, TELEMETRY_OFF, RunRequest
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
@@ -96,7 +96,7 @@ class LiveSource(ABC):
                 RunStarted(
                     request=self._request,
                     at=datetime.now(UTC).isoformat(),
-                    host=socket.gethostname(),
+                    host=host_name(),
                 )
             )
             self._append(*self._work())

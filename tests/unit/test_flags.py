@@ -219,6 +219,23 @@ def test_values_are_read(arguments, values):
 
 
 @pytest.mark.parametrize(
+    ("task", "name", "file"),
+    [
+        ({"SLURM_PROCID": "17", "RANK": "3"}, "runs/%N-%t.jsonl", "runs/node-7-17.jsonl"),
+        ({"RANK": "3"}, "%t.jsonl", "3.jsonl"),
+        ({"JOB_COMPLETION_INDEX": "5"}, "%t%%t.jsonl", "5%t.jsonl"),
+        ({}, "%N-%t-%x.jsonl", "node-7-0-%x.jsonl"),
+    ],
+)
+def test_each_task_of_a_job_has_a_run_file_of_its_own(monkeypatch, task, name, file):
+    for variable in ("SLURM_PROCID", "RANK", "JOB_COMPLETION_INDEX"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in {"GPULAB_HOST": "node-7.cluster", **task}.items():
+        monkeypatch.setenv(variable, value)
+    assert str(given("--output", name).output) == file
+
+
+@pytest.mark.parametrize(
     ("flag", "value", "message"),
     [
         ("--set", "n", "write NAME=VALUE"),

@@ -32,7 +32,7 @@ READY = e.WorkerReady(pid=1, device=DEVICE, environment=VERSIONS)
 @pytest.fixture(autouse=True)
 def _elsewhere(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    monkeypatch.setenv("GPULAB_HOST", "here")
     monkeypatch.chdir(tmp_path)
 
 
