@@ -19,10 +19,13 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import (
     Ceiling,
     Choice,
+    CollectiveCall,
+    CollectiveKind,
     KernelCode,
     LineTime,
     Operation,
     Partition,
+    RankSpan,
     WindowFacts,
 )
 from gpulab.core.statuses import (
@@ -232,6 +235,30 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     between_s: Seconds = 0.0
     marking_s: Seconds | None = None
     peak_bytes: Count | None = None
+
+
+class Collectives(VariantEvent, frozen=True, kw_only=True):
+    """What a rank of a program did since the last such event: its collectives by torch's flight
+    recorder, and the spans of its main thread; all times on the monotonic clock of its `host`, on
+    which it is now `at`.
+
+    `run_s` and `delay_s` are what the main thread ran so far, and what it was ready to run and did
+    not. `stack` says where it stands, the innermost line first, where nothing came for a while.
+    Of its GPU, `clock` is over the highest, and `slowed` whether heat or hardware hold it back.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    host: Line
+    at: Moment
+    kinds: list[CollectiveKind] = []
+    calls: list[CollectiveCall] = []
+    spans: list[RankSpan] = []
+    run_s: Seconds | None = None
+    delay_s: Seconds | None = None
+    stack: list[Line] = []
+    clock: Amount | None = None
+    slowed: bool | None = None
 
 
 class ProgramEnded(VariantEvent, frozen=True, kw_only=True):

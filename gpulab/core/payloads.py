@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from gpulab.core.findings import Finding
 from gpulab.core.limits import CANDIDATES
+from gpulab.core.statuses import RankActivity
 from gpulab.core.values import (
     Amount,
     Count,
     Fraction,
     Line,
+    Moment,
     Name,
     Number,
     PositiveAmount,
@@ -253,6 +255,41 @@ class LineTime(msgspec.Struct, frozen=True, kw_only=True):
     running: Fraction
     waiting: Fraction
     outermost: bool = False
+
+
+class CollectiveKind(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Calls of one collective that are alike on a rank, by a number of that rank's own.
+
+    `group` is backend and name of the process group, `line` that of the program which calls it,
+    empty where torch does so by itself, as for buckets of gradients.
+    """
+
+    number: Count
+    group: Line
+    name: Line
+    sizes: list[list[Count]]
+    line: Line = ""
+
+
+class CollectiveCall(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One call of a rank: `kind` by its number, `number` within its group, the same on all ranks.
+
+    `at`: when it came, on the monotonic clock of its host. `took_s`: on a device, from the rank's
+    arrival there to the end.
+    """
+
+    kind: Count
+    number: Count
+    at: Moment
+    took_s: Seconds | None = None
+
+
+class RankSpan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What the main thread of a rank did."""
+
+    kind: RankActivity
+    begun: Moment
+    ended: Moment
 
 
 class KernelLaunch(msgspec.Struct, frozen=True, kw_only=True):

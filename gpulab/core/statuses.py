@@ -170,6 +170,37 @@ class WindowKind(StrEnum):
     PROFILED = "profiled"
 
 
+class RankActivity(StrEnum):
+    """Of the main thread of a rank: waiting for its DataLoader, in a part of the step, collecting
+    garbage, in a call of a collective, at the end of a step, or taken by the follower.
+    """
+
+    LOADER = "loader"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+    GC = "gc"
+    CALL = "call"
+    STEP = "step"
+    FOLLOWING = "following"
+
+
+class LateCause(StrEnum):
+    """Why a rank comes late: a part of its step takes longer than that of the others, its thread
+    did not get its CPU, its clock is lower, or nothing that was measured says why.
+    """
+
+    LOADER = "loader"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+    GC = "gc"
+    OTHER = "other"
+    CPU_STOLEN = "cpu stolen"
+    THROTTLED = "throttled"
+    UNKNOWN = "unknown"
+
+
 class Relation(StrEnum):
     """All fixes together against the product of each: they gain less than it, more, or as much."""
 

@@ -24,6 +24,7 @@ def features() -> tuple[Feature, ...]:
     from gpulab.features.goodput.report import GOODPUT
     from gpulab.features.history.report import HISTORY
     from gpulab.features.kernels.report import KERNELS
+    from gpulab.features.late.report import LATE
     from gpulab.features.memory.report import MEMORY
     from gpulab.features.program.report import PROGRAM
     from gpulab.features.ranks.report import RANKS
@@ -35,6 +36,7 @@ def features() -> tuple[Feature, ...]:
     return (
         TELEMETRY,  # which samples do not count: all else is of those that are left
         PROGRAM,  # what the time of its step is
+        LATE,  # which rank that step waits for
         FIRST_STEPS,  # where they are the lesson, what the time of a step is
         MEMORY,
         RANKS,

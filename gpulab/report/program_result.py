@@ -10,6 +10,7 @@ from gpulab.draw.styles import STYLES
 from gpulab.features.findings.view import advice_of
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput, traces
+from gpulab.features.late.view import job_ranks
 from gpulab.features.program.view import program_view
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.limits import limits
@@ -35,6 +36,8 @@ def program_result(
     if sampled := telemetry_line(report):
         parts += [Text(sampled)]
     parts.append("")
+    if (listed := job_ranks(report)) is not None:
+        parts += [listed, ""]
     most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
     for part in (goodput(report), operations(report, most=most), traces(report)):
         if part is not None:

@@ -24,6 +24,7 @@ from gpulab.features.fleet import findings as fleet
 from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
+from gpulab.features.late import findings as late
 from gpulab.features.program import findings as program
 from gpulab.features.ranks import findings as ranks
 from gpulab.features.repeats import findings as repeats
@@ -50,6 +51,7 @@ _MODULES = (
     repeats,
     doctor,
     program,
+    late,
     ranks,
     fleet,
 )

@@ -434,8 +434,24 @@ def _held_back(step: Step) -> Judged:
     return Holds(values, 0.0, lost, tuple(evidence), takes=COMPUTED)
 
 
-def _rank_is_late(_: Step) -> Judged:
-    return Missing("arrival times of several ranks: this run has one process")
+_WAITING_FOR_RANKS = ("communication", "waiting", "sync", *COMPUTED)
+
+
+def _rank_is_late(step: Step) -> Judged:
+    program = step.report.program
+    job = program.ranks if program is not None else None
+    if job is None or not job.ranks:
+        return Missing("arrival times of several ranks: this run has one process")
+    late = job.late
+    if late is None:
+        return None
+    share = min(late.share, 1.0)
+    values = {"rank": late.rank, "share": share}
+    evidence = (
+        measured("later than the median of the others", share),
+        measured("last to come, of the steps", late.last),
+    )
+    return Holds(values, 0.0, share, evidence, takes=_WAITING_FOR_RANKS)
 
 
 RULES = (

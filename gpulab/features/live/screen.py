@@ -17,6 +17,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas
 from gpulab.features.goodput.panel import PARTS
+from gpulab.features.late.panel import LATE
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.number import NUMBER
@@ -89,11 +90,11 @@ PANELS = (TIMES, NARROWING, PROCESSES, ROOFS, PARTS, CHARTS, PRINTED)
 """In the order in which one reads them."""
 ZOOMED = (NUMBER, *PANELS)
 """Those that can fill the screen."""
-OF_PROGRAM = (PROGRAM, PARTS, CHARTS, PRINTED)
+OF_PROGRAM = (PROGRAM, LATE, PARTS, CHARTS, PRINTED)
 """Those of a program that is followed."""
-_FIRST = (PROGRAM, TIMES, NARROWING, CHARTS, PRINTED, PROCESSES, ROOFS, PARTS)
+_FIRST = (PROGRAM, LATE, TIMES, NARROWING, CHARTS, PRINTED, PROCESSES, ROOFS, PARTS)
 """In the order in which they get their fewest rows."""
-_GROWING = ((PROGRAM, TIMES, NARROWING, PROCESSES, CHARTS), (ROOFS, PARTS, PRINTED))
+_GROWING = ((PROGRAM, LATE, TIMES, NARROWING, PROCESSES, CHARTS), (ROOFS, PARTS, PRINTED))
 """Those that get rows that nobody needs in turn, and those that get what they leave: they may stay
 empty.
 """

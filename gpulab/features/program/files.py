@@ -18,16 +18,35 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.events import Event, ProcessFollowed, StepsFollowed, WorkerReady
+from gpulab.core.events import (
+    Collectives,
+    Event,
+    ProcessFollowed,
+    StepsFollowed,
+    WorkerReady,
+)
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device
+from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.statuses import StepMark, WindowKind
-from gpulab.core.values import Count, Line, Moment, Name, PositiveCount, Seconds, StepTime, Text
+from gpulab.core.values import (
+    Amount,
+    Count,
+    Line,
+    Moment,
+    Name,
+    PositiveCount,
+    Seconds,
+    StepTime,
+    Text,
+)
 from gpulab.version import __version__
 
 AGENT = Path(__file__).with_name("agent")
 FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
-_MOST_BINS = 5_000
+_COLLECTIVES = "256"
+"""That torch keeps of each rank: reading them takes as long as there are many, 2 ms of these."""
+_MOST_BINS, _MOST_ROWS = 5_000, 1_000
 _CHUNK = 1 << 20
 
 
@@ -37,6 +56,7 @@ def environment(folder: Path, *, profile: bool) -> dict[str, str]:
     before = variables.get("PYTHONPATH")
     variables["PYTHONPATH"] = f"{AGENT}{os.pathsep}{before}" if before else str(AGENT)
     variables.setdefault("KINETO_LOG_LEVEL", "99")  # it would print into the program's output
+    variables.setdefault("TORCH_FR_BUFFER_SIZE", _COLLECTIVES)
     return {**variables, FOLDER: str(folder), PROFILE: "on" if profile else "off"}
 
 
@@ -93,8 +113,21 @@ class Recorded(_Message, frozen=True, kw_only=True, tag="recorded"):
     """Facts of a step that no recording has."""
 
 
+class _Collectives(_Message, frozen=True, kw_only=True, tag="collectives"):
+    host: Line
+    at: Moment
+    kinds: Annotated[list[CollectiveKind], msgspec.Meta(max_length=_MOST_ROWS)]
+    calls: Annotated[list[CollectiveCall], msgspec.Meta(max_length=_MOST_ROWS)]
+    spans: Annotated[list[RankSpan], msgspec.Meta(max_length=_MOST_ROWS)]
+    run_s: Seconds | None
+    delay_s: Seconds | None
+    stack: Annotated[list[Line], msgspec.Meta(max_length=100)]
+    clock: Amount | None = None
+    slowed: bool | None = None
+
+
 _decoder: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(
-    _Process | _Torch | _Elsewhere | _Device | _Steps | Recorded
+    _Process | _Torch | _Elsewhere | _Device | _Steps | Recorded | _Collectives
 )
 
 
@@ -190,6 +223,9 @@ class Followers:
                 yield StepsFollowed(
                     variant=self._variant, pid=about.pid, rank=process.rank, **fields
                 )
+            case _Collectives():
+                fields = {name: getattr(message, name) for name in message.__struct_fields__}
+                yield Collectives(variant=self._variant, pid=about.pid, rank=process.rank, **fields)
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)

@@ -20,6 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from functools import wraps
+from importlib.util import module_from_spec, spec_from_file_location
 from math import exp, inf, log
 from threading import get_ident
 from time import perf_counter, thread_time
@@ -136,7 +137,10 @@ class Follower:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._started = perf_counter()
-        self._records = os.environ.get(_PROFILE) == "on" and os.environ.get("RANK", "0") == "0"
+        self._rank = _rank()
+        self._records = os.environ.get(_PROFILE) == "on" and not self._rank
+        self._arrivals: Any = None
+        """Of a rank of a job of several."""
         self._fd: int | None = None
         self._off = False
         self._mark: str | None = None
@@ -182,6 +186,8 @@ class Follower:
     def watch_optimizers(self, module: ModuleType) -> None:
         """`module` is torch.optim.optimizer, just imported."""
         self._say_torch()
+        if self._arrivals is not None:
+            self._arrivals.watch_optimizers(module)
         register = getattr(module, "register_optimizer_step_post_hook", None)
         if register is not None:
             self._optimizers = register(self._optimizer_stepped)
@@ -204,6 +210,8 @@ class Follower:
     def _compiles(self) -> None:
         """Something is about to be compiled."""
         self._has_compiled = True
+        if self._arrivals is not None:
+            self._arrivals.compiles()
         if not self._hooked:
             return
         try:
@@ -461,6 +469,9 @@ class Follower:
         self._stamps.clear()
         self._compiled = _compiled()
         self._between_s = perf_counter() - now
+        if self._arrivals is not None:
+            begun = now - seconds if window.kind == PROFILED else now
+            self._arrivals.following(begun, perf_counter())
         self._ran = thread_time()
         self._begin_at(perf_counter())
         if self._recorder is not None:
@@ -645,13 +656,12 @@ class Follower:
             path = os.path.join(self._folder, name)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
             self._fd = os.open(path, flags, 0o600)
-            rank = os.environ.get("RANK", "")
             self._write(
                 type="process",
                 pid=os.getpid(),
                 parent=os.getppid(),
                 python="{}.{}.{}".format(*sys.version_info[:3]),
-                rank=int(rank) if rank.isdigit() and len(rank) < 9 else None,
+                rank=self._rank,
                 torch=_torch_version(),
             )
         os.write(self._fd, json.dumps(line).encode() + b"\n")
@@ -663,8 +673,20 @@ class Follower:
                 os.environ.setdefault(_TEARDOWN, "1")
             if self._fd is None:
                 self._write(type="torch")
+                self._watch_ranks()
         except Exception:
             self._off = True
+
+    def _watch_ranks(self) -> None:
+        """Where there are several."""
+        if self._rank is None or self._child:
+            return
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpulab_arrivals.py")
+        spec = spec_from_file_location("gpulab_arrivals", path)
+        module = module_from_spec(spec)  # type: ignore[arg-type]
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        if module.rank_and_ranks() is not None:
+            self._arrivals = module.Arrivals(self._write)
 
     def _say_device(self) -> None:
         torch = sys.modules.get("torch")
@@ -859,6 +881,14 @@ def _compiled() -> tuple[int, float] | None:
 def _on_cuda() -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda.is_initialized()
+
+
+def _rank() -> int | None:
+    """By torchrun's variable, or by Slurm's where it started several."""
+    rank = os.environ.get("RANK", "")
+    if not rank and os.environ.get("SLURM_NTASKS", "1") != "1":
+        rank = os.environ.get("SLURM_PROCID", "")
+    return int(rank) if rank.isdigit() and len(rank) < 9 else None
 
 
 def _synchronise() -> None:

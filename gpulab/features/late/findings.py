@@ -1,0 +1,42 @@
+"""Findings of a program of several ranks: who is late, and who did not come."""
+
+from __future__ import annotations
+
+from gpulab.core.findings import Rank, finding
+
+_WHY = {
+    "loader": "its DataLoader takes {excess} longer",
+    "forward": "its forward takes {excess} longer",
+    "backward": "its backward takes {excess} longer",
+    "optimizer": "its optimizer takes {excess} longer",
+    "gc": "Python's garbage collector takes {excess} more in it",
+    "other": "what it does outside of these parts takes {excess} longer",
+    "cpu stolen": "its thread waits {excess} longer for a CPU: other work runs there",
+    "throttled": "its GPU runs at a lower clock",
+    "unknown": "cause unknown",
+}
+
+
+@finding(rank=Rank.EXPLAINING)
+def rank_is_late(
+    *, rank: int, late_s: float, share: float, last: float, cause: str, excess_s: float
+) -> str:
+    excess = f"{excess_s * 1e3:.1f} ms"
+    return (
+        f"rank {rank} is late by {late_s * 1e3:.1f} ms ({share:.0%}) of a step, and last in "
+        f"{last:.0%} of them: {_WHY.get(cause, cause).format(excess=excess)}"
+    )
+
+
+@finding(rank=Rank.EXPLAINING)
+def collective_is_slow(*, collective: str, seconds: float, share: float) -> str:
+    return (
+        f"{collective} takes {seconds * 1e3:.1f} ms ({share:.0%}) of a step once all ranks have "
+        "come: its transfer is slow"
+    )
+
+
+@finding(rank=Rank.EXPLAINING)
+def rank_did_not_come(*, rank: int, collective: str, waiting_s: float, place: str) -> str:
+    stands = f"it stands at {place}" if place else "it does not answer"
+    return f"rank {rank} has not come to {collective} for {waiting_s:.0f} s: {stands}"

@@ -1,0 +1,92 @@
+"""Who is late in a program of several ranks, as a part of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from gpulab.core.events import Collectives
+from gpulab.core.findings import Finding
+from gpulab.core.statuses import Outcome
+from gpulab.features.late.analysis import HANGS_S, analysed
+from gpulab.features.late.findings import collective_is_slow, rank_did_not_come, rank_is_late
+from gpulab.features.late.timelines import Timelines
+from gpulab.report.feature import Draft, Feature
+from gpulab.report.report import JobCollective, JobReport, MissingRank, RunReport
+from gpulab.report.state import RunState
+
+_STOPPED_S = 2.0
+"""That a rank has not come for when the program was stopped."""
+
+
+def _fold(state: RunState, event: Collectives) -> None:
+    state.part(Timelines).add(event)
+
+
+def _of_run(draft: Draft, report: RunReport) -> RunReport:
+    timelines = draft.state.part(Timelines)
+    if report.program is None or not timelines.ranks:
+        return report
+    job = _analysed(timelines, draft.under_way)
+    if job is None:
+        return report
+    if job.missing is not None and job.missing.waiting_s < _least_s(draft):
+        job = replace(job, missing=None)
+    findings = list(_findings(job))
+    return replace(
+        report,
+        program=replace(report.program, ranks=job),
+        explanations=[*report.explanations, *findings],
+    )
+
+
+def _analysed(timelines: Timelines, live: bool) -> JobReport | None:
+    key = timelines.events, live
+    if key not in timelines.cached:
+        timelines.cached.clear()
+        timelines.cached[key] = analysed(timelines, live=live)
+    return timelines.cached[key]
+
+
+def _least_s(draft: Draft) -> float:
+    """From how long on a rank is missing: one that was stopped, or ended, came to no more."""
+    if draft.state.outcome in (Outcome.TIMEOUT, Outcome.CANCELLED):
+        return _STOPPED_S
+    return HANGS_S
+
+
+def _findings(job: JobReport) -> Iterator[Finding]:
+    if (missing := job.missing) is not None:
+        yield rank_did_not_come(
+            rank=missing.rank,
+            collective=collective_words(missing),
+            waiting_s=missing.waiting_s,
+            place=missing.stack[0] if missing.stack else "",
+        )
+    if (late := job.late) is not None:
+        yield rank_is_late(
+            rank=late.rank,
+            late_s=late.late_s,
+            share=late.share,
+            last=late.last,
+            cause=late.cause.value,
+            excess_s=late.excess_s,
+        )
+    if job.slow is not None and job.step_s:
+        slow = job.collectives[job.slow]
+        seconds = slow.transfer_s or 0.0
+        yield collective_is_slow(
+            collective=collective_words(slow), seconds=seconds, share=seconds / job.step_s
+        )
+
+
+def collective_words(collective: JobCollective | MissingRank) -> str:
+    """Its name, what it moves, and the line that calls it."""
+    sizes = ", ".join("x".join(map(str, size)) for size in collective.sizes)
+    words = f"{collective.name}({sizes})" if sizes else collective.name
+    return f"{words} at {collective.line}" if collective.line else words
+
+
+LATE = Feature("late", folds={Collectives: _fold}, of_run=_of_run)
+"""Ranks of one program: those of a scenario have blocks, and `ranks` is about them."""

@@ -1,0 +1,359 @@
+"""When this rank of a job came to each collective, and what it did between them: read from torch's
+flight recorder about once a second by one thread, and written to the file of its process.
+
+Standard library only, for Python 3.9 and later, and torch where the program imported it. Nothing
+here may raise into the program or print. The thread imports nothing: the program may hold the lock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import pickle
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from time import perf_counter, thread_time, time, time_ns
+from typing import Any
+
+LOADER, FORWARD, BACKWARD, OPTIMIZER = "loader", "forward", "backward", "optimizer"
+GC, CALL, STEP, FOLLOWING = "gc", "call", "step", "following"
+"""Kinds of spans. A step is the moment that it ends."""
+_VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+_WAIT_S, _EVERY_S, _MOST_S = 0.2, 1.0, 10.0
+"""Between looks for a process group, and between readings: at least and at most."""
+_SHARE = 0.003
+"""Of its time that a rank may read."""
+_SHORTEST_GC_S = 0.0005
+_MOST_SPANS, _OF_A_LINE = 20_000, 500
+_ALL_KEPT, _BLOCK, _FEWER = 16_384, 256, 8
+"""Of a group all collectives are kept up to here, then a block of them of so many."""
+_STANDS_AFTER_S, _FRAMES = 2.0, 6
+_FAILURES = 3
+_API = (
+    "all_reduce",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "monitored_barrier",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+)
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+
+
+def rank_and_ranks() -> tuple[int, int] | None:
+    """By torchrun's or Slurm's variables; None of a process that is alone."""
+    for rank, ranks in _VARIABLES:
+        own, all_ = os.environ.get(rank, ""), os.environ.get(ranks, "")
+        if own.isdigit() and all_.isdigit() and len(own) < 9 and 1 < int(all_) < 10**6:
+            return int(own), int(all_)
+    return None
+
+
+class Arrivals:
+    """Of one rank. `write` adds a line to the file of the process."""
+
+    def __init__(self, write: Callable[..., None]) -> None:
+        self._write = write
+        self._main = threading.main_thread().ident or 0
+        self._native = threading.main_thread().native_id or 0
+        self._spans: deque[tuple[str, float, float, str]] = deque(maxlen=_MOST_SPANS)
+        self._off = False
+        self._ending = threading.Event()
+        self._newest: dict[str, int] = {}
+        """The last record that was read, of each recorder."""
+        self._kinds: dict[tuple[Any, ...], int] = {}
+        self._lines: deque[tuple[float, float, str]] = deque(maxlen=_MOST_SPANS)
+        self._last_s = perf_counter()
+        """When the newest collective came, on this host's monotonic clock."""
+        self._optimizer = 0
+        self._stepping = self._collecting = 0.0
+        self._unwrap: list[Callable[[], None]] = []
+        self._host = "{} {}".format(os.uname().nodename, _boot())
+        self._thread = threading.Thread(target=self._run, name="gpulab ranks", daemon=True)
+        atexit.register(self._end)
+        os.register_at_fork(after_in_child=self._forked)
+        self._thread.start()
+
+    def following(self, begun: float, ended: float) -> None:
+        """The follower took this time, or recorded in it: it is not the program's."""
+        self._spans.append((FOLLOWING, begun, ended, ""))
+
+    def watch_optimizers(self, module: Any) -> None:
+        """`module` is torch.optim.optimizer, just imported, in the main thread."""
+        before = getattr(module, "register_optimizer_step_pre_hook", None)
+        after = getattr(module, "register_optimizer_step_post_hook", None)
+        if before is not None and after is not None:
+            before(self._steps)
+            after(self._stepped)
+
+    def _steps(self, *_: Any) -> None:
+        self._stepping = perf_counter()
+
+    def _stepped(self, optimizer: Any, *_: Any) -> None:
+        if self._off or get_ident() != self._main:
+            return
+        now = perf_counter()
+        self._spans.append((OPTIMIZER, self._stepping, now, ""))
+        self._optimizer = self._optimizer or id(optimizer)
+        if self._optimizer == id(optimizer):
+            self._spans.append((STEP, now, now, ""))
+
+    def _collected(self, phase: str, _: Any) -> None:
+        now = perf_counter()
+        if phase == "start":
+            self._collecting = now
+        elif self._off or get_ident() != self._main:
+            return
+        elif now - self._collecting > _SHORTEST_GC_S:
+            self._spans.append((GC, self._collecting, now, ""))
+
+    def compiles(self) -> None:
+        """Something is about to be compiled, and torch knows its collectives by their functions."""
+        unwrap, self._unwrap = self._unwrap, []
+        for each in unwrap:
+            each()
+
+    # the thread
+
+    def _run(self) -> None:
+        while not self._ending.wait(_WAIT_S):
+            if _initialized():
+                break
+        if self._ending.is_set():
+            return
+        failures = 0
+        try:
+            self._watch()
+        except Exception:
+            failures += 1
+        pause_s = _EVERY_S
+        # all ranks at once: of more records than torch keeps they have the same ones
+        while not self._ending.wait(max(_WAIT_S, pause_s - time() % 1)) and failures < _FAILURES:
+            try:
+                begun = thread_time()
+                self._read()
+                took_s = thread_time() - begun
+                pause_s = min(_MOST_S, max(_EVERY_S, took_s / _SHARE))
+            except Exception:
+                failures += 1
+
+    def _watch(self) -> None:
+        gc.callbacks.append(self._collected)
+        autograd = sys.modules.get("torch.autograd")
+        if autograd is not None:
+            self._wrap(autograd, "backward", BACKWARD)
+        parallel = sys.modules.get("torch.nn.parallel.distributed")
+        if parallel is not None:
+            self._wrap(parallel.DistributedDataParallel, "forward", FORWARD)
+        data = sys.modules.get("torch.utils.data.dataloader")
+        if data is not None:
+            self._wrap(data._BaseDataLoaderIter, "__next__", LOADER)
+        distributed = sys.modules["torch.distributed"]
+        c10d = sys.modules.get("torch.distributed.distributed_c10d")
+        for name in _API:
+            function = getattr(distributed, name, None)
+            if function is not None and getattr(c10d, name, None) is function:
+                self._wrap(distributed, name, CALL)
+
+    def _wrap(self, holder: Any, name: str, kind: str) -> None:
+        """`holder.name` with a span of its own around each outermost call in the main thread."""
+        function = getattr(holder, name)
+        arrivals, main, append, clock = self, self._main, self._spans.append, perf_counter
+        inside = False
+
+        @wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            nonlocal inside
+            if inside or arrivals._off or get_ident() != main:
+                return function(*args, **kwargs)
+            inside = True
+            begun = clock()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                inside = False
+                line = _line(sys._getframe(1)) if kind == CALL else ""
+                append((kind, begun, clock(), line))
+
+        frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
+        if hasattr(frames, "skip_code"):
+            frames.skip_code(timed.__code__)  # type: ignore[attr-defined]
+        setattr(holder, name, timed)
+        self._unwrap.append(lambda: setattr(holder, name, function))
+
+    def _read(self) -> None:
+        """Write what is new."""
+        spans = []
+        while self._spans:
+            spans.append(self._spans.popleft())
+        for kind, begun, ended, line in spans:
+            if kind == CALL:
+                self._lines.append((begun, ended, line))
+        before_s, wall_ns, now = perf_counter(), time_ns(), perf_counter()
+        offset_s = wall_ns / 1e9 - (before_s + now) / 2
+        kinds: list[list[Any]] = []
+        calls = [call for call in self._calls(offset_s, kinds) if call is not None]
+        stack: list[str] = []
+        if calls:
+            self._last_s = max(self._last_s, calls[-1][2])
+        if now - self._last_s > _STANDS_AFTER_S:
+            stack = self._stack()
+        run_s, delay_s = self._scheduled()
+        beyond = max(len(calls), len(spans), 1)
+        for start in range(0, beyond, _OF_A_LINE):
+            last = start + _OF_A_LINE >= beyond
+            self._write(
+                type="collectives",
+                host=self._host,
+                at=now,
+                kinds=kinds if start == 0 else [],
+                calls=calls[start : start + _OF_A_LINE],
+                spans=[_rounded(span) for span in spans[start : start + _OF_A_LINE]],
+                run_s=run_s if last else None,
+                delay_s=delay_s if last else None,
+                stack=stack,
+            )
+
+    def _calls(self, offset_s: float, kinds: list[list[Any]]) -> list[Any]:
+        rows: list[Any] = []
+        for name in ("_dump_fr_trace", "_dump_nccl_trace"):
+            dump = getattr(sys.modules.get("torch._C._distributed_c10d"), name, None)
+            if dump is None or (name != "_dump_fr_trace" and not _on_cuda()):
+                continue
+            # with stacks the first dump took 3 s, in which the program stood still
+            entries = pickle.loads(dump(True, False, False)).get("entries", [])
+            newest = self._newest.get(name, -1)
+            fresh = [entry for entry in entries if entry["record_id"] > newest]
+            for entry in sorted(fresh, key=lambda entry: entry["record_id"]):
+                self._newest[name] = entry["record_id"]
+                rows.append(self._row(entry, offset_s, kinds))
+        return rows
+
+    def _row(self, entry: dict[str, Any], offset_s: float, kinds: list[list[Any]]) -> Any:
+        """None of what is not kept, or is between two ranks."""
+        number = entry["collective_seq_id"]
+        if entry["is_p2p"] or not _kept(number):
+            return None
+        at = entry["time_created_ns"] / 1e9 - offset_s
+        backend, _, name = entry["profiling_name"].partition(":")
+        group = "{}:{}".format(backend, entry["process_group"][0])
+        sizes = [list(sizes) for sizes in entry["input_sizes"][:4]]
+        key = (group, name, str(sizes), self._line_at(at))
+        if key not in self._kinds:
+            self._kinds[key] = len(self._kinds)
+            kinds.append([self._kinds[key], group, name, sizes, key[3]])
+        took_ms = entry.get("duration_ms")
+        return [self._kinds[key], number, round(at, 6), took_ms / 1e3 if took_ms else None]
+
+    def _line_at(self, at: float) -> str:
+        """The line of the program whose call this is; empty where torch makes it by itself."""
+        while self._lines and self._lines[0][1] < at:
+            self._lines.popleft()
+        if self._lines and self._lines[0][0] <= at:
+            return self._lines[0][2]
+        return ""
+
+    def _stack(self) -> list[str]:
+        """Of the main thread, the innermost frame first; of the program where it has one."""
+        frame = sys._current_frames().get(self._main)
+        lines: list[str] = []
+        while frame is not None and len(lines) < 40:
+            lines.append(_line(frame, frame.f_code.co_name))
+            frame = frame.f_back
+        return [line for line in lines if line][:_FRAMES]
+
+    def _scheduled(self) -> tuple[float | None, float | None]:
+        """Seconds that the main thread ran, and that it was ready to run and did not."""
+        try:
+            with open(f"/proc/self/task/{self._native}/schedstat") as file:
+                run_ns, delay_ns = file.read().split()[:2]
+            return int(run_ns) / 1e9, int(delay_ns) / 1e9
+        except (OSError, ValueError):
+            return None, None
+
+    def _forked(self) -> None:
+        self._off = True
+        self._ending.set()
+        self._spans.clear()
+        if self._collected in gc.callbacks:
+            gc.callbacks.remove(self._collected)
+
+    def _end(self) -> None:
+        """The process ends by itself: what is left."""
+        if self._off:
+            return
+        self._ending.set()
+        self._thread.join(1.0)
+        try:
+            if self._newest:
+                self._read()
+        except Exception:
+            pass
+        self._off = True
+
+
+def _rounded(span: tuple[str, float, float, str]) -> list[Any]:
+    kind, begun, ended, _ = span
+    return [kind, round(begun, 6), round(ended, 6)]
+
+
+def _kept(number: int) -> bool:
+    """Whether a collective is: the same ones on all ranks, fewer and fewer of them."""
+    if number < _ALL_KEPT:
+        return True
+    fewer, until = _FEWER, _ALL_KEPT * _FEWER
+    while number >= until:
+        fewer, until = fewer * _FEWER, until * _FEWER
+    return number // _BLOCK % fewer == 0
+
+
+def _line(frame: Any, function: str = "") -> str:
+    """The line of the program that a frame is in; of torch and Python an empty one."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        own = not file.startswith("<") and file != __file__ and "/torch/" not in file
+        if own and not any(folder in file for folder in _PACKAGES) and not _of_python(file):
+            line = f"{os.path.basename(file)}:{frame.f_lineno}"
+            return f"{line} {function}" if function else line
+        if function:
+            return ""
+        frame = frame.f_back
+    return ""
+
+
+def _of_python(file: str) -> bool:
+    return file.startswith(os.path.dirname(os.__file__) + os.sep)
+
+
+def _initialized() -> bool:
+    try:
+        distributed = sys.modules.get("torch.distributed")
+        return bool(distributed is not None and distributed.is_initialized())
+    except Exception:  # it is being imported
+        return False
+
+
+def _on_cuda() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_initialized()
+
+
+def _boot() -> str:
+    """Of this start of this host: its monotonic clock is that of all its processes."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()[:8]
+    except OSError:
+        return ""
