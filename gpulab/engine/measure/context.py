@@ -30,8 +30,9 @@ from gpulab.engine.processes.device import (
     warm_context,
 )
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.engine.ranks.builds import RankedClock, builder_of
 from gpulab.engine.ranks.group import threads_of_rank
-from gpulab.engine.ranks.ranks import RankedClock, Ranks, builder_of
+from gpulab.engine.ranks.ranks import Ranks
 from gpulab.features.checks.other_values import Case
 from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.streams import Streams

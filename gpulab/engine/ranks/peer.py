@@ -18,6 +18,7 @@ import torch
 import torch.distributed as dist
 
 from gpulab.core.jobs import AnyJob, Calibrate, subject_of
+from gpulab.core.machine import Device
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
@@ -71,6 +72,7 @@ class Peer:
         self._builds: dict[int, Build] = {}
         self._returned: dict[int, object] = {}
         self._variants: dict[str, Variant] = {}
+        self._opened: tuple[torch.device, Device]
         self._builder: Builder
         self._group: dist.ProcessGroup
         self._clock: _PeerClock
@@ -82,8 +84,9 @@ class Peer:
         """Carry out orders; the process ends with the pipe."""
         threading.Thread(target=self._say_where, daemon=True).start()
         with suppress(EOFError, OSError):
-            problem = self._problem_of(self._prepare)
-            self._answer(Answer(problem=problem[0]))
+            for begin in (self._prepare, self._join):
+                problem, _ = self._problem_of(begin)
+                self._answer(Answer(problem=problem))
             while True:
                 self._idle = True
                 line = self._orders.recv_bytes()
@@ -93,11 +96,15 @@ class Peer:
 
     def _prepare(self) -> None:
         job = self._job
-        device, info = open_device(
+        self._opened = open_device(
             device_of_rank(job.device, self._rank), threads_of_rank(job.threads, job.ranks)
         )
         if not isinstance(job, Calibrate):
             self._variants = dict(load(job.subject).variants)
+
+    def _join(self) -> None:
+        job = self._job
+        device, info = self._opened
         wait = waiter(device)
         self._group = join(self._store, self._rank, job.ranks, device)
         rank = RankOfLab(self._rank, job.ranks, self._group)

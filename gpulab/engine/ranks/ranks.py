@@ -19,10 +19,9 @@ import signal
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from dataclasses import replace as with_fields
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from time import monotonic
@@ -33,33 +32,25 @@ import torch
 import torch.distributed as dist
 
 from gpulab.core.events import DEVICE_LOST, RankTimes
-from gpulab.core.jobs import AnyJob, subject_of
+from gpulab.core.jobs import AnyJob, TimedJob, subject_of
 from gpulab.core.text import plain
-from gpulab.engine.build.build import Build, Builder
-from gpulab.engine.build.lab import RankOfLab, WorkerLab
-from gpulab.engine.measure.clock import Interruption, WallClock
-from gpulab.engine.processes.channel import Block
+from gpulab.engine.build.lab import RankOfLab
 from gpulab.engine.processes.child import die_with_parent
 from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
 from gpulab.engine.ranks.links import steps_for, transfers
 from gpulab.engine.ranks.orders import (
-    AdoptState,
     Answer,
-    BuildVariant,
-    CloseBuild,
     Failed,
     Order,
     Place,
-    RestoreState,
     RunBlock,
     SendOutput,
     TakeStep,
     UseLink,
 )
-from gpulab.engine.ranks.where import place
-from gpulab.scenario import Param, Variant
+from gpulab.engine.ranks.where import missing, place
 
 _LIMIT_S = 60.0
 _LIMIT = "GPULAB_RANK_TIMEOUT"
@@ -101,7 +92,8 @@ class Ranks:
         subject = subject_of(job)
         self._path = subject.path if subject else ""
         self._job = job
-        self._folder = tempfile.mkdtemp(prefix="gpulab-ranks-")
+        kept = job.folder if isinstance(job, TimedJob) else None
+        self._folder = tempfile.mkdtemp(prefix="gpulab-ranks-", dir=kept)
         self._others = [self._fork(rank, seed) for rank in range(1, job.ranks)]
         self._reporter: Reporter | None = None
         self._builds = 0
@@ -117,7 +109,6 @@ class Ranks:
         """Since when rank 0 is in a step, or waits for an answer."""
         self._failed_at: float | None = None
         self._closing = False
-        self._alarm = threading.Lock()
         self.announced = 0
         """Steps that the others take without being told."""
         self.in_block = False
@@ -155,14 +146,13 @@ class Ranks:
         if self._on_gpu:
             self._require_gpus(device)
         threading.Thread(target=self._watch, daemon=True).start()
+        self.answers("its start")  # one that fails here would be waited for in vain
         self._waits_since = monotonic()
         try:
             group = join(self._store, 0, self.count, device)
         except Exception as error:
             self.raise_cause(error)
-        for other in self._others:
-            self._receive(other, "joining")
-        self._waits_since = None
+        self.answers("joining the others")
         self._group = group
         self._device = device
         return RankOfLab(0, self.count, group)
@@ -293,7 +283,7 @@ class Ranks:
 
     def raise_cause(self, error: BaseException) -> NoReturn:
         """Raise what rank 0 met; where another rank was the cause, that."""
-        if not _is_of_group(error):
+        if not is_of_group(error):
             self._waits_since = None
             raise error
         cause = self._cause()
@@ -444,246 +434,16 @@ class Ranks:
         return "unknown"
 
 
-def missing(places: Mapping[int, Place], waited_s: float) -> str:
-    """Which rank did not come to a collective, called another one, or with other sizes."""
-    most = max(place.last.number for place in places.values())
-    late = {rank: place for rank, place in places.items() if place.last.number < most}
-    there = {rank: place for rank, place in places.items() if place.last.number == most}
-    waiting = next(iter(there.values())).last
-    if most and late:
-        rank, at = min(late.items(), key=lambda item: item[1].last.number)
-        called = f"the last it called is {at.last}" if at.last.number else "it has called none"
-        return (
-            f"rank {rank} did not come to {waiting} in {waited_s:g} s: {called}; it is at {at.line}"
-        )
-    kinds: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for rank, each in there.items():
-        kinds[each.last.name, str(each.last)].append(rank)
-    if most and len(kinds) > 1:
-        few = min(kinds.items(), key=lambda item: (len(item[1]), 0 in item[1]))
-        many = next(item for item in kinds.items() if item is not few and item[0] != few[0])
-        return (
-            f"rank {few[1][0]} called {few[0][1]}, and rank {many[1][0]} {many[0][1]}: ranks call "
-            f"the same collectives in the same order ({places[few[1][0]].line})"
-        )
-    lines = "; ".join(f"rank {rank} at {place.line}" for rank, place in places.items())
-    return f"no rank went on for {waited_s:g} s: {lines}"
-
-
 def _abort() -> None:
     with suppress(Exception):
         dist.distributed_c10d._abort_process_group()
 
 
-def _is_of_group(error: BaseException) -> bool:
+def is_of_group(error: BaseException) -> bool:
     """Whether it may be of a connection to another rank: those have no type of their own."""
     return isinstance(error, RuntimeError)
-
-
-class RankedBuilder(Builder):
-    """Builds on all ranks."""
-
-    def __init__(
-        self,
-        lab: WorkerLab,
-        params: dict[str, Param],
-        seed: int,
-        wait: Callable[[], None] | None,
-        ranks: Ranks,
-    ) -> None:
-        super().__init__(lab, params, seed, wait)
-        self._ranks = ranks
-
-    def build(
-        self,
-        variant: Variant,
-        *,
-        other_seed: int | None = None,
-        params: Mapping[str, Param] | None = None,
-    ) -> Build:
-        """The same on every rank; those but this one with their own data, whatever the seed: what
-        follows from other values on this rank then follows from them alone.
-        """
-        ranks = self._ranks
-        key = ranks.new_build()
-        ranks.tell(
-            BuildVariant(key=key, variant=variant.name, params={**self._params, **(params or {})})
-        )
-        own: BaseException | None = None
-        build: Build | None = None
-        ranks.end_step()
-        try:
-            build = super().build(variant, other_seed=other_seed, params=params)
-        except BaseException as error:
-            own = error
-        answers = self._answers(own)
-        if own is not None:
-            ranks.tell(CloseBuild(key=key))
-            ranks.answers("teardown")
-            raise own
-        assert build is not None
-        ranks.note_state(key, answers)
-        return RankedBuild(build, ranks, key)
-
-    def _answers(self, own: BaseException | None) -> list[Answer]:
-        try:
-            return self._ranks.answers("building")
-        except RankError as error:
-            if own is None:
-                raise
-            if _is_of_group(own):
-                raise error from own
-            raise own from None
-
-
-class RankedBuild(Build):
-    """A build of rank 0's, and what it has the others do."""
-
-    def __init__(self, build: Build, ranks: Ranks, key: int) -> None:
-        self.__dict__.update(vars(build))
-        self._ranks = ranks
-        self._key = key
-        work = build.work
-        self.work = with_fields(
-            work, step=_Step(work.step, ranks, key), output=_Outputs(work.output, ranks, key)
-        )
-
-    @property
-    def key(self) -> int:
-        return self._key
-
-    def adopt(self) -> None:
-        self._ranks.tell(AdoptState(key=self._key))
-        super().adopt()
-
-    def restore(self) -> None:
-        ranks = self._ranks
-        if not ranks.in_block and ranks.restores(self._key):
-            ranks.tell(RestoreState(key=self._key))
-        super().restore()
-
-    def close(self) -> None:
-        with suppress(RankError):
-            self._ranks.tell(CloseBuild(key=self._key))
-        super().close()
-        with suppress(RankError):
-            self._ranks.answers("teardown")
-
-
-class _Step:
-    """A step on all ranks."""
-
-    __slots__ = ("_key", "_own", "_ranks")
-
-    def __init__(self, own: Callable[[], object], ranks: Ranks, key: int) -> None:
-        self._own = own
-        self._ranks = ranks
-        self._key = key
-
-    def __call__(self) -> object:
-        ranks = self._ranks
-        ranks.begin_step(self._key)
-        try:
-            returned = self._own()
-        except BaseException as error:
-            ranks.raise_cause(error)
-        ranks.end_step()
-        return returned
-
-
-class _Outputs:
-    """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
-    wrong.
-    """
-
-    def __init__(self, own: object, ranks: Ranks, key: int) -> None:
-        self._own = own
-        self._ranks = ranks
-        self._key = key
-
-    def __call__(self) -> list[object]:
-        ranks = self._ranks
-        ranks.ask_for_outputs(self._key)  # before this one's: a function may gather what it gives
-        own = self._own
-        error: BaseException | None = None
-        try:
-            if callable(own) and not hasattr(own, "__dlpack__"):
-                own = own()
-        except BaseException as raised:
-            error = raised
-        others = ranks.outputs()
-        if error is not None:
-            raise error
-        return [own, *others]
-
-
-class RankedClock(WallClock):
-    """Times blocks that all ranks begin at once: the slowest counts."""
-
-    __slots__ = ("_ranks", "_variant")
-
-    def __init__(
-        self,
-        wait: Callable[[], None] | None,
-        flush: Callable[[], None] | None,
-        ranks: Ranks,
-    ) -> None:
-        self._ranks = ranks
-        self._variant = ""
-        super().__init__(wait, flush)
-
-    def block(
-        self,
-        build: Build,
-        steps: int,
-        *,
-        lead_in: int = 1,
-        restore: bool = True,
-        interruption: Interruption | None = None,
-    ) -> Block:
-        """As of one rank."""
-        assert isinstance(build, RankedBuild)
-        self._variant = build.variant
-        ranks = self._ranks
-        restores = interruption is not None and interruption.restores
-        order = RunBlock(
-            key=build.key,
-            steps=steps,
-            lead_in=lead_in,
-            restore=restore,
-            restore_after=interruption.after if interruption and restores else None,
-        )
-        ranks.open_block(order)
-        try:
-            return super().block(
-                build, steps, lead_in=lead_in, restore=restore, interruption=interruption
-            )
-        finally:
-            ranks.close_block()
-
-    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
-        ranks = self._ranks
-        if not ranks.block_opens:
-            return super()._run(calls, steps)
-        ranks.begin_block()
-        block = super()._run(calls, steps)
-        slowest_s = ranks.end_block(self._variant, steps, block.time_s)
-        return block._replace(time_s=slowest_s, ended=monotonic())
 
 
 def start(job: AnyJob, seed: int) -> Ranks | None:
     """The other ranks; None where there are none."""
     return Ranks(job, seed) if job.ranks > 1 else None
-
-
-def builder_of(
-    lab: WorkerLab,
-    params: dict[str, Param],
-    seed: int,
-    wait: Callable[[], None] | None,
-    ranks: Ranks | None,
-) -> Builder:
-    """One that builds on all ranks, where there are several."""
-    if ranks is None:
-        return Builder(lab, params, seed, wait)
-    return RankedBuilder(lab, params, seed, wait, ranks)

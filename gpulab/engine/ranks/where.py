@@ -1,10 +1,14 @@
-"""Where a rank is: the last collective of torch's flight recorder, and the line that runs."""
+"""Where a rank is: the last collective of torch's flight recorder, and the line that runs; and
+which rank the others wait for.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import threading
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -50,3 +54,29 @@ def _line(path: str) -> str:
     if innermost is None:
         return ""
     return f"{innermost.f_code.co_filename}:{innermost.f_lineno}"
+
+
+def missing(places: Mapping[int, Place], waited_s: float) -> str:
+    """Which rank did not come to a collective, called another one, or with other sizes."""
+    most = max(place.last.number for place in places.values())
+    late = {rank: place for rank, place in places.items() if place.last.number < most}
+    there = {rank: place for rank, place in places.items() if place.last.number == most}
+    waiting = next(iter(there.values())).last
+    if most and late:
+        rank, at = min(late.items(), key=lambda item: item[1].last.number)
+        called = f"the last it called is {at.last}" if at.last.number else "it has called none"
+        return (
+            f"rank {rank} did not come to {waiting} in {waited_s:g} s: {called}; it is at {at.line}"
+        )
+    kinds: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for rank, each in there.items():
+        kinds[each.last.name, str(each.last)].append(rank)
+    if most and len(kinds) > 1:
+        few = min(kinds.items(), key=lambda item: (len(item[1]), 0 in item[1]))
+        many = next(item for item in kinds.items() if item is not few and item[0] != few[0])
+        return (
+            f"rank {few[1][0]} called {few[0][1]}, and rank {many[1][0]} {many[0][1]}: ranks call "
+            f"the same collectives in the same order ({places[few[1][0]].line})"
+        )
+    lines = "; ".join(f"rank {rank} at {place.line}" for rank, place in places.items())
+    return f"no rank went on for {waited_s:g} s: {lines}"

@@ -41,8 +41,8 @@ from gpulab.engine.measure.clock import wait_for
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.engine.ranks.builds import builder_of
 from gpulab.engine.ranks.group import threads_of_rank
-from gpulab.engine.ranks.ranks import builder_of
 from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (

@@ -1,0 +1,227 @@
+"""What a build, a step and a block are where a scenario has several ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace as with_fields
+from time import monotonic
+
+from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.measure.clock import Interruption, WallClock
+from gpulab.engine.processes.channel import Block
+from gpulab.engine.ranks.orders import (
+    AdoptState,
+    Answer,
+    BuildVariant,
+    CloseBuild,
+    RestoreState,
+    RunBlock,
+)
+from gpulab.engine.ranks.ranks import RankError, Ranks, is_of_group
+from gpulab.scenario import Param, Variant
+
+
+class RankedBuilder(Builder):
+    """Builds on all ranks."""
+
+    def __init__(
+        self,
+        lab: WorkerLab,
+        params: dict[str, Param],
+        seed: int,
+        wait: Callable[[], None] | None,
+        ranks: Ranks,
+    ) -> None:
+        super().__init__(lab, params, seed, wait)
+        self._ranks = ranks
+
+    def build(
+        self,
+        variant: Variant,
+        *,
+        other_seed: int | None = None,
+        params: Mapping[str, Param] | None = None,
+    ) -> Build:
+        """The same on every rank; those but this one with their own data, whatever the seed: what
+        follows from other values on this rank then follows from them alone.
+        """
+        ranks = self._ranks
+        key = ranks.new_build()
+        ranks.tell(
+            BuildVariant(key=key, variant=variant.name, params={**self._params, **(params or {})})
+        )
+        own: BaseException | None = None
+        build: Build | None = None
+        ranks.end_step()
+        try:
+            build = super().build(variant, other_seed=other_seed, params=params)
+        except BaseException as error:
+            own = error
+        answers = self._answers(own)
+        if own is not None:
+            ranks.tell(CloseBuild(key=key))
+            ranks.answers("teardown")
+            raise own
+        assert build is not None
+        ranks.note_state(key, answers)
+        return RankedBuild(build, ranks, key)
+
+    def _answers(self, own: BaseException | None) -> list[Answer]:
+        try:
+            return self._ranks.answers("building")
+        except RankError as error:
+            if own is None:
+                raise
+            if is_of_group(own):
+                raise error from own
+            raise own from None
+
+
+class RankedBuild(Build):
+    """A build of rank 0's, and what it has the others do."""
+
+    def __init__(self, build: Build, ranks: Ranks, key: int) -> None:
+        self.__dict__.update(vars(build))
+        self._ranks = ranks
+        self._key = key
+        work = build.work
+        self.work = with_fields(
+            work, step=_Step(work.step, ranks, key), output=_Outputs(work.output, ranks, key)
+        )
+
+    @property
+    def key(self) -> int:
+        return self._key
+
+    def adopt(self) -> None:
+        self._ranks.tell(AdoptState(key=self._key))
+        super().adopt()
+
+    def restore(self) -> None:
+        ranks = self._ranks
+        if not ranks.in_block and ranks.restores(self._key):
+            ranks.tell(RestoreState(key=self._key))
+        super().restore()
+
+    def close(self) -> None:
+        with suppress(RankError):
+            self._ranks.tell(CloseBuild(key=self._key))
+        super().close()
+        with suppress(RankError):
+            self._ranks.answers("teardown")
+
+
+class _Step:
+    """A step on all ranks."""
+
+    __slots__ = ("_key", "_own", "_ranks")
+
+    def __init__(self, own: Callable[[], object], ranks: Ranks, key: int) -> None:
+        self._own = own
+        self._ranks = ranks
+        self._key = key
+
+    def __call__(self) -> object:
+        ranks = self._ranks
+        ranks.begin_step(self._key)
+        try:
+            returned = self._own()
+        except BaseException as error:
+            ranks.raise_cause(error)
+        ranks.end_step()
+        return returned
+
+
+class _Outputs:
+    """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
+    wrong.
+    """
+
+    def __init__(self, own: object, ranks: Ranks, key: int) -> None:
+        self._own = own
+        self._ranks = ranks
+        self._key = key
+
+    def __call__(self) -> list[object]:
+        ranks = self._ranks
+        ranks.ask_for_outputs(self._key)  # before this one's: a function may gather what it gives
+        own = self._own
+        error: BaseException | None = None
+        try:
+            if callable(own) and not hasattr(own, "__dlpack__"):
+                own = own()
+        except BaseException as raised:
+            error = raised
+        others = ranks.outputs()
+        if error is not None:
+            raise error
+        return [own, *others]
+
+
+class RankedClock(WallClock):
+    """Times blocks that all ranks begin at once: the slowest counts."""
+
+    __slots__ = ("_ranks", "_variant")
+
+    def __init__(
+        self,
+        wait: Callable[[], None] | None,
+        flush: Callable[[], None] | None,
+        ranks: Ranks,
+    ) -> None:
+        self._ranks = ranks
+        self._variant = ""
+        super().__init__(wait, flush)
+
+    def block(
+        self,
+        build: Build,
+        steps: int,
+        *,
+        lead_in: int = 1,
+        restore: bool = True,
+        interruption: Interruption | None = None,
+    ) -> Block:
+        """As of one rank."""
+        assert isinstance(build, RankedBuild)
+        self._variant = build.variant
+        ranks = self._ranks
+        restores = interruption is not None and interruption.restores
+        order = RunBlock(
+            key=build.key,
+            steps=steps,
+            lead_in=lead_in,
+            restore=restore,
+            restore_after=interruption.after if interruption and restores else None,
+        )
+        ranks.open_block(order)
+        try:
+            return super().block(
+                build, steps, lead_in=lead_in, restore=restore, interruption=interruption
+            )
+        finally:
+            ranks.close_block()
+
+    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
+        ranks = self._ranks
+        if not ranks.block_opens:
+            return super()._run(calls, steps)
+        ranks.begin_block()
+        block = super()._run(calls, steps)
+        slowest_s = ranks.end_block(self._variant, steps, block.time_s)
+        return block._replace(time_s=slowest_s, ended=monotonic())
+
+
+def builder_of(
+    lab: WorkerLab,
+    params: dict[str, Param],
+    seed: int,
+    wait: Callable[[], None] | None,
+    ranks: Ranks | None,
+) -> Builder:
+    """One that builds on all ranks, where there are several."""
+    if ranks is None:
+        return Builder(lab, params, seed, wait)
+    return RankedBuilder(lab, params, seed, wait, ranks)
