@@ -491,6 +491,19 @@ CLAIMS = {
             "our own",
         ),
     ),
+    "model_pool": (
+        Claim(
+            "pooled",
+            Bounds(0.05, 1.0),
+            "on GPUs the pool is behind PCIe and every request copies, where on_demand copies some "
+            "over NVLink; the bounds are our own",
+        ),
+        Claim(
+            "replicated",
+            Bounds(1.5, 40),
+            "it copies nothing, and reads weights at the speed of memory; the bounds are our own",
+        ),
+    ),
 }
 
 

@@ -38,6 +38,11 @@ SPOILED = {
         "_attend(queries[layer], _gathered(lab, cache[layer]))",
         "_attend(queries[layer], stale.setdefault(layer, _gathered(lab, cache[layer])))",
     ),
+    "model_pool": (
+        "pooled",
+        "model = pool[asked[place][lab.rank]]",
+        "model = pool[(asked[place][lab.rank] + (lab.rank == 1 and place == 1)) % models]",
+    ),
 }
 
 
