@@ -297,7 +297,10 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--device",
             _ON_A_DEVICE,
             metavar="cuda:N|cpu",
-            help="default: cuda:0 if available, otherwise cpu",
+            help=(
+                "default: cuda:0 if available, otherwise cpu; --run also takes all: each GPU "
+                "alone, then all together"
+            ),
         ),
         _flag(
             "--set",

@@ -14,6 +14,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of, first_in_order
+from gpulab.features.devices.report import DeviceCost
 from gpulab.features.repeats.report import OverRuns, gate
 from gpulab.report.report import RunReport, fields_of
 from gpulab.scenario import Param
@@ -85,6 +86,8 @@ class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunReport] = []
     sweeps: list[Sweep] = []
     over_runs: list[OverRuns] = []
+    devices: list[DeviceCost] = []
+    """With `--device all`."""
 
 
 def combine(
@@ -95,6 +98,7 @@ def combine(
     *,
     required_speedup: float | None = None,
     interrupted: bool = False,
+    devices: Sequence[DeviceCost] = (),
 ) -> CommandReport:
     """All runs of one command. `over_runs`, None of a command that repeats nothing, must reach what
     is required.
@@ -117,4 +121,5 @@ def combine(
         runs=runs,
         sweeps=list(sweeps),
         over_runs=list(over_runs or ()),
+        devices=list(devices),
     )

@@ -1,0 +1,1 @@
+"""Every GPU of a machine, alone and together with the others."""
