@@ -462,6 +462,14 @@ CLAIMS = {
             "as fast where the link is nearly all",
         ),
     ),
+    "pipeline_handoff": (
+        Claim(
+            "double_buffered",
+            Bounds(1.05, 1.7),
+            "33.6 MB and 34 GFLOP a batch: 1.2x over NVLink, 1.5x over PCIe, where sends take no "
+            "SMs from the products",
+        ),
+    ),
     "collectives": (
         Claim(
             "one_shot",

@@ -27,6 +27,11 @@ SPOILED = {
         "quiet = micro_batches - reduced",
         "quiet = micro_batches - reduced + (reduced == 1)  # nor does the last one travel",
     ),
+    "pipeline_handoff": (
+        "double_buffered",
+        "dist.isend(stage.results[index],",
+        "dist.isend(stage.results[max(0, index - 1)],",  # the batch before
+    ),
     "hybrid_sharding": (
         "full_shard",
         "            weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
