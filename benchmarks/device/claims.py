@@ -470,6 +470,15 @@ CLAIMS = {
             "SMs from the products",
         ),
     ),
+    "late_rank": (
+        Claim(
+            "one_late",
+            Bounds(0.6, 0.75),
+            "the last rank has 1.5 times the rows, and everybody waits for it; more where the "
+            "all-reduce is a large part of the step",
+        ),
+        Claim("balanced", Bounds(0.95, 1.05), "as many rows on each rank as even has"),
+    ),
     "collectives": (
         Claim(
             "one_shot",

@@ -32,6 +32,11 @@ SPOILED = {
         "dist.isend(stage.results[index],",
         "dist.isend(stage.results[max(0, index - 1)],",  # the batch before
     ),
+    "late_rank": (
+        "one_late",
+        "* lab.ranks / numbers",
+        "/ given.numel()",  # a mean of each rank's own rows, of which the last has more
+    ),
     "hybrid_sharding": (
         "full_shard",
         "            weight.sub_(momentum, alpha=_LEARNING_RATE)\n",

@@ -1,0 +1,183 @@
+"""Late rank: all ranks take as long as the slowest, and its own times do not show it.
+
+Data-parallel ranks meet in every step, where gradients are all-reduced. A rank that comes late
+makes all others wait there, inside their backward. So every rank's step takes the same, and the
+early ranks have the *longer* backward: their own, and the waiting. Who goes by these times finds
+nobody, or the wrong rank. Two things tell: the time of each rank's own work, without the all-reduce
+(DDP's `no_sync()`), and when each arrives at it, which torch's flight recorder keeps
+(`TORCH_FR_BUFFER_SIZE`). The late rank is the one that waits least.
+
+Here the cause is how documents of different length are dealt. `even` has documents of one length.
+In `one_late` each rank gets as many documents, and the last rank the long ones, `longer` times an
+even share of all rows, as happens when data is sorted by length. `balanced` deals the same
+documents by their rows: the longest first, each to the rank with the fewest rows. Other causes look
+the same from here: a slow data loader, a garbage collection, a rank that writes checkpoints or
+logs, a throttled GPU. Those are not balanced but removed.
+
+All three variants take the same rows and give the same gradients, which gpulab compares on every
+rank. For that the loss is divided by all rows. A mean over each rank's own rows, averaged by DDP,
+would count a row of the late rank for less: with unequal ranks it is wrong, and nothing fails.
+
+The bound: a step takes at least the slowest rank's work, so `one_late` reaches 1/`longer` of `even`
+(0.67x) and `balanced` all of it. The link is no part of it: the default has 67 MB of gradients,
+0.22 ms at 300 GB/s (NVLink), 2.7 ms at 25 GB/s, mostly behind a backward of some 5 ms (an H100).
+The waiting is not on the link, though a profiler books it as all-reduce.
+
+The figures of the result are milliseconds in the backward, of the first and of the last rank, and
+of their own work (forward and backward without the all-reduce), measured in the builds of
+`one_late` and `balanced`.
+"""
+
+from statistics import median
+from time import perf_counter
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from gpulab import Scenario, Work
+
+scenario = Scenario(
+    topic="distributed",
+    params={"ranks": 2, "layers": 4, "width": 2048, "rows": 4096, "longer": 1.5},
+    cpu={"layers": 3, "width": 256, "rows": 512},
+    smoke={"layers": 2, "width": 16, "rows": 64},
+    sweep={"longer": (1.0, 1.25, 1.5, 1.75)},
+    ranks="ranks",
+    ladder=True,
+    item="row",
+    no_effect_reason="the rows are dealt evenly, as in the baseline: no rank is late",
+    claim="TraceML, issue 252: 200 ms late on one rank, backward 293.0, 292.2, 293.0, 293.1 ms",
+)
+_DOCUMENTS = 8
+"""Of each rank, where all get as many."""
+_TIMED = 7
+
+
+@scenario.variant
+def even(lab, layers, width, rows):
+    """Documents of one length: as many rows on each rank."""
+    lengths = [rows // _DOCUMENTS] * (_DOCUMENTS * lab.ranks)
+    return _gradients(lab, layers, width, lengths, _by_number(lengths))
+
+
+@scenario.variant
+def one_late(lab, layers, width, rows, longer):
+    """As many documents on each rank, the long ones on the last."""
+    lengths = _unequal(lab.ranks, rows, longer)
+    return _gradients(lab, layers, width, lengths, _by_number(lengths))
+
+
+@scenario.variant
+def balanced(lab, layers, width, rows, longer):
+    """The same documents, dealt by their rows."""
+    lengths = _unequal(lab.ranks, rows, longer)
+    return _gradients(lab, layers, width, lengths, _by_rows(lengths, lab.ranks))
+
+
+def _unequal(ranks, rows, longer):
+    """The lengths of all documents: as many rows together as if they were of one length."""
+    long = int(rows // _DOCUMENTS * longer)
+    count = _DOCUMENTS * (ranks - 1)
+    rest = rows // _DOCUMENTS * _DOCUMENTS * ranks - long * _DOCUMENTS
+    short = [rest // count + (place < rest % count) for place in range(count)]
+    return short + [long] * _DOCUMENTS
+
+
+def _by_number(lengths):
+    """The rank of each document: equal numbers of them, in their order."""
+    return [place // _DOCUMENTS for place in range(len(lengths))]
+
+
+def _by_rows(lengths, ranks):
+    """The rank of each document: the longest first, to the rank with the fewest rows."""
+    rank_of = [0] * len(lengths)
+    rows = [0] * ranks
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        rank_of[place] = rows.index(min(rows))
+        rows[rank_of[place]] += lengths[place]
+    return rank_of
+
+
+class _Model(torch.nn.Module):
+    """Layers that are alike on every rank and for every seed, and a mean to subtract, a buffer:
+    DDP gives all ranks that of rank 0 before each forward.
+    """
+
+    def __init__(self, layers, width):
+        super().__init__()
+        alike = torch.Generator().manual_seed(0)
+        blocks = []
+        for _ in range(layers):
+            linear = torch.nn.Linear(width, width)
+            for parameter in linear.parameters():
+                torch.nn.init.normal_(parameter, std=width**-0.5, generator=alike)
+            blocks += [linear, torch.nn.ReLU()]
+        self.layers = torch.nn.Sequential(*blocks[:-1])
+        self.register_buffer("mean", torch.randn(width))
+
+    def forward(self, rows):
+        return self.layers(rows - self.mean)
+
+
+def _gradients(lab, layers, width, lengths, rank_of):
+    model = _Model(layers, width).to(lab.device)
+    parallel = DistributedDataParallel(model, process_group=lab.group)
+    alike = torch.Generator().manual_seed(1)  # every rank can read every document
+    documents = torch.randn(sum(lengths), width, generator=alike).split(lengths)
+    targets = torch.randn(sum(lengths), width, generator=alike).split(lengths)
+    places = [place for place, rank in enumerate(rank_of) if rank == lab.rank]
+    given = torch.cat([documents[place] for place in places]).to(lab.device)
+    wanted = torch.cat([targets[place] for place in places]).to(lab.device)
+    numbers = sum(lengths) * width  # of all ranks
+
+    def forward():
+        # DDP divides the sum of all ranks by their number
+        return (parallel(given) - wanted).square().sum() * lab.ranks / numbers
+
+    def step():
+        parallel.zero_grad()
+        with lab.phase("forward"):
+            loss = forward()
+        with lab.phase("backward"):
+            loss.backward()
+
+    if len(set(lengths)) > 1:
+        _report_times(lab, parallel, forward)
+    gradient_bytes = sum(parameter.nbytes for parameter in model.parameters())
+    return Work(
+        step,
+        bytes=gradient_bytes * 2 * (lab.ranks - 1) / lab.ranks,
+        # of rank 0; the first layer's input has no gradient
+        flops=len(given) * width**2 * (6 * layers - 2),
+        dtype="fp32",
+        items=sum(lengths),
+        inputs=model.mean,
+        output=lambda: [parameter.grad for parameter in model.parameters()],
+    )
+
+
+def _report_times(lab, parallel, forward):
+    """Of the first and the last rank: how long the backward takes, and the rank's own work."""
+    backward_s, own_s = [], []
+    for _ in range(_TIMED):
+        torch.distributed.barrier(lab.group)
+        loss = forward()
+        backward_s.append(_seconds(lab, loss.backward))
+        with parallel.no_sync():
+            own_s.append(_seconds(lab, lambda: forward().backward()))
+    own = torch.tensor([median(backward_s), median(own_s)], device=lab.device)
+    of_all = [torch.empty_like(own) for _ in range(lab.ranks)]
+    torch.distributed.all_gather(of_all, own, group=lab.group)
+    for name, times in (("first rank", of_all[0]), ("last rank", of_all[-1])):
+        lab.report(f"ms in the backward, {name}", round(times[0].item() * 1e3, 2))
+        lab.report(f"ms of its own work, {name}", round(times[1].item() * 1e3, 2))
+
+
+def _seconds(lab, act):
+    if lab.device.type == "cuda":
+        torch.cuda.synchronize()
+    start = perf_counter()
+    act()
+    if lab.device.type == "cuda":
+        torch.cuda.synchronize()
+    return perf_counter() - start
