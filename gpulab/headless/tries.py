@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode
-from gpulab.features.fixes.declarations import Fix
-from gpulab.features.fixes.text import ALL_TOGETHER
+from gpulab.features.fixes.declarations import gaining
 from gpulab.features.fixes.view import fixes as table
+from gpulab.features.fixes.view import what_ran_together
 from gpulab.headless.drive import drive, show_failures, show_report
 from gpulab.headless.new import write_scenario
 from gpulab.headless.options import Options
@@ -62,14 +62,14 @@ class _Tries:
             return ExitCode.MEASURED
         with Interrupts() as interrupts:
             first = self._measure(self._fixes.request, paths[0], interrupts, last=False)
-            gaining = self._fixes.gaining(first)
+            gained = gaining(first.fixes)
             together = None
-            if len(gaining) > 1 and first.exit_code != ExitCode.INTERRUPTED:
-                request = self._fixes.together(gaining)
+            if len(gained) > 1 and first.exit_code != ExitCode.INTERRUPTED:
+                request = self._fixes.together(gained)
                 together = self._measure(request, paths[1], interrupts, last=True)
-        self._show(first, together, gaining)
+        self._show(first, together)
         if self._options.keep:
-            write_scenario("--keep", self._options.keep, self._fixes.text(gaining))
+            write_scenario("--keep", self._options.keep, self._fixes.text(gained))
             shown = shlex.quote(str(self._options.keep))
             self._terminal.say(f"wrote {self._options.keep}; measure it: gpulab --run {shown}")
         command = combine(self._reports, first.environment, [], None)
@@ -85,7 +85,7 @@ class _Tries:
         self._reports.append(report)
         return report
 
-    def _show(self, report: RunReport, together: RunReport | None, gaining: Sequence[Fix]) -> None:
+    def _show(self, report: RunReport, together: RunReport | None) -> None:
         terminal = self._terminal
         if self._options.verbose:
             for each in self._reports:
@@ -94,11 +94,8 @@ class _Tries:
         terminal.say("")
         terminal.show(table(report, together))
         terminal.say("")
-        if together is not None:
-            terminal.say(f"{ALL_TOGETHER}: {', '.join(fix.name for fix in gaining)}")
-        elif report.timed:
-            what = gaining[0].name if gaining else "none"
-            terminal.say(f"fixes that gain: {what}, so there is nothing to try together")
+        if words := what_ran_together(report, together):
+            terminal.say(words)
         for each in self._reports:
             if each.run_file:
                 terminal.say(f"run file: {each.run_file}")

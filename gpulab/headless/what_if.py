@@ -15,7 +15,7 @@ from gpulab.headless.tries import refuse_others
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
-from gpulab.session.derived import what_if_request
+from gpulab.session.derived import Parts
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import single_launch, start
 from gpulab.session.run_files import default_path
@@ -34,12 +34,12 @@ def what_if(names: Sequence[str], options: Options) -> int:
     check_json(options.json_file, [path])
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at the parts of a step", "dim")
-    request, parts = what_if_request(launch, options, options.what_if or "")
-    if request is None:
-        _say_nothing_to_delay(parts, terminal)
+    parts = Parts(launch, options, options.what_if or "")
+    if not parts.able:
+        _say_nothing_to_delay(parts.all, terminal)
         return ExitCode.MEASURED
     with Interrupts() as interrupts:
-        report = drive(start(request, path), interrupts, terminal)
+        report = drive(start(parts.request(), path), interrupts, terminal)
     show_failures(report, terminal)
     _show(report, terminal, options)
     command = combine([report], report.environment, [], None)

@@ -18,7 +18,7 @@ from gpulab.features.checks.view import checks, grades
 from gpulab.features.course.view import questions_of
 from gpulab.features.findings.view import advice_of
 from gpulab.features.first_steps.view import first_steps
-from gpulab.features.fixes.view import fixes
+from gpulab.features.fixes.view import fixes, what_ran_together
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.panel import PARTS
 from gpulab.features.goodput.view import goodput, job_goodput, phases, traces
@@ -73,17 +73,21 @@ class OnScreen:
 
 
 def result(
-    report: RunReport, *, screen: OnScreen | None = None, with_operations: bool = True
+    report: RunReport,
+    *,
+    screen: OnScreen | None = None,
+    with_operations: bool = True,
+    together: RunReport | None = None,
 ) -> RenderableType:
     """A finished run with all notes, tables and checks: outcome, limits, trust, then the details.
 
     Without a screen the roofline shows the limits. Without operations: somebody asked for a table
-    of their own.
+    of their own. `together`: the run of all fixes that gained in this one.
     """
     if report.program is not None:
         return program_result(report, run_file=screen.run_file if screen else "")
     if screen is not None and screen.width >= _TWO_COLUMNS:
-        return _beside_processes(report, screen)
+        return _beside_processes(report, screen, together)
     figure = lesson_figure(report)
     every_check: list[RenderableType] = []
     if (listed := checks(report)) is not None:
@@ -93,7 +97,7 @@ def result(
         table = [comparison_table(report), ""]
     trust = _lines(_trust(report))
     if screen is None:
-        parts = [header(report), "", *outcome(report), *_derived(report), *table]
+        parts = [header(report), "", *outcome(report), *_derived(report, together), *table]
         if figure is not None:
             parts += [figure, ""]
         for section in (trust, tables(report, with_operations=with_operations), every_check):
@@ -102,7 +106,7 @@ def result(
                 parts.append("")
         return Group(*parts[:-1])
     parts = [header(report), "", *outcome(report, report.first_comparisons)]
-    parts += _derived(report)
+    parts += _derived(report, together)
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
@@ -116,22 +120,27 @@ def result(
     return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
 
 
-def _derived(report: RunReport) -> list[RenderableType]:
+def _derived(report: RunReport, together: RunReport | None) -> list[RenderableType]:
     """What came out of fixes that were tried, or of parts that were delayed."""
     parts: list[RenderableType] = []
     if report.fixes:
-        parts += [fixes(report), ""]
+        parts += [fixes(report, together), ""]
+        if words := what_ran_together(report, together):
+            parts += [Text(words), ""]
     if report.what_if is not None:
         parts += [what_if(report.what_if), ""]
     return parts
 
 
-def _beside_processes(report: RunReport, screen: OnScreen) -> RenderableType:
+def _beside_processes(
+    report: RunReport, screen: OnScreen, together: RunReport | None
+) -> RenderableType:
     """The result, and at its right the speedups and times of the processes that it comes from."""
     run = screen.run
     right = min(max(screen.width * 2 // 5, _FEWEST_RIGHT), _MOST_RIGHT)
     left = screen.width - right - 2
-    narrow = result(report, screen=replace(screen, width=min(left, _TWO_COLUMNS - 1)))
+    narrowed = replace(screen, width=min(left, _TWO_COLUMNS - 1))
+    narrow = result(report, screen=narrowed, together=together)
     panels = []
     comparison = run.main_comparison
     if comparison is not None and (ratios := run.ratios(comparison)):

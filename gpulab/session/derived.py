@@ -64,17 +64,6 @@ class Fixes:
         """The scenario that tries them."""
         return scenario_text(self._step, self._facts, self.applying, gaining)
 
-    def gaining(self, report: RunReport) -> list[Fix]:
-        """Of each group the one that gains most, in the order in which they are applied."""
-        speedups = {fix.name: fix.speedup or 0.0 for fix in report.fixes if fix.gained}
-        best: dict[str, Fix] = {}
-        for fix in self.applying:
-            speedup = speedups.get(fix.name, 0.0)
-            before = best.get(fix.group)
-            if speedup and (before is None or speedup > speedups[before.name]):
-                best[fix.group] = fix
-        return [fix for fix in self.applying if fix in best.values()]
-
     def _tried(self, fix: Fix) -> TriedFix:
         return TriedFix(
             name=fix.name,
@@ -109,48 +98,58 @@ def names_in(given: str | None) -> list[str]:
     return list(filter(None, (name.strip() for name in (given or "").split(","))))
 
 
-def what_if_request(
-    launch: Launch, settings: Settings, given: str = ""
-) -> tuple[RunRequest | None, list[StepPart]]:
-    """(the run of a step with each part delayed, None where none can be; its parts).
+class Parts:
+    """The parts of one step of a scenario or function, and which of them can be delayed.
+    UsageError.
 
-    `given`: names of a variant and of operations. UsageError.
+    `given`: names of a variant and of operations.
     """
-    if len(launch.functions) > 1:
-        raise UsageError("--what-if takes one function: --run FILE:function --what-if")
-    request = _planned("--what-if", plan(launch, settings))
-    if launch.functions:
-        text = scenario_text(_step_request(request), StepFacts(), ())
-        request = _of_text("--what-if", launch.label, text, settings)
-    job = request.job
-    assert isinstance(job, Measure)
-    variant, operations = _chosen(job, given)
-    seen = parts_look.parts_of(PartsRequest(job=job, variant=variant, operations=operations))
-    if seen.problem:
-        raise UsageError(f"--what-if {job.subject.scenario}: {seen.problem}")
-    on_gpu = job.device != "cpu"
-    parts = judged(seen, operations, on_gpu=on_gpu)
-    if all(part.why_not for part in parts):
-        return None, parts
-    infos, delay_s = variants_of(variant, parts, seen.step_s, on_gpu=on_gpu)
-    unchecked = next(info for info in job.subject.variants if info.name == variant).unchecked
-    subject = replace_fields(
-        job.subject,
-        variants=tuple(replace_fields(info, unchecked=unchecked) for info in infos),
-        parts=tuple(parts),
-        delay_s=delay_s,
-    )
-    job = replace_fields(
-        job,
-        subject=subject,
-        ladder=False,
-        fail_below=None,
-        # a slope needs a narrow interval, also where it is clear what is slower
-        brief=False,
-        alone=False,
-        ceilings=CeilingChoice.NONE,
-    )
-    return replace_fields(request, job=job, profile=None), parts
+
+    def __init__(self, launch: Launch, settings: Settings, given: str = "") -> None:
+        if len(launch.functions) > 1:
+            raise UsageError("--what-if takes one function: --run FILE:function --what-if")
+        request = _planned("--what-if", plan(launch, settings))
+        if launch.functions:
+            text = scenario_text(_step_request(request), StepFacts(), ())
+            request = _of_text("--what-if", launch.label, text, settings)
+        job = request.job
+        assert isinstance(job, Measure)
+        self._planned = request
+        self._variant, operations = _chosen(job, given)
+        asked = PartsRequest(job=job, variant=self._variant, operations=operations)
+        seen = parts_look.parts_of(asked)
+        if seen.problem:
+            raise UsageError(f"--what-if {job.subject.scenario}: {seen.problem}")
+        self._on_gpu = job.device != "cpu"
+        self.step_s = seen.step_s
+        self.all = judged(seen, operations, on_gpu=self._on_gpu)
+        self.able = [part for part in self.all if not part.why_not]
+
+    def request(self, only: StepPart | None = None) -> RunRequest:
+        """The run of the step with each part delayed that can be, or with this one alone."""
+        job = self._planned.job
+        assert isinstance(job, Measure)
+        infos, delay_s = variants_of(
+            self._variant, self.all, self.step_s, on_gpu=self._on_gpu, only=only
+        )
+        named = next(info for info in job.subject.variants if info.name == self._variant)
+        subject = replace_fields(
+            job.subject,
+            variants=tuple(replace_fields(info, unchecked=named.unchecked) for info in infos),
+            parts=tuple(self.all if only is None else [only]),
+            delay_s=delay_s,
+        )
+        job = replace_fields(
+            job,
+            subject=subject,
+            ladder=False,
+            fail_below=None,
+            # a slope needs a narrow interval, also where it is clear what is slower
+            brief=False,
+            alone=False,
+            ceilings=CeilingChoice.NONE,
+        )
+        return replace_fields(self._planned, job=job, profile=None)
 
 
 def _chosen(job: Measure, given: str) -> tuple[str, list[str]]:

@@ -238,7 +238,8 @@ class LabApp(App[int]):
             return self._lab.say(status.nothing_to_copy(entry.name), "yellow")
         from gpulab.tui.copying import copy
 
-        self._lab.say(copy(self, run.report))
+        together = self._lab.runs.together.get(entry.name)
+        self._lab.say(copy(self, run.report, together))
 
     def action_course(self) -> None:
         """List the scenarios in the order of the course, or by topic again."""

@@ -86,9 +86,9 @@ KEYS = (
         "family",
         "f",
         "next_family",
-        "roofline: the next type of numbers; beside another tab of a function: try every fix",
+        "roofline: the next type of numbers; beside another tab of a function: try fixes",
     ),
-    KeyBinding("what_if", "w", "what_if", "what each part of its step would gain, by delaying it"),
+    KeyBinding("what_if", "w", "what_if", "what a part of its step would gain, by delaying it"),
     KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
     ),

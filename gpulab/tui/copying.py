@@ -17,10 +17,14 @@ from gpulab.session.run_files import at_home
 _WIDTH = 100
 
 
-def copy(app: App[int], report: RunReport) -> str:
-    """Markdown: the table as a block of code. Returns what to say of it."""
+def copy(app: App[int], report: RunReport, together: RunReport | None = None) -> str:
+    """Markdown: the table as a block of code. Returns what to say of it.
+
+    `together`: the run of all fixes that gained.
+    """
     options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
-    rows = app.console.render_lines(result(report), options, pad=False)
+    drawn = result(report, together=together)
+    rows = app.console.render_lines(drawn, options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
     path = Path(report.run_file).with_suffix(".md")
     return copy_text(app, "\n".join(lines), path, at_home(path))

@@ -15,6 +15,8 @@ from gpulab.session.settings import Settings, UsageError
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered, Prediction
     from gpulab.features.sweeps.runs import SweepRuns
+    from gpulab.report.report import RunReport
+    from gpulab.session.derived import Fixes
     from gpulab.session.live import LiveSource
     from gpulab.session.run import Run, Source
 
@@ -32,6 +34,12 @@ class Runs:
         self.running: str | None = None
         self.stopping = False
         self._swept: Entry | None = None
+        self._tried: tuple[Entry, Fixes] | None = None
+        """The fixes that run one by one."""
+        self._one_by_one: Run | None = None
+        """Their run, while those that gained in it run together."""
+        self.together: dict[str, RunReport] = {}
+        """Of each scenario whose last run tried fixes, that of all that gained."""
         self.waiting: list[str] = []
         """Scenarios that are to run after this one, in their order."""
         self.predictions: dict[str, Prediction] = {}
@@ -94,6 +102,15 @@ class Runs:
             return with_reason(str(error), error.reason)
         return None
 
+    def start_fixes(self, entry: Entry, fixes: Fixes) -> str | None:
+        """Start a run of fixes one by one, and then one of all that gained; returns the problem
+        where that cannot be.
+        """
+        problem = self.start_request(entry, fixes.request, f"{entry.path.stem}-fixes")
+        if problem is None:
+            self._tried = entry, fixes
+        return problem
+
     def _start(self, entry: Entry, settings: Settings | None) -> str | None:
         try:
             source = self._starter(entry, settings or self._defaults)
@@ -108,6 +125,8 @@ class Runs:
         from gpulab.session.run import Run
 
         self.running, self.stopping = name, False
+        self._tried = None
+        self.together.pop(name, None)
         self.reopened.discard(name)
         self._runs[name] = Run(source)
 
@@ -123,8 +142,10 @@ class Runs:
             return None
         if name in self.sweeps and self._goes_on(self.sweeps[name], run):
             return None
+        if self._tries_together(name, run):
+            return None
         self.running = None
-        self._keep_prediction(name, run)
+        self._keep_prediction(name, self._runs[name])
         return name
 
     def reopen(self, name: str, run: Run) -> None:
@@ -149,6 +170,27 @@ class Runs:
             self._take(self._swept.name, start(request, default_path(sweep.final_label)))
         except UsageError:  # no file can be made: the points stay what they are
             return False
+        return True
+
+    def _tries_together(self, name: str, run: Run) -> bool:
+        """Whether the fixes that gained in this run are tried together now. Once they have been,
+        the run of each by itself is the last one again, with what came out of them.
+        """
+        if self._one_by_one is not None:
+            self._runs[name], self._one_by_one = self._one_by_one, None
+            self.together[name] = run.report
+            return False
+        if self._tried is None or self.stopping:
+            return False
+        from gpulab.features.fixes.declarations import gaining
+
+        entry, fixes = self._tried
+        gained = gaining(run.report.fixes)
+        if len(gained) < 2:
+            return False
+        if self.start_request(entry, fixes.together(gained), f"{entry.path.stem}-together"):
+            return False  # no file can be made: each by itself stays what it is
+        self._one_by_one = run
         return True
 
     def _keep_prediction(self, name: str, run: Run) -> None:

@@ -1,14 +1,24 @@
 """Runs that the lab derives from a step, from the screen: `f` tries fixes, `w` delays parts."""
 
+import json
+
 import pytest
 from journey import Tape, flat, idle, shown, until, visit
-from recorded import SMALL_REQUEST, run_file
+from recorded import run_file
+from textual.widgets import OptionList
 
 from gpulab.catalog.catalog import catalog
 from gpulab.core.events import Samples
-from gpulab.core.jobs import RunRequest
+from gpulab.core.jobs import PartKind, StepPart
+from gpulab.features.fixes.declarations import FIXES
+from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.fixes.text import ALL_TOGETHER
+from gpulab.features.what_if.parts import MAIN, PartsSeen
+from gpulab.session.derived import Fixes
+from gpulab.session.launch import Launch
+from gpulab.session.run import File
 from gpulab.session.settings import Settings
-from gpulab.tui import derived
+from gpulab.tui.screens.choose import ChooseScreen
 
 TRAIN = """
 import time
@@ -32,37 +42,136 @@ def only(lab):
 """
 
 
-@pytest.mark.parametrize(("key", "what"), [("f", "fixes"), ("w", "what-if")])
-def test_a_step_is_looked_at_and_the_run_derived_from_it_is_shown(tmp_path, monkeypatch, key, what):
-    file = tmp_path / "train.py"
-    file.write_text(TRAIN)
-    answers = ["no fix or part of this step", SMALL_REQUEST]
-    asked, started = [], []
-    tape = Tape(run_file("fixes", tmp_path), lambda event: isinstance(event, Samples))
+FACTS = StepFacts(
+    images=True,
+    convolutions={"fp32": 1},
+    optimizers=[OptimizerFacts(name="Adam", takes=["fused", "foreach"])],
+    loaders=[LoaderFacts(epochs=1)],
+    cores=2,
+    compiler="none",
+)
+PARTS = PartsSeen(
+    step_s=0.01,
+    parts=[
+        StepPart(kind=PartKind.PHASE, name="load", passes=1, seconds=0.002, lane="thread"),
+        StepPart(kind=PartKind.PHASE, name="data", passes=1, seconds=0.004, running=0.0, lane=MAIN),
+        StepPart(
+            kind=PartKind.PHASE, name="useful", passes=1, seconds=0.006, running=1.0, lane=MAIN
+        ),
+    ],
+)
 
-    def request_of(entry, settings, what):
-        asked.append((entry.name, what))
-        return answers.pop(0)
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """Looks at a step give `FACTS` and `PARTS`. Requests of the runs that are started, each of which
+    gives the events of the recorded one: fixes alone, or all together.
+    """
+    requests = []
 
     def start(request, path):
-        started.append((request, path.name.split("-", 1)[1]))
+        requests.append(request)
+        fixes = request.job.subject.fixes
+        return File(run_of_fixes(tmp_path, [ALL_TOGETHER] if len(fixes) == 1 else TRIED))
+
+    monkeypatch.setattr("gpulab.session.launch.start", start)
+    monkeypatch.setattr("gpulab.features.fixes.look.facts_of", lambda request: FACTS)
+    monkeypatch.setattr("gpulab.features.what_if.look.parts_of", lambda request: PARTS)
+    return requests
+
+
+TRIED = ["fused_optimizer", "channels_last"]
+
+
+def run_of_fixes(folder, names):
+    """A recorded run whose variants tried fixes of these names."""
+    path = run_file("fixes", folder)
+    text = path.read_text().replace('"first"', f'"{TRIED[0]}"').replace('"second"', f'"{TRIED[1]}"')
+    fixes = json.dumps([{"name": name, "sentence": name} for name in names])
+    path.write_text(text.replace('"judge":""', f'"judge":"","fixes":{fixes}', 1))
+    return path
+
+
+def fixes_of(request):
+    return [fix.name for fix in request.job.subject.fixes]
+
+
+def program(folder):
+    file = folder / "train.py"
+    file.write_text(TRAIN)
+    return file
+
+
+def test_all_fixes_are_tried_then_those_that_gained_together_and_both_are_shown(tmp_path, started):
+    async def journey(pilot):
+        await pilot.press("f")
+        await until(pilot, lambda: len(started) == 2 and idle(pilot))
+        assert len(fixes_of(started[0])) == len(FIXES)
+        assert fixes_of(started[1]) == [ALL_TOGETHER]
+        assert "all_together: fused_optimizer, channels_last" in flat(pilot)
+        assert "all_together 3.19x 3.08 to 3.38 0.0e+00/1e-04 faster" in flat(pilot)
+        await pilot.press("y")
+        copied = (tmp_path / "fixes.md").read_text()
+        assert "all_together: fused_optimizer, channels_last" in copied
+
+    visit(journey, program(tmp_path), size=(110, 60))
+
+
+def test_fixes_of_one_finding_are_tried(tmp_path, started):
+    async def journey(pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: idle(pilot))
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
+        choices = pilot.app.screen.query_one(OptionList)
+        lines = [str(option.prompt).splitlines() for option in choices.options]
+        assert lines[0] == ["all fixes that apply"]
+        assert lines[1][0].startswith("waits for its data")
+        assert lines[1][1].startswith("  loader_workers (bound: ")
+        await pilot.press("escape")
+        assert not started
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: started)
+        assert fixes_of(started[0]) == ["loader_workers"]
+
+    data_wait = run_file("phases", tmp_path)
+    visit(journey, program(tmp_path), starter=lambda entry, settings: File(data_wait))
+
+
+def test_one_part_of_a_step_is_delayed_and_a_second_run_waits_for_the_first(tmp_path, monkeypatch):
+    file = tmp_path / "mine.py"
+    file.write_text(PHASES)
+    tape = Tape(run_file("fixes", tmp_path), lambda event: isinstance(event, Samples))
+    started = []
+
+    def start(request, path):
+        started.append(request.job.subject)
         return tape
 
-    monkeypatch.setattr(derived, "request_of", request_of)
     monkeypatch.setattr("gpulab.session.launch.start", start)
+    answers = [PartsSeen(problem="its step fails"), PARTS]
+    monkeypatch.setattr("gpulab.features.what_if.look.parts_of", lambda request: answers.pop(0))
 
     async def journey(pilot):
-        await pilot.press(key)
-        await until(pilot, lambda: "no fix or part of this step" in shown(pilot))
-        assert asked == [("train:step", what)]
-        assert not started
-        await pilot.press(key)
+        await pilot.press("w")
+        await until(pilot, lambda: "its step fails" in shown(pilot))
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
+        lines = [str(option.prompt) for option in pilot.app.screen.query_one(OptionList).options]
+        assert lines[0] == "all parts, one after the other"
+        assert lines[1] == " 60.0%  phase useful"
+        assert lines[2].startswith(" 40.0%  phase data: it waits for another thread")
+        assert lines[3] == " 20.0%  phase load (thread)"
+        await pilot.press("down", "down", "enter")  # beyond the one that cannot be delayed
         await until(pilot, lambda: "MEASURE" in shown(pilot))
-        ((request, name),) = started
-        assert request is SMALL_REQUEST
-        assert name.startswith(f"train-{what}")
-        await pilot.press(key)
-        assert "train:step is running: s s stops it" in shown(pilot)
+        (subject,) = started
+        assert [part.name for part in subject.parts] == ["load"]
+        names = [info.name for info in subject.variants]
+        assert names[2:] == ["phase load: longer", "phase load: others longer"]
+        await pilot.press("w")
+        assert "mine is running: s s stops it" in shown(pilot)
         tape.go_on()
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
 
@@ -90,8 +199,7 @@ def test_a_request_of_fixes_has_them_all(tmp_path):
     file = tmp_path / "train.py"
     file.write_text(TRAIN)
     entry = next(entry for entry in catalog([file]) if entry.function == "step")
-    request = derived.request_of(entry, Settings(device="cpu", smoke=True), "fixes")
-    assert isinstance(request, RunRequest)
-    names = [fix.name for fix in request.job.subject.fixes]
+    request = Fixes(Launch(entry, ("step",)), Settings(device="cpu", smoke=True)).request
+    names = fixes_of(request)
     assert "compile_step" in names
     assert request.job.subject.variants[0].name == "as_it_is"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpulab.features.fixes.facts import StepFacts
+from gpulab.features.fixes.result import FixReport
 
 
 @dataclass(frozen=True)
@@ -251,3 +252,15 @@ FIXES: Sequence[Fix] = (
         ("many_small_operations",),
     ),
 )
+
+
+def gaining(tried: Sequence[FixReport]) -> list[Fix]:
+    """Of each group the one that gains most, in the order in which they are applied."""
+    speedups = {fix.name: fix.speedup or 0.0 for fix in tried if fix.gained}
+    best: dict[str, Fix] = {}
+    for fix in FIXES:
+        speedup = speedups.get(fix.name, 0.0)
+        before = best.get(fix.group)
+        if speedup and (before is None or speedup > speedups[before.name]):
+            best[fix.group] = fix
+    return [fix for fix in FIXES if fix in best.values()]

@@ -12,7 +12,9 @@ from gpulab.core.text import one_line
 from gpulab.core.units import span, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table, rows_table
+from gpulab.features.fixes.declarations import gaining
 from gpulab.features.fixes.result import FixReport
+from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 
@@ -28,6 +30,19 @@ def fixes(report: RunReport, together: RunReport | None = None) -> RenderableTyp
         if part is not None:
             parts += ["", part]
     return Group(*parts)
+
+
+def what_ran_together(report: RunReport, together: RunReport | None) -> str:
+    """The fixes that gained and were tried together, or why there was nothing to try; empty where
+    their run is not known.
+    """
+    names = [fix.name for fix in gaining(report.fixes)]
+    if together is not None:
+        return f"{ALL_TOGETHER}: {', '.join(names)}"
+    if not report.timed or len(names) > 1:
+        return ""
+    what = names[0] if names else "none"
+    return f"fixes that gain: {what}, so there is nothing to try together"
 
 
 def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:

@@ -65,10 +65,15 @@ def _why_not(part: StepPart, *, several: bool, on_gpu: bool) -> str:
 
 
 def variants_of(
-    function: str, parts: Sequence[StepPart], step_s: float, *, on_gpu: bool
+    function: str,
+    parts: Sequence[StepPart],
+    step_s: float,
+    *,
+    on_gpu: bool,
+    only: StepPart | None = None,
 ) -> tuple[tuple[VariantInfo, ...], float]:
-    """(the variants: the step with hooks, without them, and with each part delayed; the delay of a
-    step).
+    """(the variants: the step with hooks, without them, and with each part delayed, or `only` this
+    one; the delay of a step).
 
     Where a step has several threads or processes, each part has another variant, in which all
     others are delayed whenever it has run.
@@ -82,6 +87,8 @@ def variants_of(
     ]
     several = len({part.lane for part in able}) > 1 and not on_gpu
     for place, part in enumerate(able):
+        if only not in (None, part):
+            continue
         one = replace(
             hooks[place],
             seconds=delay_s / part.passes,

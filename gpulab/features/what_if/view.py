@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from gpulab.core.jobs import StepPart
 from gpulab.core.units import duration, seconds
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.what_if.parts import MAIN
@@ -25,7 +26,7 @@ def what_if(report: WhatIfReport) -> RenderableType:
     shown = [part for part in report.parts if not part.why_not]
     for part in shown:
         table.add_row(
-            _name(part),
+            part_name(part),
             "" if part.share is None else f"{part.share:.1%}",
             "" if part.slope is None else f"{part.slope:.2f}",
             _interval(part.slope_low, part.slope_high, ".2f"),
@@ -38,12 +39,13 @@ def what_if(report: WhatIfReport) -> RenderableType:
         reasons.add_column(no_wrap=True)
         reasons.add_column(overflow="fold")
         for part in not_delayed:
-            reasons.add_row(Text(_name(part), "dim"), Text(part.why_not, "dim"))
+            reasons.add_row(Text(part_name(part), "dim"), Text(part.why_not, "dim"))
         parts += ["", Text("cannot be delayed", "bold"), reasons]
     return Group(*parts)
 
 
-def _name(part: PartReport) -> str:
+def part_name(part: PartReport | StepPart) -> str:
+    """With what it is, and where it runs beside the step's own thread."""
     name = f"{part.kind} {part.name}" if part.kind == "phase" else part.name
     return name if part.lane in ("", MAIN) else f"{name} ({part.lane})"
 

@@ -98,6 +98,7 @@ class Detail(TabbedContent):
                 layout,
                 prediction=None if name in runs.reopened else runs.predictions.get(name),
                 sweep=runs.sweeps.get(name),
+                together=runs.together.get(name),
                 settings=settings,
                 age=earlier.after(entry) if earlier and name in runs.reopened else "",
                 earlier=earlier.facts(entry) if earlier else {},

@@ -37,7 +37,8 @@ def content(selection: Selection) -> RenderableType:
         )
     predicted = outcome(run.report, prediction, width=width) if prediction else []
     run_file = at_home(Path(run.report.run_file))
-    drawn = result(run.report, screen=OnScreen(live, width, run_file, predicted))
+    screen = OnScreen(live, width, run_file, predicted)
+    drawn = result(run.report, screen=screen, together=selection.together)
     return Group(Text(selection.age, "bold"), "", drawn) if selection.age else drawn
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpulab.catalog.listing import ScenarioRow
     from gpulab.features.predictions.report import Prediction
     from gpulab.features.sweeps.runs import SweepRuns
+    from gpulab.report.report import RunReport
     from gpulab.session.run import Run
     from gpulab.session.settings import Settings
 
@@ -48,6 +49,8 @@ class Selection:
     prediction: Prediction | None = None
     sweep: SweepRuns | None = None
     """The one that the run is a part of."""
+    together: RunReport | None = None
+    """The run of all fixes that gained in this one."""
     settings: Settings | None = None
     """Those of its next run."""
     age: str = ""

@@ -282,6 +282,10 @@ class LabScreen(Screen[int]):
         self._line.say(text, style)
         self.refresh_rows()
 
+    def looks_at(self, entry: Entry) -> None:
+        """Say that its step is looked at, which takes seconds."""
+        self.say(status.looking(entry.name))
+
     def read_again(self, entry: Entry) -> None:
         """Its file may be another by now."""
         self._catalog.read_again(entry.name)
@@ -321,7 +325,7 @@ class LabScreen(Screen[int]):
         self.call_after_refresh(self.refresh_rows)
 
     def action_next_family(self) -> None:
-        """Draw the roofline of another type of numbers; beside another tab, try the fixes of a
+        """Draw the roofline of another type of numbers; beside another tab, try fixes of a
         function.
         """
         entry = self.chosen
@@ -332,28 +336,26 @@ class LabScreen(Screen[int]):
             self.refresh_rows()
 
     def action_what_if(self) -> None:
-        """Delay each part of the step of the scenario under the cursor."""
+        """Delay parts of the step of the scenario under the cursor."""
         if (entry := self.chosen) is not None:
             self._derive(entry, "what-if")
 
     def _derive(self, entry: Entry, what: str) -> None:
-        """Look at a step, which takes seconds, and start the run that the lab derives from it."""
+        """Ask what to try or to delay, and start the run that the lab derives from a step."""
         if self.runs.running is not None:
             self.say(status.another_runs(self.runs.running), "yellow")
         else:
-            self.say(status.looking(entry.name))
             self.run_worker(self._start_derived(entry, what), exclusive=True, group="derived")
 
     async def _start_derived(self, entry: Entry, what: str) -> None:
-        from gpulab.tui.derived import request_of
+        from gpulab.tui.derived import fixes_to_try, parts_to_delay
 
-        settings = self.runs.settings(entry.name)
-        request = await asyncio.to_thread(request_of, entry, settings, what)
-        if isinstance(request, str):
-            return self.say(request, "bold red")
-        if self.runs.running is not None or self._quitting:
+        start = await (fixes_to_try if what == "fixes" else parts_to_delay)(self, entry)
+        if isinstance(start, str):
+            return self.say(start, "bold red")
+        if start is None or self.runs.running is not None or self._quitting:
             return None
-        if problem := self.runs.start_request(entry, request, f"{entry.path.stem}-{what}"):
+        if problem := start():
             return self.say(problem, "bold red")
         if self._ticks:
             self._ticks.resume()
