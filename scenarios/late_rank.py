@@ -1,11 +1,12 @@
-"""Late rank: all ranks take as long as the slowest, and its own times do not show it.
+"""Late rank: every rank takes as long as the slowest, and no rank's times say which it is.
 
 Data-parallel ranks meet in every step, where gradients are all-reduced. A rank that comes late
 makes all others wait there, inside their backward. So every rank's step takes the same, and the
 early ranks have the *longer* backward: their own, and the waiting. Who goes by these times finds
 nobody, or the wrong rank. Two things tell: the time of each rank's own work, without the all-reduce
-(DDP's `no_sync()`), and when each arrives at it, which torch's flight recorder keeps
-(`TORCH_FR_BUFFER_SIZE`). The late rank is the one that waits least.
+(DDP's `no_sync()`), and when each arrives at it, which torch's flight recorder keeps; of a job of
+your own `gpulab --run -- torchrun ... train.py` shows it. The late rank is the one that waits
+least.
 
 Here the cause is how documents of different length are dealt. `even` has documents of one length.
 In `one_late` each rank gets as many documents, and the last rank the long ones, `longer` times an

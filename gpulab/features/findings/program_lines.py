@@ -15,6 +15,7 @@ from gpulab.features.findings import findings
 from gpulab.features.findings.advice import Evidence
 from gpulab.features.findings.rule import (
     COMPUTED,
+    Fix,
     Holds,
     Judged,
     Rule,
@@ -32,6 +33,17 @@ _GROWS = Threshold(0.1, "gpulab: as for copies; gpu-idle 10 %")
 _SIZES = Threshold(3, "gpulab: two may be two things; three are one that grows")
 _MOST = Threshold(0.3, "gpulab: a third of the step is worth a look, by whatever it is")
 _WAITED = ("waiting", "preempted", "other")
+_FOR_RANKS = Fix(
+    "send fewer and larger messages, start them earlier and compute meanwhile, or find the rank "
+    "that comes late",
+    (
+        "sent = dist.all_reduce(bucket, async_op=True)  # once it is full",
+        "output = compute(batch)  # meanwhile",
+        "sent.wait()  # where the sum is needed",
+    ),
+    "gradient_buckets",
+)
+"""Where several ranks run a step, it is each other that they wait for."""
 _MOST_OF_IT = 0.8
 _NAMED = ("data wait", "sync", "copies")
 """Parts that a phase names: another rule is about them."""
@@ -55,6 +67,7 @@ def _waits_at_a_line(step: Step) -> Judged:
         high=share,
         evidence=(profiled("waiting at the line", share), profiled("waiting at all lines", high)),
         takes=_WAITED,
+        fix=_FOR_RANKS if len(step.variant.ranks) > 1 else None,
     )
 
 

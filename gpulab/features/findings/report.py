@@ -17,7 +17,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.statuses import Status
 from gpulab.features.findings import computing, program_lines, waiting
 from gpulab.features.findings.advice import Advice, NotJudged
-from gpulab.features.findings.rule import Holds, Missing, Rule
+from gpulab.features.findings.rule import Fix, Holds, Missing, Rule
 from gpulab.features.findings.step import Step
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
@@ -98,6 +98,7 @@ def _take(left: dict[str, float], parts: Sequence[str], share: float) -> None:
 
 
 def _advice(variant: str, rule: Rule, holds: Holds) -> Advice:
+    fix = holds.fix or Fix(rule.change, rule.code, rule.lesson)
     return Advice(
         finding=Finding(code=rule.name, variant=variant, values=dict(holds.values)),
         gain_low=holds.low,
@@ -105,9 +106,9 @@ def _advice(variant: str, rule: Rule, holds: Holds) -> Advice:
         speedup_low=1 / (1 - holds.low),
         speedup_high=1 / (1 - holds.high),
         evidence=list(holds.evidence),
-        change=rule.change,
-        code=list(rule.code),
-        lesson=rule.lesson,
+        change=fix.change,
+        code=list(fix.code),
+        lesson=fix.lesson,
     )
 
 

@@ -28,9 +28,19 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class Fix:
+    """What to change, in words and in code, and the lesson that shows it."""
+
+    change: str
+    code: tuple[str, str, str]
+    lesson: str
+
+
+@dataclass(frozen=True)
 class Holds:
     """A rule holds: the values of its sentence, the shares of the step that it may gain at least
-    and at most, and the numbers behind both. `takes` are the parts of the step that it is about.
+    and at most, and the numbers behind both. `takes` are the parts of the step that it is about,
+    `fix` is what to change where that is not what the rule says.
     """
 
     values: Mapping[str, Value]
@@ -38,6 +48,7 @@ class Holds:
     high: float
     evidence: tuple[Evidence, ...]
     takes: tuple[str, ...] = COMPUTED
+    fix: Fix | None = None
 
 
 @dataclass(frozen=True)

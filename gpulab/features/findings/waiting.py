@@ -601,7 +601,7 @@ RULES = (
             "DataLoader(data, sampler=sampler, drop_last=True)",
             "# and the same number of batches on each rank",
         ),
-        "utilization",
+        "late_rank",
         {
             "late": Threshold(0.05, "TraceML: 10 and 20 %"),
             "last": Threshold(0.6, "gpulab: in most collectives"),
