@@ -35,8 +35,13 @@ class Fixes:
     """
 
     def __init__(self, launch: Launch, settings: Settings, names: Sequence[str] = ()) -> None:
-        if len(launch.functions) != 1:
-            raise UsageError("--try takes a function: write --run FILE:function --try")
+        if not launch.functions:
+            raise UsageError(
+                "--try takes a function (--run FILE:function --try): write a fix of a scenario's "
+                "variant as another variant"
+            )
+        if len(launch.functions) > 1:
+            raise UsageError("--try takes one function: --run FILE:function --try")
         self._launch = launch
         self._settings = settings
         self._step = _step_request(_planned("--try", plan(launch, settings)))
