@@ -61,7 +61,7 @@ class _Tries:
                 self._terminal.say(f"  {name}: {reason}")
             return ExitCode.MEASURED
         with Interrupts() as interrupts:
-            first = self._measure(self._fixes.request, paths[0], interrupts, last=False)
+            first = self._measure(self._fixes.request(), paths[0], interrupts, last=False)
             gained = gaining(first.fixes)
             together = None
             if len(gained) > 1 and first.exit_code != ExitCode.INTERRUPTED:

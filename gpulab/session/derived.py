@@ -52,7 +52,6 @@ class Fixes:
         self.why_not = {fix.name: fix.applies(self._facts) for fix in self._asked}
         self.applying = [fix for fix in self._asked if not self.why_not[fix.name]]
 
-    @property
     def request(self) -> RunRequest:
         """Each of them by itself."""
         tried = tuple(self._tried(fix) for fix in self._asked)

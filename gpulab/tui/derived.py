@@ -67,8 +67,8 @@ async def parts_to_delay(screen: LabScreen, entry: Entry) -> Start | str | None:
         delayed = await _one_of(screen, title, choices_of_parts(parts))
     if delayed is None:
         return None
-    request = parts.request(None if delayed == parts.able else delayed[0])
-    return partial(runs.start_request, entry, request, f"{entry.path.stem}-what-if")
+    request_of = partial(parts.request, None if delayed == parts.able else delayed[0])
+    return partial(runs.start_request, entry, request_of, f"{entry.path.stem}-what-if")
 
 
 async def _one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) -> T | None:

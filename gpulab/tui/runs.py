@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
@@ -88,8 +89,10 @@ class Runs:
             self.sweeps[entry.name], self._swept = sweep, entry
         return problem
 
-    def start_request(self, entry: Entry, request: RunRequest, label: str) -> str | None:
-        """Start a run that the lab derived from one of a scenario; returns the problem where that
+    def start_request(
+        self, entry: Entry, request_of: Callable[[], RunRequest], label: str
+    ) -> str | None:
+        """Start a run that the lab derives from one of a scenario; returns the problem where that
         cannot be.
         """
         from gpulab.session.launch import start
@@ -97,7 +100,7 @@ class Runs:
 
         self.sweeps.pop(entry.name, None)
         try:
-            self._take(entry.name, start(request, default_path(label)))
+            self._take(entry.name, start(request_of(), default_path(label)))
         except UsageError as error:
             return with_reason(str(error), error.reason)
         return None
@@ -188,7 +191,8 @@ class Runs:
         gained = gaining(run.report.fixes)
         if len(gained) < 2:
             return False
-        if self.start_request(entry, fixes.together(gained), f"{entry.path.stem}-together"):
+        together = partial(fixes.together, gained)
+        if self.start_request(entry, together, f"{entry.path.stem}-together"):
             return False  # no file can be made: each by itself stays what it is
         self._one_by_one = run
         return True

@@ -199,7 +199,7 @@ def test_a_request_of_fixes_has_them_all(tmp_path):
     file = tmp_path / "train.py"
     file.write_text(TRAIN)
     entry = next(entry for entry in catalog([file]) if entry.function == "step")
-    request = Fixes(Launch(entry, ("step",)), Settings(device="cpu", smoke=True)).request
+    request = Fixes(Launch(entry, ("step",)), Settings(device="cpu", smoke=True)).request()
     names = fixes_of(request)
     assert "compile_step" in names
     assert request.job.subject.variants[0].name == "as_it_is"
