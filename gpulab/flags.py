@@ -239,13 +239,14 @@ MODES: Sequence[ModeFlag] = (
     ModeFlag(
         Mode.FLEET,
         "gpulab.headless.fleet:fleet",
-        "FOLDER",
+        "FOLDER | ray SCENARIO",
         "run files of many GPUs: which is slower, and why",
         (
             "Each GPU against the median of its model. Exit code 0: no outlier; 8: outliers;\n"
-            "6: too few to compare; 3: no run file could be read."
+            "6: too few to compare; 3: no run file could be read. ray SCENARIO first measures\n"
+            "it on every GPU of a Ray cluster."
         ),
-        {},
+        {"nargs": "+"},
     ),
     ModeFlag(
         Mode.DOCTOR,
@@ -295,7 +296,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
         _flag(
             "--device",
-            _ON_A_DEVICE,
+            _ON_A_DEVICE | {Mode.FLEET},
             metavar="cuda:N|cpu",
             help=(
                 "default: cuda:0 if available, otherwise cpu; --run also takes all: each GPU "
@@ -304,7 +305,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--set",
-            _MEASURES | {Mode.SHOW},
+            _MEASURES | {Mode.SHOW, Mode.FLEET},
             dest="chosen",
             action="append",
             type=setting,
@@ -380,7 +381,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--time",
-            _MEASURES,
+            _MEASURES | {Mode.FLEET},
             dest="time_s",
             type=seconds,
             metavar="S",
@@ -420,7 +421,12 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             metavar="N",
             help="seed of data and order of variants (default: random)",
         ),
-        _flag("--smoke", _MEASURES, action="store_true", help="tiny sizes: check that it runs"),
+        _flag(
+            "--smoke",
+            _MEASURES | {Mode.FLEET},
+            action="store_true",
+            help="tiny sizes: check that it runs",
+        ),
         _flag(
             "--timeout",
             _ON_A_DEVICE | {Mode.FOLLOW},
@@ -444,7 +450,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--quick",
-            _MEASURES,
+            _MEASURES | {Mode.FLEET},
             action="store_true",
             help="shorter and less precise; results are marked with *",
         ),
@@ -521,7 +527,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--output",
-            _WITH_FILES,
+            _WITH_FILES | {Mode.FLEET},
             type=output,
             metavar="FILE",
             help=(

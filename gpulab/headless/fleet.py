@@ -2,29 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+from gpulab.core.statuses import ExitCode
 from gpulab.features.fleet.folder import fold_folder
 from gpulab.features.fleet.view import fleet_view
 from gpulab.headless.options import Options
-from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.session.launch import single_launch
+from gpulab.session.run_files import runs_folder
 from gpulab.session.settings import UsageError
 
+_RAY = "ray"
 
-def fleet(folder: str, options: Options) -> int:
-    """Fold the run files of a folder, print outliers with their cause; returns the exit code.
-    UsageError where there is no such folder.
+
+def fleet(words: Sequence[str], options: Options) -> int:
+    """Fold the run files of a folder, or of what a Ray cluster has measured, print outliers with
+    their cause; returns the exit code. UsageError where there is no such folder, or no cluster.
     """
-    path = Path(folder)
-    if not path.is_dir():
-        raise UsageError(f"--fleet {folder}: there is no such folder")
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     check_json(options.json_file, [])
+    if words[0] == _RAY and len(words) == 2:
+        return _measured_by_ray(words[1], options, terminal)
+    if len(words) > 1:
+        raise UsageError(f"--fleet {' '.join(words)}: write one FOLDER, or ray and a scenario")
+    if _refines_runs(options):
+        raise UsageError("--fleet FOLDER measures nothing: only --json, --verbose and --ascii")
+    path = Path(words[0])
+    if not path.is_dir():
+        hint = "; --fleet ray SCENARIO measures on a Ray cluster" if words[0] == _RAY else ""
+        raise UsageError(f"--fleet {words[0]}: there is no such folder{hint}")
+    return _folded(path, options, terminal)
+
+
+def _refines_runs(options: Options) -> bool:
+    chosen = (options.output, options.device, options.time_s, options.chosen)
+    return any(chosen) or options.quick or options.smoke
+
+
+def _folded(folder: Path, options: Options, terminal: Terminal) -> int:
     try:
-        report = fold_folder(path)
+        report = fold_folder(folder)
     except OSError as error:
         raise UsageError(f"--fleet {folder}: {error.strerror}") from None
-    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.show(fleet_view(report, verbose=options.verbose))
     if options.json:
         write_json(report, options.json)
     return report.exit_code
+
+
+def _measured_by_ray(name: str, options: Options, terminal: Terminal) -> int:
+    from gpulab.headless.ray_cluster import measure_on_cluster
+
+    launch = single_launch(name)
+    if launch.entry.scenario is None or launch.functions:
+        raise UsageError(f"--fleet ray {name}: write a scenario")
+    folder = options.output or _new_folder(launch.label)
+    lost = measure_on_cluster(launch, folder, options, terminal)
+    code = _folded(folder, options, terminal)
+    terminal.say(f"run files: {folder}")
+    return ExitCode.FAILED if lost else code
+
+
+def _new_folder(label: str) -> Path:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    return runs_folder().parent / "fleets" / f"{now}-{label}"
