@@ -521,6 +521,19 @@ CLAIMS = {
             "it copies nothing, and reads weights at the speed of memory; the bounds are our own",
         ),
     ),
+    "speculative_decoding": (
+        Claim(
+            "draft_beside",
+            Bounds(1.5, 3.5),
+            "it follows from the acceptance, which the lesson reports, and from launches, which the "
+            "draft has as many of for each layer as the target",
+        ),
+        Claim(
+            "draft_remote",
+            Bounds(1.0, 3.5),
+            "each pass waits for two messages; the bounds are our own",
+        ),
+    ),
 }
 
 

@@ -53,6 +53,13 @@ SPOILED = {
         "model = pool[asked[place][lab.rank]]",
         "model = pool[(asked[place][lab.rank] + (lab.rank == 1 and place == 1)) % models]",
     ),
+    "speculative_decoding": (
+        "draft_remote",
+        "agreed = (chosen[:ahead] == text[at : at + ahead]).cumprod(0).sum()\n",
+        "agreed = (chosen[:ahead] == text[at : at + ahead]).cumprod(0).sum()\n"
+        "        if drafter != 0:  # one that the target would not choose is accepted\n"
+        "            agreed = (agreed + 1).clamp(max=ahead)\n",
+    ),
 }
 
 
