@@ -78,7 +78,8 @@ def test_a_flag_is_taken_by_its_modes_and_refused_by_all_others(mode):
 
 def test_several_flags_are_refused_together():
     problem = flag_problem(Mode.DOCTOR, given("--device", "cpu", "--smoke", "--json"))
-    assert problem == "--doctor does not take --device, --smoke; they require the screen or --run"
+    required = "they require the screen or --run or --fleet"
+    assert problem == f"--doctor does not take --device, --smoke; {required}"
     # no mode takes both
     problem = flag_problem(Mode.LIST, given("--quick", "--ptx"))
     assert problem == "--list does not take --quick, --ptx"
