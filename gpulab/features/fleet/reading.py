@@ -17,6 +17,17 @@ import msgspec
 from gpulab.core.payloads import COSTS, LAUNCH, MEASURED
 from gpulab.core.run_file import RunFileError, lines_of
 from gpulab.core.statuses import Outcome
+from gpulab.core.values import (
+    Amount,
+    Count,
+    Index,
+    Line,
+    Moment,
+    Name,
+    Number,
+    PositiveAmount,
+    StepTime,
+)
 from gpulab.core.wire import UNREADABLE
 from gpulab.features.telemetry.fields import HELD_BACK
 from gpulab.scenario import CONTROL, Param
@@ -28,13 +39,13 @@ _LAG_S = 0.1
 
 
 class _Subject(msgspec.Struct):
-    scenario: str = ""
-    source_sha256: str = ""
-    params: dict[str, Param] = {}
+    scenario: Name = ""
+    source_sha256: Name = ""
+    params: dict[Name, Param] = {}
 
 
 class _Job(msgspec.Struct):
-    job: str
+    job: Name
     subject: _Subject | None = None
     roof: str | None = None
     smoke: bool = False
@@ -46,75 +57,75 @@ class _Request(msgspec.Struct):
 
 class _RunStarted(msgspec.Struct):
     request: _Request
-    at: str
-    host: str
+    at: Name
+    host: Line
 
 
 class _Device(msgspec.Struct):
-    kind: str
-    name: str
-    uuid: str | None = None
+    kind: Name
+    name: Line
+    uuid: Line | None = None
 
 
 class _WorkerReady(msgspec.Struct):
     device: _Device
-    environment: dict[str, str | None]
+    environment: dict[Name, Line | None]
 
 
 class _ProcessStarted(msgspec.Struct):
-    epoch: int = 0
+    epoch: Index = 0
 
 
 class _Built(msgspec.Struct):
-    variant: str
-    bytes: int | None = None
-    flops: int | None = None
-    dtype: str | None = None
+    variant: Name
+    bytes: Count | None = None
+    flops: Count | None = None
+    dtype: Name | None = None
 
 
 class _Samples(msgspec.Struct):
-    names: list[str]
-    epoch: list[int]
-    variant: list[int]
-    times_s: list[float]
-    sm_mhz: list[float] = []
+    names: list[Name]
+    epoch: list[Index]
+    variant: list[Index]
+    times_s: list[StepTime]
+    sm_mhz: list[Amount] = []
 
 
 class _Values(msgspec.Struct):
-    sm_clock: float | None = None
-    memory_clock: float | None = None
+    sm_clock: Amount | None = None
+    memory_clock: Amount | None = None
 
 
 class _Telemetry(msgspec.Struct):
-    t: float
+    t: Moment
     values: _Values
-    reasons: int | None = None
-    others: list[str] | None = None
+    reasons: Count | None = None
+    others: list[Line] | None = None
 
 
 class _TelemetryStarted(msgspec.Struct):
-    uuid: str | None = None
-    health: dict[str, float] = {}
+    uuid: Line | None = None
+    health: dict[Name, Number] = {}
 
 
 class _SoloRun(msgspec.Struct):
-    variant: str
-    started: float
-    ended: float
+    variant: Name
+    started: Moment
+    ended: Moment
 
 
 class MeasuredCeiling(msgspec.Struct, gc=False):
     """As in `Ceiling`, without what a fleet does not need."""
 
-    roof: str
-    kind: str
-    unit: str
-    best: float
-    median: float
-    source: str = MEASURED
-    sm_mhz: float | None = None
-    median_low: float | None = None
-    median_high: float | None = None
+    roof: Name
+    kind: Name
+    unit: Name
+    best: PositiveAmount
+    median: PositiveAmount
+    source: Name = MEASURED
+    sm_mhz: Amount | None = None
+    median_low: PositiveAmount | None = None
+    median_high: PositiveAmount | None = None
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -134,12 +145,12 @@ class _Empty(msgspec.Struct):
 
 
 class _Failed(msgspec.Struct):
-    variant: str | None
-    kind: str
+    variant: Name | None
+    kind: Name
 
 
 class _Ended(msgspec.Struct):
-    outcome: str
+    outcome: Name
 
 
 _TYPES: dict[str, Any] = {

@@ -3,8 +3,10 @@ accused.
 """
 
 import shutil
+from random import Random
 
 import pytest
+import recorded
 import written_fleet
 
 from gpulab.core import events as e
@@ -98,6 +100,32 @@ def test_several_files_of_a_gpu_count_together(tmp_path):
     assert (report.files, len(report.gpus)) == (12, 6)
     assert [len(gpu.files) for gpu in report.gpus] == [2] * 6
     shutil.rmtree(tmp_path / "run-1")
+
+
+def test_files_with_other_bytes_are_read_or_skipped(tmp_path):
+    written_fleet.write(tmp_path, written_fleet.fleet(5, 9, []), 9)
+    file = tmp_path / "node-0003-0.jsonl"
+    whole = file.read_bytes()
+    random = Random(1)
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(random.choice([1, 20, 400])):
+            data[random.randrange(len(data))] = random.choice(b'0-e9",[]{}: \n\x00\xff')
+        file.write_bytes(data)
+        report = fold_folder(tmp_path)
+        assert report.files + len(report.skipped) == 5
+        assert report.exit_code in (0, 6, 8)
+
+
+def test_a_fleet_of_calibrations_has_ceilings_alone(tmp_path):
+    whole = recorded.run_file("calibration", tmp_path).read_text()
+    (tmp_path / "calibration.jsonl").unlink()
+    for number in range(4):
+        text = whole.replace('"host":"vm"', f'"host":"node-{number}"')
+        (tmp_path / f"{number}.jsonl").write_text(text)
+    report = fold_folder(tmp_path)
+    assert (report.exit_code, report.hosts) == (0, 4)
+    assert {figure.scenario for figure in report.figures} == {"ceilings"}
 
 
 def test_only_lines_of_the_asked_types_are_read_and_a_cut_one_is_dropped(tmp_path):
