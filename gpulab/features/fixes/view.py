@@ -47,11 +47,13 @@ def what_ran_together(report: RunReport, together: RunReport | None) -> str:
 
 def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:
     table = columns_table()
-    heads = ["gained", "99 % interval", "error/allowed"]
     promising = any(fix.promised_low is not None for fix in rows)
-    table.add_column("fix", overflow="fold", min_width=17)
-    for head in (["promised"] if promising else []) + heads:
-        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("fix", no_wrap=True)
+    if promising:  # those without no_wrap take two lines where there is no room
+        table.add_column("promised", justify="right")
+    table.add_column("gained", justify="right", no_wrap=True)
+    table.add_column("99 % interval", justify="right", no_wrap=True)
+    table.add_column("error /allowed", justify="right")
     table.add_column("verdict", no_wrap=True)
     for fix in rows:
         low, high = fix.promised_low, fix.promised_high
@@ -69,7 +71,7 @@ def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:
 def _error(fix: FixReport) -> str:
     if fix.error is None:
         return ""
-    allowed = "" if fix.tolerance is None else f"/{fix.tolerance:.0e}"
+    allowed = "" if fix.tolerance is None else f" /{fix.tolerance:.0e}"
     return f"{fix.error:.1e}{allowed}"
 
 
