@@ -12,22 +12,29 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import comb
 from statistics import fmean, median
 
 from gpulab.core.statuses import LateCause, RankActivity
 from gpulab.features.late.timelines import Call, Key, Timeline, Timelines
 from gpulab.report.report import JobCollective, JobRank, JobReport, LateRank, MissingRank
+from gpulab.stats.statistics import median_interval
 
 LATE, LAST = 0.05, 0.6
 """Of a step that a rank is late, and of the collectives to which it comes last: from there on."""
 RARELY, MOST_WAITING = 0.03, 0.6
 """A rank that is late in few steps: at least in this share of them, with that of all waiting."""
-_FEWEST_RARE, _LATE_STEP = 3, 0.2
-"""How many steps, and what of a step it is late in each."""
+_FEWEST_RARE, _LATE_STEP, _BY_CHANCE = 3, 0.2, 0.01
+"""How many steps, what of a step it is late in each, and how likely any of the ranks is last in so
+many of such steps where all are alike.
+"""
 EXPLAINS = 0.5
 """Of its lateness that a cause must explain."""
-SLOW = 0.25
-"""Of a step that one collective takes once all have come."""
+STOLEN = 0.75
+"""The same of a CPU that it did not get: a part that takes longer is more often kept from it too.
+"""
+SLOW, BEYOND_OTHERS = 0.25, 2.5
+"""Of a step that one collective takes once all have come, and over any other one of the step."""
 THROTTLED, SLOWED = 0.9, 0.5
 """Its clock over that of the others, and readings with a slowdown beyond theirs."""
 SETTLED = 3
@@ -194,7 +201,8 @@ def _rows(timelines: Timelines, ranks: Mapping[int, _Rank], live: bool) -> list[
                 continue
         else:
             step = rows[-1].step + (0 if ends else 1) if rows else SETTLED
-        kind = next(iter(calls.values())).kind
+        # a rank that read while it was in the call does not know its line yet
+        kind = max((call.kind for call in calls.values()), key=lambda kind: len(kind.line))
         same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
         counts[step, same] += 1
         place = _Place(key[0], kind.name, str(kind.sizes), kind.line, counts[step, same])
@@ -331,6 +339,14 @@ class _Job:
             return dict.fromkeys(PARTS, 0.0)
         return {name: fmean(each[name] for each in known) for name in PARTS}
 
+    def _parts_of(self, rank: int, steps: Sequence[int]) -> dict[str, float]:
+        """The parts of its median step, of these."""
+        parts = self._parts(rank)
+        known = [parts[step] for step in steps if step in parts]
+        if not known:
+            return dict.fromkeys(PARTS, 0.0)
+        return {name: median(each[name] for each in known) for name in PARTS}
+
     def _rank(self, rank: int, parts: Mapping[int, Mapping[str, float]]) -> JobRank:
         place, late_s = self._worst(rank)
         rows = [row for row in self._by_place[place] if rank in row.arrivals]
@@ -377,24 +393,36 @@ class _Job:
         return (last[1] - first[1]) / steps, (last[2] - first[2]) / steps
 
     def _slow(self, collectives: Sequence[JobCollective]) -> int | None:
-        longest = max(
-            range(len(collectives)), key=lambda at: collectives[at].transfer_s or 0.0, default=None
-        )
-        if longest is None or not self._step_s or len(self._steps) < FEWEST:
+        """One that takes much longer than all others: many ranks on few cores make all slow."""
+        if not self._step_s or len(self._steps) < FEWEST:
             return None
-        share = (collectives[longest].transfer_s or 0.0) / self._step_s
-        return longest if share >= SLOW else None
+        known = [(each.transfer_s, at) for at, each in enumerate(collectives) if each.transfer_s]
+        if len(known) < 2:
+            return None
+        (second_s, _), (longest_s, at) = sorted(known)[-2:]
+        slow = longest_s >= SLOW * self._step_s and longest_s >= BEYOND_OTHERS * second_s
+        return at if slow else None
 
     def _late(self, places: Sequence[_Place], listed: Sequence[JobRank]) -> LateRank | None:
         if not self._step_s or len(self._steps) < FEWEST:
             return None
-        always = [
-            each for each in listed if each.late_s >= LATE * self._step_s and each.last >= LAST
-        ]
+        always = [each for each in listed if self._is_always_late(each)]
         if always:
             worst = max(always, key=lambda each: each.late_s)
             return self._because(worst, worst.late_s, worst.last, self._steps, places)
         return self._rarely(places, listed)
+
+    def _is_always_late(self, rank: JobRank) -> bool:
+        """By its median step, and not by chance: of two ranks one is always last. Where the machine
+        is busy each of many ranks is last now and then, and the late one less often.
+        """
+        step_s = self._step_s or 0.0
+        if rank.late_s < LATE * step_s:
+            return False
+        rows = self._by_place[self._worst(rank.rank)[0]]
+        interval = median_interval([row.late_s(rank.rank) for row in rows])
+        least = LATE / 2 if rank.last >= LAST else LATE
+        return interval is not None and interval.low >= least * step_s
 
     def _rarely(self, places: Sequence[_Place], listed: Sequence[JobRank]) -> LateRank | None:
         """A rank that is late in some steps, and then by much."""
@@ -404,9 +432,15 @@ class _Job:
             waits[row.last_rank][step] = max(0.0, row.late_s(row.last_rank))
         total = sum(sum(steps.values()) for steps in waits.values())
         step_s = self._step_s or 0.0
+        many = {
+            rank: [step for step, wait_s in steps.items() if wait_s >= _LATE_STEP * step_s]
+            for rank, steps in waits.items()
+        }
+        count = sum(map(len, many.values()))
         for each in listed:
-            own = waits[each.rank]
-            much = [step for step, wait_s in own.items() if wait_s >= _LATE_STEP * step_s]
+            own, much = waits[each.rank], many[each.rank]
+            if _tail(len(much), count, 1 / len(listed)) * len(listed) > _BY_CHANCE:
+                continue
             late_s = sum(own[step] for step in much) / len(self._steps)
             enough = max(_FEWEST_RARE, RARELY * len(self._steps))
             often = len(much) >= enough and late_s >= LATE * step_s
@@ -425,7 +459,7 @@ class _Job:
     ) -> LateRank:
         """`steps`: those in which it is late; the mean over all steps is late_s."""
         part = len(steps) / len(self._steps)
-        means = {rank: self._mean_parts(self._parts(rank), steps) for rank in self._ranks}
+        means = {rank: self._parts_of(rank, steps) for rank in self._ranks}
         others = [rank for rank in self._ranks if rank != late.rank]
         excess = {
             name: part * (means[late.rank][name] - median(means[rank][name] for rank in others))
@@ -447,6 +481,13 @@ class _Job:
         return [self._rank(rank, {}) for rank in ranks]
 
 
+def _tail(least: int, n: int, chance: float) -> float:
+    """How likely so many of n are, each with that chance."""
+    return sum(
+        comb(n, each) * chance**each * (1 - chance) ** (n - each) for each in range(least, n + 1)
+    )
+
+
 def _cause(
     late: JobRank, late_s: float, excess: Mapping[str, float], others: Sequence[JobRank]
 ) -> tuple[LateCause, float]:
@@ -455,7 +496,7 @@ def _cause(
     cause, excess_s = _CAUSES[name], excess[name]
     stolen_s = _beyond(late.delay_s, [other.delay_s for other in others])
     ran_s = _beyond(late.run_s, [other.run_s for other in others])
-    if name != "gc" and stolen_s >= EXPLAINS * late_s and stolen_s > ran_s:
+    if name != "gc" and stolen_s >= STOLEN * max(late_s, excess_s) and stolen_s > ran_s:
         return LateCause.CPU_STOLEN, stolen_s
     if name not in ("gc", "loader") and _is_throttled(late, others):
         return LateCause.THROTTLED, excess_s

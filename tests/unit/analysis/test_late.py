@@ -16,6 +16,7 @@ from gpulab.features.late.timelines import Timelines
 RECORDED = lzma.decompress((CORPUS / "ranks" / "late-backward.lines.xz").read_bytes())
 """The collectives of a job of 4 gloo ranks; 30 ms were planted in the backward of rank 2."""
 KIND = CollectiveKind(number=0, group="gloo:0", name="all_reduce", sizes=[[1000]])
+SMALL = CollectiveKind(number=1, group="gloo:1", name="broadcast", sizes=[[1]], line="train.py:7")
 
 
 def recorded():
@@ -56,6 +57,8 @@ class Made:
     transfer_s: float = 0.001
     delay_s: dict[int, float] = field(default_factory=dict)
     clocks: dict[int, float] = field(default_factory=dict)
+    small: bool = False
+    """Whether each step begins with a small collective that the program calls."""
     stops: int | None = None
     """The rank that does not come after the last step."""
 
@@ -72,6 +75,12 @@ class Made:
                 spans[rank].append(RankSpan(kind=RankActivity.BACKWARD, begun=begun, ended=end))
                 spans[rank].append(RankSpan(kind=RankActivity.STEP, begun=end, ended=end))
             now = end
+            if self.small:
+                for rank in spans:
+                    calls[rank].append(CollectiveCall(kind=1, number=step + 1, at=now + 1e-5))
+                    waits = RankSpan(kind=RankActivity.CALL, begun=now, ended=now + 0.001)
+                    spans[rank].append(waits)
+                now += 0.001
         return [self._event(rank, now, spans[rank], calls[rank]) for rank in spans]
 
     def _step(self, rank, step, now, spans):
@@ -99,7 +108,7 @@ class Made:
             host="one 1",
             at=now + 30.0,
             t=now + 30.0,
-            kinds=[KIND],
+            kinds=[KIND, SMALL],
             calls=calls,
             spans=spans,
             stack=["train.py:12 load"] if rank == self.stops else [],
@@ -157,7 +166,7 @@ def test_the_part_that_takes_longer_is_the_cause(part):
 
 
 def test_a_rank_that_pauses_in_some_steps():
-    late = report(more={1: {"gc": 0.2}}, every=10).late
+    late = report(more={1: {"gc": 0.2}}, every=10, steps=80).late
     assert (late.rank, late.cause) == (1, LateCause.GC)
     assert late.late_s == pytest.approx(0.02, rel=0.2)
     assert late.last < 0.6
@@ -176,8 +185,9 @@ def test_of_a_loader_a_lower_clock_is_no_cause():
 
 
 def test_a_collective_that_takes_long_once_all_have_come():
-    job = report(transfer_s=0.05)
+    job = report(transfer_s=0.05, small=True)
     assert job.late is None
+    assert job.collectives[job.slow].name == "all_reduce"
     assert job.collectives[job.slow].transfer_s == pytest.approx(0.05)
 
 

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import wraps
+from math import inf
 from threading import get_ident
 from time import perf_counter, thread_time, time, time_ns
 from typing import Any
@@ -75,6 +76,8 @@ class Arrivals:
         """The last record that was read, of each recorder."""
         self._kinds: dict[tuple[Any, ...], int] = {}
         self._lines: deque[tuple[float, float, str]] = deque(maxlen=_MOST_SPANS)
+        self._calling = inf, ""
+        """The call of the program that may go on, since when, and its line."""
         self._last_s = perf_counter()
         """When the newest collective came, on this host's monotonic clock."""
         self._optimizer = 0
@@ -178,13 +181,14 @@ class Arrivals:
             nonlocal inside
             if inside or arrivals._off or get_ident() != main:
                 return function(*args, **kwargs)
-            inside = True
-            begun = clock()
+            inside, line, begun = True, "", clock()
+            if kind == CALL:
+                line = _line(sys._getframe(1))
+                arrivals._calling = begun, line
             try:
                 return function(*args, **kwargs)
             finally:
                 inside = False
-                line = _line(sys._getframe(1)) if kind == CALL else ""
                 append((kind, begun, clock(), line))
 
         frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
@@ -263,7 +267,8 @@ class Arrivals:
             self._lines.popleft()
         if self._lines and self._lines[0][0] <= at:
             return self._lines[0][2]
-        return ""
+        begun, line = self._calling
+        return line if begun <= at else ""
 
     def _stack(self) -> list[str]:
         """Of the main thread, the innermost frame first; of the program where it has one."""
