@@ -7,21 +7,26 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
 from gpulab.features.findings.checklist_view import checklists
+from gpulab.features.late.report import hang
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError, print_error
 from gpulab.report.commands import combine
 from gpulab.report.program_result import program_result
+from gpulab.report.sentences import sentence
 from gpulab.session.drive import drive_to_end
 from gpulab.session.following import start_program
 from gpulab.session.program import ProgramSession
 from gpulab.session.requests import program_of
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+
+if TYPE_CHECKING:
+    from gpulab.session.run import Run
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -37,7 +42,7 @@ def follow(command: Sequence[str], options: Options) -> int:
     check_json(options.json_file, [path])
     session = start_program(command, options, path, captured=False)
     with _signals_for(session):
-        report = drive_to_end(session).report
+        report = drive_to_end(session, watchers=[_Hangs().tell]).report
     code = session.exit_code
     if not session.started:
         print_error(f"{one_line(command[0])}: {session.why_not_started}")
@@ -53,6 +58,22 @@ def follow(command: Sequence[str], options: Options) -> int:
         except OutputError as error:  # the exit code is the program's
             print_error(str(error))
     return code
+
+
+class _Hangs:
+    """Ranks that do not come are named while the program hangs, each once."""
+
+    def __init__(self) -> None:
+        self._told: set[object] = set()
+
+    def tell(self, run: Run) -> None:
+        finding = hang(run.state)
+        if finding is None:
+            return
+        key = finding.values.get("rank"), finding.values.get("place")
+        if key not in self._told:
+            self._told.add(key)
+            print_error(sentence(finding))
 
 
 @contextmanager

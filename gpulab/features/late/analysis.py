@@ -135,7 +135,7 @@ def analysed(timelines: Timelines, *, live: bool = False) -> JobReport | None:
         for rank, timeline in sorted(timelines.ranks.items())
     }
     rows = _rows(timelines, ranks, live)
-    missing = _missing(timelines, offsets)
+    missing = missing_rank(timelines)
     if not rows:
         return JobReport(steps=0, step_s=None, missing=missing) if missing else None
     return _Job(ranks, rows).report(missing)
@@ -561,8 +561,10 @@ class _OwnTime:
         return max(0.0, ended - begun - waited_s)
 
 
-def _missing(timelines: Timelines, offsets: Mapping[str, float]) -> MissingRank | None:
+def missing_rank(timelines: Timelines) -> MissingRank | None:
     """The rank that did not come to a collective for longest, while another waits there."""
+    hosts = {timeline.host for timeline in timelines.ranks.values()}
+    offsets = clock_offsets(timelines) if len(hosts) > 1 else dict.fromkeys(hosts, 0.0)
     found: list[MissingRank] = []
     heard = max(timeline.heard for timeline in timelines.ranks.values())
     for group, number, calls in _newest(timelines):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
-from gpulab.features.late.analysis import HANGS_S, analysed
+from gpulab.features.late.analysis import HANGS_S, analysed, missing_rank
 from gpulab.features.late.findings import collective_is_slow, rank_did_not_come, rank_is_late
 from gpulab.features.late.timelines import Timelines
 from gpulab.report.feature import Draft, Feature
@@ -56,14 +56,27 @@ def _least_s(draft: Draft) -> float:
     return HANGS_S
 
 
+def hang(state: RunState) -> Finding | None:
+    """The rank that others wait for now, for long enough."""
+    timelines = state.part(Timelines)
+    missing = missing_rank(timelines) if len(timelines.ranks) > 1 else None
+    if missing is None or missing.waiting_s < HANGS_S:
+        return None
+    return _did_not_come(missing)
+
+
+def _did_not_come(missing: MissingRank) -> Finding:
+    return rank_did_not_come(
+        rank=missing.rank,
+        collective=collective_words(missing),
+        waiting_s=missing.waiting_s,
+        place=missing.stack[0] if missing.stack else "",
+    )
+
+
 def _findings(job: JobReport) -> Iterator[Finding]:
-    if (missing := job.missing) is not None:
-        yield rank_did_not_come(
-            rank=missing.rank,
-            collective=collective_words(missing),
-            waiting_s=missing.waiting_s,
-            place=missing.stack[0] if missing.stack else "",
-        )
+    if job.missing is not None:
+        yield _did_not_come(job.missing)
     if (late := job.late) is not None:
         yield rank_is_late(
             rank=late.rank,
