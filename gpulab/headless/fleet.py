@@ -56,6 +56,8 @@ def _folded(folder: Path, options: Options, terminal: Terminal) -> int:
 def _measured_by_ray(name: str, options: Options, terminal: Terminal) -> int:
     from gpulab.headless.ray_cluster import measure_on_cluster
 
+    if options.device not in (None, "cpu"):
+        raise UsageError("--fleet ray takes every GPU of the cluster, or --device cpu every node")
     launch = single_launch(name)
     if launch.entry.scenario is None or launch.functions:
         raise UsageError(f"--fleet ray {name}: write a scenario")

@@ -36,3 +36,9 @@ def test_a_folder_that_is_not_there_or_empty(lab, gpulab):
     process = gpulab("--fleet", "empty")
     assert process.code == 3
     assert "no run file could be read in empty" in process.stdout
+
+
+def test_ray_takes_all_gpus_or_all_nodes(gpulab):
+    process = gpulab("--fleet", "ray", "batched_matmul", "--device", "cuda:1")
+    assert process.code == 2
+    assert "takes every GPU of the cluster" in process.stderr
