@@ -63,7 +63,14 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize("lesson", SPOILED)
+QUICK = ("gradient_buckets", "speculative_decoding")
+"""The others run with the slow tests."""
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [pytest.param(lesson, marks=[pytest.mark.slow] * (lesson not in QUICK)) for lesson in SPOILED],
+)
 def test_only_the_spoiled_variant_of_a_lesson_is_wrong(lab, lesson):
     variant, text, replacement = SPOILED[lesson]
     source = (SCENARIOS / f"{lesson}.py").read_text()
