@@ -23,8 +23,7 @@ of the transfers left to hide: with NVLink it should be no faster than `overlapp
 
 The paper on DDP (Li et al., 2020) measured 38 % and 35 % for overlap on NCCL (ResNet, BERT), and
 27 % and 21 % on gloo. There the GPU computes and the CPU sends. On a CPU the two share the cores:
-with as many ranks as cores, overlap has nothing to gain, and `accumulated` alone is faster, since
-it sends less.
+with as many ranks as cores expect little of overlap, and more of `accumulated`, which sends less.
 """
 
 from contextlib import nullcontext

@@ -22,8 +22,8 @@ the whole step.
 gloo measured alone, on two ranks of a CPU: a flat bucket was 87-123x faster than 200 tensors of
 4 KiB, 9-15x for 64 KiB, and 1.0-1.2x for 40 tensors of 1 MiB. Within a step there is the backward
 beside it, so expect less. On a CPU the cores that compute also copy: with as many ranks as cores
-there is nothing to overlap with, and `overlapped` gains nothing or loses. `--set ranks=4` shows
-more of them, `--sweep bucket_kib` the trade between latency and lateness.
+expect little of overlap. `--set ranks=4` shows more ranks, `--sweep bucket_kib` the trade between
+latency and lateness.
 """
 
 import torch
