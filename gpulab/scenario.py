@@ -398,7 +398,7 @@ class Scenario:
         ladder: bool = False,
         exclusive: bool = False,
         increasing_memory: bool = False,
-        ranks: int | str = 1,
+        ranks: int | str = 0,
         shows: str = "speedup",
         fail_below: float | None = None,
         cases: Iterable[str | Mapping[str, Param]] = (),
@@ -501,7 +501,7 @@ class Scenario:
     def _as_ranks(self, ranks: object) -> int | str:
         if isinstance(ranks, str) and isinstance(self.params.get(ranks), int):
             return ranks
-        if isinstance(ranks, int) and not isinstance(ranks, bool) and 1 <= ranks <= RANKS:
+        if isinstance(ranks, int) and not isinstance(ranks, bool) and 0 <= ranks <= RANKS:
             return ranks
         raise ScenarioError(
             f"ranks={shown(ranks)} is neither a number from 1 to {RANKS} nor the name of a "
@@ -509,7 +509,7 @@ class Scenario:
         )
 
     def ranks_of(self, params: Mapping[str, Param]) -> int:
-        """How many processes run each variant, by the parameters of a run."""
+        """How many processes run each variant, by the parameters of a run; 0: without a group."""
         if isinstance(self.ranks, int):
             return self.ranks
         ranks = params[self.ranks]

@@ -20,7 +20,6 @@ from gpulab.core.values import (
     Name,
     ParamValue,
     PositiveAmount,
-    PositiveCount,
     Seconds,
     Source,
     Text,
@@ -227,8 +226,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Each variant needs more memory than the one above: the first that does not fit is reported,
     and no failure.
     """
-    ranks: PositiveCount = 1
-    """Processes that run each variant together."""
+    ranks: Count = 0
+    """Processes that run each variant together; 0: the one that measures, without a group."""
     shows: Shows = Shows.SPEEDUP
     smoke: bool = False
     quick: bool = False
@@ -294,7 +293,7 @@ class TimeFunctions(TimedJob, frozen=True, kw_only=True, tag="time functions"):
 class Calibrate(Job, frozen=True, kw_only=True, tag="calibrate"):
     """Measure every ceiling of the device; of several ranks what joins them, and nothing else."""
 
-    ranks: PositiveCount = 1
+    ranks: Count = 0
 
 
 class Follow(Job, frozen=True, kw_only=True, tag="follow"):

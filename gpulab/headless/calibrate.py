@@ -30,7 +30,7 @@ def calibrate(options: Options) -> int:
         report = drive(start(request, path), interrupts, terminal)
     show_failures(report, terminal)
     terminal.results.print(ceilings(report))
-    if options.ranks == 1:  # of links alone nothing is drawn
+    if not options.ranks:  # of links alone nothing is drawn
         show_roofline(report, terminal)
     terminal.say(f"run file: {path}")
     if options.json:

@@ -36,7 +36,7 @@ class Settings:
     chosen: dict[str, str] = field(default_factory=dict)
     """Parameters by name, as text."""
     threads: int = 1
-    ranks: int = 1
+    ranks: int = 0
     """Of a calibration: processes whose links are measured."""
     time_s: float | None = None
     width: float | None = None

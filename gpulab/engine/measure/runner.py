@@ -375,7 +375,7 @@ class _Run:
         enough_known = self._reporter.position.ceilings_known or job.quick
         on_gpu = self._context.device.type == "cuda"
         ranks = self._loaded.ranks
-        if ranks is not None and job.roof in RANK_LINKS:
+        if ranks is not None and ranks.count > 1 and job.roof in RANK_LINKS:
             self._loaded.calibration.links(ranks, roof=job.roof, brief=True)
             return
         if not declared or (on_gpu and enough_known):

@@ -31,7 +31,7 @@ def device_of_rank(device: str, rank: int) -> str:
 
 def threads_of_rank(threads: int, ranks: int) -> int:
     """The cores are shared."""
-    return max(1, threads // ranks)
+    return max(1, threads // max(1, ranks))
 
 
 def join(store: str, rank: int, ranks: int, device: torch.device) -> dist.ProcessGroup:

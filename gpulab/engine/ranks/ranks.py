@@ -445,5 +445,5 @@ def is_of_group(error: BaseException) -> bool:
 
 
 def start(job: AnyJob, seed: int) -> Ranks | None:
-    """The other ranks; None where there are none."""
-    return Ranks(job, seed) if job.ranks > 1 else None
+    """The ranks of a job; None where it has no group."""
+    return Ranks(job, seed) if job.ranks else None
