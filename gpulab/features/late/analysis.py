@@ -43,7 +43,8 @@ FEWEST = 8
 """Steps, before somebody is late."""
 HANGS_S = 10.0
 """That a rank has not come for."""
-_LIVE_CALLS = 1_500
+_LIVE_CALLS, _LIVE_SPANS, _FOR_CLOCKS = 600, 3_000, 2_000
+"""The newest ones, while the program runs; collectives that clocks of hosts are compared by."""
 _MOST_COLLECTIVES = 8
 _CAUSES = {
     "loader": LateCause.LOADER,
@@ -95,14 +96,17 @@ class _Rank:
 
     timeline: Timeline
     offset_s: float
+    newest: int | None = None
+    """How many of its spans count; None: all."""
     spans: dict[RankActivity, list[tuple[float, float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         spans = defaultdict(list)
-        for span in self.timeline.spans:
+        listed = list(self.timeline.spans)
+        for span in listed if self.newest is None else listed[-self.newest :]:
             spans[span.kind].append((span.begun - self.offset_s, span.ended - self.offset_s))
-        for kind, listed in spans.items():
-            self.spans[kind] = sorted(listed)
+        for kind, of_kind in spans.items():
+            self.spans[kind] = sorted(of_kind)
 
     @property
     def step_ends(self) -> list[float]:
@@ -131,7 +135,7 @@ def analysed(timelines: Timelines, *, live: bool = False) -> JobReport | None:
         return None
     offsets = clock_offsets(timelines)
     ranks = {
-        rank: _Rank(timeline, offsets[timeline.host])
+        rank: _Rank(timeline, offsets[timeline.host], _LIVE_SPANS if live else None)
         for rank, timeline in sorted(timelines.ranks.items())
     }
     rows = _rows(timelines, ranks, live)
@@ -154,7 +158,7 @@ def clock_offsets(timelines: Timelines) -> dict[str, float]:
     ranks = {rank: _Rank(timeline, 0.0) for rank, timeline in timelines.ranks.items()}
     releases: dict[str, list[float]] = defaultdict(list)
     arrivals: dict[str, list[float]] = defaultdict(list)
-    for calls in timelines.calls.values():
+    for calls in list(timelines.calls.values())[-_FOR_CLOCKS:]:
         released: dict[str, list[float]] = defaultdict(list)
         came: dict[str, list[float]] = defaultdict(list)
         for rank, call in calls.items():

@@ -16,8 +16,8 @@ from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import JobCollective, JobReport, MissingRank, RunReport
 from gpulab.report.state import RunState
 
-_STOPPED_S = 2.0
-"""That a rank has not come for when the program was stopped."""
+_EVERY_S, _STOPPED_S = 2.0, 2.0
+"""Between analyses; that a rank has not come for when the program was stopped."""
 
 
 def _fold(state: RunState, event: Collectives) -> None:
@@ -28,7 +28,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     timelines = draft.state.part(Timelines)
     if report.program is None or not timelines.ranks:
         return report
-    job = _analysed(timelines, draft.under_way)
+    job = _analysed(timelines, draft)
     if job is None:
         return report
     if job.missing is not None and job.missing.waiting_s < _least_s(draft):
@@ -41,12 +41,15 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     )
 
 
-def _analysed(timelines: Timelines, live: bool) -> JobReport | None:
-    key = timelines.events, live
-    if key not in timelines.cached:
-        timelines.cached.clear()
-        timelines.cached[key] = analysed(timelines, live=live)
-    return timelines.cached[key]
+def _analysed(timelines: Timelines, draft: Draft) -> JobReport | None:
+    """While the program runs, anew every few seconds: it shares the CPUs with it."""
+    if not draft.under_way:
+        return analysed(timelines)
+    at, job = timelines.shown
+    if at is None or draft.now - at >= _EVERY_S:
+        job = analysed(timelines, live=True)
+        timelines.shown = draft.now, job
+    return job
 
 
 def _least_s(draft: Draft) -> float:

@@ -5,7 +5,6 @@ main threads did.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from gpulab.core.events import Collectives
@@ -59,16 +58,14 @@ class Timelines:
     """The oldest first."""
     groups: dict[str, set[int]] = field(default_factory=dict)
     """The ranks that came to a collective of each."""
-    events: int = 0
-    cached: dict[Hashable, JobReport | None] = field(default_factory=dict)
-    """What was made of so many events."""
+    shown: tuple[float | None, JobReport | None] = (None, None)
+    """What was made of it last, while the program ran, and when."""
 
     def members(self, group: str) -> set[int]:
         """Ranks that are in a group; in the first one all of them are."""
         return set(self.ranks) if group.endswith(":0") else self.groups[group]
 
     def add(self, event: Collectives) -> None:
-        self.events += 1
         timeline = self.ranks.get(event.rank)
         if timeline is None or timeline.pid != event.pid:
             if timeline is not None:  # all were started again

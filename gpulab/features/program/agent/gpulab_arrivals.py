@@ -35,6 +35,8 @@ _ALL_KEPT, _BLOCK, _FEWER = 16_384, 256, 8
 """Of a group all collectives are kept up to here, then a block of them of so many."""
 _STANDS_AFTER_S, _FRAMES = 2.0, 6
 _FAILURES = 3
+_SM, _SLOWED = 1, 0x8 | 0x20 | 0x40 | 0x80
+"""Of NVML: the clock, and the reasons heat, hardware and power brake."""
 _API = (
     "all_reduce",
     "all_gather",
@@ -50,6 +52,9 @@ _API = (
     "reduce_scatter_tensor",
     "scatter",
 )
+_NO_CALL = (inf, "")
+_LINES: dict[tuple[Any, int], str] = {}
+_MOST_LINES = 1_000
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
@@ -76,10 +81,11 @@ class Arrivals:
         """The last record that was read, of each recorder."""
         self._kinds: dict[tuple[Any, ...], int] = {}
         self._lines: deque[tuple[float, float, str]] = deque(maxlen=_MOST_SPANS)
-        self._calling = inf, ""
+        self._calling = _NO_CALL
         """The call of the program that may go on, since when, and its line."""
         self._last_s = perf_counter()
         """When the newest collective came, on this host's monotonic clock."""
+        self._clock: _Clock | None = None
         self._optimizer = 0
         self._stepping = self._collecting = 0.0
         self._unwrap: list[Callable[[], None]] = []
@@ -92,6 +98,14 @@ class Arrivals:
     def following(self, begun: float, ended: float) -> None:
         """The follower took this time, or recorded in it: it is not the program's."""
         self._spans.append((FOLLOWING, begun, ended, ""))
+
+    def watch_device(self, uuid: str) -> None:
+        """The GPU of this rank; called in the main thread."""
+        if self._clock is None:
+            try:
+                self._clock = _Clock(uuid)
+            except Exception:  # a device without a driver's library, or a part of one
+                return
 
     def watch_optimizers(self, module: Any) -> None:
         """`module` is torch.optim.optimizer, just imported, in the main thread."""
@@ -183,13 +197,15 @@ class Arrivals:
                 return function(*args, **kwargs)
             inside, line, begun = True, "", clock()
             if kind == CALL:
-                line = _line(sys._getframe(1))
+                line = _line_of(sys._getframe(1))
                 arrivals._calling = begun, line
             try:
                 return function(*args, **kwargs)
             finally:
                 inside = False
                 append((kind, begun, clock(), line))
+                if kind == CALL:
+                    arrivals._calling = _NO_CALL
 
         frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
         if hasattr(frames, "skip_code"):
@@ -215,6 +231,7 @@ class Arrivals:
         if now - self._last_s > _STANDS_AFTER_S:
             stack = self._stack()
         run_s, delay_s = self._scheduled()
+        clock, slowed = self._clock.read() if self._clock is not None else (None, None)
         beyond = max(len(calls), len(spans), 1)
         for start in range(0, beyond, _OF_A_LINE):
             last = start + _OF_A_LINE >= beyond
@@ -228,6 +245,8 @@ class Arrivals:
                 run_s=run_s if last else None,
                 delay_s=delay_s if last else None,
                 stack=stack,
+                clock=clock if last else None,
+                slowed=slowed if last else None,
             )
 
     def _calls(self, offset_s: float, kinds: list[list[Any]]) -> list[Any]:
@@ -251,13 +270,15 @@ class Arrivals:
         if entry["is_p2p"] or not _kept(number):
             return None
         at = entry["time_created_ns"] / 1e9 - offset_s
-        backend, _, name = entry["profiling_name"].partition(":")
-        group = "{}:{}".format(backend, entry["process_group"][0])
-        sizes = [list(sizes) for sizes in entry["input_sizes"][:4]]
-        key = (group, name, str(sizes), self._line_at(at))
+        line = self._line_at(at)
+        sizes = entry["input_sizes"]
+        key = (entry["profiling_name"], entry["process_group"][0], str(sizes), line)
         if key not in self._kinds:
             self._kinds[key] = len(self._kinds)
-            kinds.append([self._kinds[key], group, name, sizes, key[3]])
+            backend, _, name = entry["profiling_name"].partition(":")
+            group = "{}:{}".format(backend, entry["process_group"][0])
+            of_tensors = [list(each) for each in sizes[:4]]
+            kinds.append([self._kinds[key], group, name, of_tensors, line])
         took_ms = entry.get("duration_ms")
         return [self._kinds[key], number, round(at, 6), took_ms / 1e3 if took_ms else None]
 
@@ -309,6 +330,34 @@ class Arrivals:
         self._off = True
 
 
+class _Clock:
+    """The SM clock of a GPU, by the driver's library. OSError where there is none."""
+
+    def __init__(self, uuid: str) -> None:
+        import ctypes
+
+        self._ctypes = ctypes
+        self._library: Any = ctypes.CDLL("libnvidia-ml.so.1")
+        self._device = ctypes.c_void_p()
+        failed = self._library.nvmlInit_v2()
+        name = uuid.encode()
+        if failed or self._library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(self._device)):
+            raise OSError("no such GPU")
+
+    def read(self) -> tuple[float | None, bool | None]:
+        """The clock over the highest, and whether heat or hardware slows it."""
+        ctypes, library, device = self._ctypes, self._library, self._device
+        clock, highest, reasons = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_ulonglong()
+        share = slowed = None
+        if not library.nvmlDeviceGetClockInfo(device, _SM, ctypes.byref(clock)):
+            failed = library.nvmlDeviceGetMaxClockInfo(device, _SM, ctypes.byref(highest))
+            if not failed and highest.value:
+                share = clock.value / highest.value
+        if not library.nvmlDeviceGetCurrentClocksThrottleReasons(device, ctypes.byref(reasons)):
+            slowed = bool(reasons.value & _SLOWED)
+        return share, slowed
+
+
 def _rounded(span: tuple[str, float, float, str]) -> list[Any]:
     kind, begun, ended, _ = span
     return [kind, round(begun, 6), round(ended, 6)]
@@ -322,6 +371,14 @@ def _kept(number: int) -> bool:
     while number >= until:
         fewer, until = fewer * _FEWER, until * _FEWER
     return number // _BLOCK % fewer == 0
+
+
+def _line_of(frame: Any) -> str:
+    """As `_line`, remembered: a step calls the same lines."""
+    place = frame.f_code, frame.f_lineno
+    if place not in _LINES and len(_LINES) < _MOST_LINES:
+        _LINES[place] = _line(frame)
+    return _LINES.get(place, "")
 
 
 def _line(frame: Any, function: str = "") -> str:

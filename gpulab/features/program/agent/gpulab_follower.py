@@ -696,10 +696,13 @@ class Follower:
         if _on_cuda():
             properties = torch.cuda.get_device_properties(torch.cuda.current_device())
             uuid = str(properties.uuid)
+            uuid = uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid
+            if self._arrivals is not None:
+                self._arrivals.watch_device(uuid)
             device.update(
                 kind="cuda",
                 name=properties.name,
-                uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid,
+                uuid=uuid,
                 memory_bytes=properties.total_memory,
                 l2_bytes=properties.L2_cache_size,
                 capability=f"{properties.major}.{properties.minor}",
