@@ -90,7 +90,7 @@ class Cell:
 
 model = torch.nn.parallel.DistributedDataParallel(Net(), bucket_cap_mb=0.1)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-large = torch.ones(4 << 20)
+large = torch.ones(8 << 20)
 gc.collect()
 gc.freeze()
 for number, (plant, who) in enumerate(cases):

@@ -30,7 +30,10 @@ _WAIT_S, _EVERY_S, _MOST_S = 0.2, 1.0, 10.0
 _SHARE = 0.003
 """Of its time that a rank may read."""
 _SHORTEST_GC_S = 0.0005
-_MOST_SPANS, _OF_A_LINE = 20_000, 500
+_MOST_SPANS, _OF_A_LINE, _MOST_AT_ONCE = 20_000, 500, 1_000
+"""That are kept, that a line has, and that a reading writes: of steps of a millisecond the newest
+ones, as torch keeps the newest collectives.
+"""
 _ALL_KEPT, _BLOCK, _FEWER = 16_384, 256, 8
 """Of a group all collectives are kept up to here, then a block of them of so many."""
 _STANDS_AFTER_S, _FRAMES = 2.0, 6
@@ -218,6 +221,7 @@ class Arrivals:
         spans = []
         while self._spans:
             spans.append(self._spans.popleft())
+        spans = spans[-_MOST_AT_ONCE:]
         for kind, begun, ended, line in spans:
             if kind == CALL:
                 self._lines.append((begun, ended, line))
