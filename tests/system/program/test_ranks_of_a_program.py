@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.slow
 JOB = """
     import os, time
     import torch
