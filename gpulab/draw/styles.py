@@ -28,6 +28,7 @@ OUTCOME_STYLES: dict[Conclusion, str] = {
     Conclusion.FAILED: "bold red",
     Conclusion.WRONG: "bold red",
     Conclusion.SLOWER: "bold red",
+    Conclusion.OUTLIERS: "bold red",
     Conclusion.INCONCLUSIVE: "yellow",
     Conclusion.INVALID: "bold red",
     Conclusion.INTERRUPTED: "bold red",

@@ -14,8 +14,6 @@ from gpulab.features.kernels.view import difference_words
 
 QUICK = ("tile size",)
 """Pairs of the same code that every test run looks at."""
-OF_EACH_KIND = {"bank conflict", "coalescing", "restrict", "spill", "tensor core"}
-"""Pairs of which it looks for the cause: conflicts, bytes, loads, memory, instructions."""
 QUICKEST = "sm_80"
 """To disassemble."""
 ARCHITECTURES = (
@@ -32,10 +30,7 @@ def line_of(before, after):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize(
     "pair",
-    [
-        pytest.param(pair, marks=[pytest.mark.slow] * (pair.cause not in OF_EACH_KIND))
-        for pair in PAIRS
-    ],
+    [pytest.param(pair, marks=[pytest.mark.slow] * (pair.cause not in QUICK)) for pair in PAIRS],
     ids=lambda pair: pair.cause,
 )
 def test_the_line_names_the_cause(pair, arch):

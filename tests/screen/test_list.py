@@ -315,7 +315,7 @@ def test_c_puts_the_list_into_the_order_of_the_course_and_back():
         await pilot.press("c")
         await until(pilot, lambda: names(pilot) == by_topic)
 
-    visit(journey, size=(120, 70))
+    visit(journey, size=(120, 90))
 
 
 def test_search_finds_names_lessons_and_code_as_one_types():

@@ -43,6 +43,7 @@ def test_an_installed_gpulab_finds_its_scenarios_and_its_manual_from_any_folder(
     assert page.splitlines()[0] == first.read_text().splitlines()[0]
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_package(wheel):
     names = set(ZipFile(wheel).namelist())
     package = {

@@ -17,7 +17,7 @@ LINT = str(Path(sys.executable).with_name("lint-imports"))
     [
         [sys.executable, "-m", "ruff", "check", "."],
         [sys.executable, "-m", "ruff", "format", "--check", "."],
-        [sys.executable, "-m", "mypy", "gpulab"],
+        pytest.param([sys.executable, "-m", "mypy", "gpulab"], marks=pytest.mark.slow),
         [LINT],
     ],
     ids=["ruff check", "ruff format", "mypy", "lint-imports"],

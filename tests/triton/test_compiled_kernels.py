@@ -122,6 +122,7 @@ def test_exponentials_are_the_instruction_for_them(arch):
         require(kernel(name, "in_triton", arch), ["ex2.approx"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", [90, *SLOW])
 @pytest.mark.parametrize(("name", "variant"), [*LARGE_TILES, ("attention", "in_triton")])
 def test_large_tiles_use_the_tensor_cores_of_their_architecture(name, variant, arch):
@@ -136,6 +137,7 @@ def test_small_tiles_are_left_with_the_instruction_of_ampere(arch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", [90, *SLOW])
 @pytest.mark.parametrize(("name", "variant"), [*LARGE_TILES, ("attention", "in_triton")])
 def test_loads_of_the_next_step_are_under_way(name, variant, arch):

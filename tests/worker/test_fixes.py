@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch._dynamo.utils import counters
 
 from gpulab.features.fixes import transformations
 from gpulab.function_step import FunctionStep
@@ -56,6 +55,8 @@ def test_a_model_is_really_compiled(build, monkeypatch):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     built = build()
     transformations.compile_model(built)
+    from torch._dynamo.utils import counters  # at collection it would take a second
+
     graphs = counters["stats"]["unique_graphs"]
     built.step()
     assert counters["stats"]["unique_graphs"] > graphs

@@ -55,6 +55,7 @@ def test_a_fix_is_measured_and_one_that_breaks_the_numbers_is_wrong(tried):
     assert "wrong" in finished.stderr
 
 
+@pytest.mark.slow
 def test_what_does_not_apply_says_why(tried):
     finished, _ = tried
     fixes = fixes_of(finished)

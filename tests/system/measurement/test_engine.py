@@ -235,6 +235,7 @@ def test_variants_that_need_the_device_to_themselves_never_share_it(alone):
     ]
 
 
+@pytest.mark.slow
 def test_different_amounts_are_compared_per_item(alone):
     times = {name: alone.variant(name)["time_s"]["median"] for name in ("a", "many")}
     # of 8 items, whatever each took

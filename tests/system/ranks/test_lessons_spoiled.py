@@ -63,7 +63,7 @@ SPOILED = {
 }
 
 
-QUICK = ("gradient_buckets", "speculative_decoding")
+QUICK = ("gradient_buckets",)
 """The others run with the slow tests."""
 
 

@@ -36,6 +36,7 @@ def test_a_signal_ends_the_app_and_its_run(lab, stage, which):
     assert lab.none_left()
 
 
+@pytest.mark.slow
 def test_a_terminal_that_goes_away_ends_the_app_and_its_run(lab):
     terminal, file = app(lab, "MEASURE")
     terminal.hang_up()
