@@ -66,7 +66,10 @@ def _run(app: App[int], command: list[str]) -> str | None:
 
 
 def _is_stopped(editor: subprocess.Popen[bytes]) -> bool:
-    stopped = os.waitid(os.P_PID, editor.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG)
+    try:
+        stopped = os.waitid(os.P_PID, editor.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG)
+    except ChildProcessError:  # it has ended meanwhile, and can stop no more
+        return False
     return stopped is not None and stopped.si_code == os.CLD_STOPPED
 
 
