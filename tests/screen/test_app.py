@@ -45,10 +45,9 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(hostile_scenar
     async def journey(pilot):
         for _, result, log, mark in CASES:
             await pilot.press("r")
-            await until(pilot, lambda: idle(pilot))
-            assert result in flat(pilot)
+            await until(pilot, lambda result=result: idle(pilot) and result in flat(pilot))
             await pilot.press("5")
-            assert log in flat(pilot)
+            await until(pilot, lambda log=log: log in flat(pilot))
             assert mark in next(line for line in listed(pilot) if "recorded" in line)
         await choose(pilot, "batched_matmul")
         await pilot.press("enter")

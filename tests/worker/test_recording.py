@@ -57,6 +57,7 @@ def halves(tmp_path_factory):
     return step, document, read(document)
 
 
+@pytest.mark.slow
 def test_goodput_is_what_the_step_measures_of_itself(halves):
     step, _, trace = halves
     parts = partition(trace)

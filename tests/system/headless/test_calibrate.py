@@ -51,6 +51,7 @@ def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monk
     assert "<svg" in (lab.folder / "out.svg").read_text()
 
 
+@pytest.mark.slow
 def test_a_real_calibration_finds_every_ceiling_of_the_cpu(lab, monkeypatch, capsys):
     gpulab = CommandLine(lab, monkeypatch, capsys, WORKERS.command)
     process = gpulab("--calibrate", "--device", "cpu", "--telemetry", "off", "--json", "out.json")

@@ -244,6 +244,7 @@ def test_different_amounts_are_compared_per_item(alone):
     assert alone.variant("half")["unchecked"]["values"] == {"reason": "half of it"}
 
 
+@pytest.mark.slow
 def test_more_threads_are_the_user_s_choice(alone):
     figures = {figure["name"]: figure["value"] for figure in alone.run["figures"]}
     assert figures == {"threads": 2, "top pad": 256 << 20}
