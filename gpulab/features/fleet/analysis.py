@@ -132,11 +132,11 @@ class Fleet:
         of_compute: dict[Unit, list[tuple[float, float]]] = {}
         of_all: dict[Unit, list[tuple[float, float]]] = {}
         for figure in self._measured:
-            known = {unit: value.mhz for unit, value in figure.values.items() if value.mhz}
-            if len(known) < FEWEST_GPUS:
+            clock_of = {unit: value.mhz for unit, value in figure.values.items() if value.mhz}
+            if len(clock_of) < FEWEST_GPUS:
                 continue
-            usual = median(known.values())
-            for unit, mhz in known.items():
+            usual = median(clock_of.values())
+            for unit, mhz in clock_of.items():
                 of_all.setdefault(unit, []).append((mhz, mhz / usual))
                 if figure.resource == Resource.COMPUTE:
                     of_compute.setdefault(unit, []).append((mhz, mhz / usual))
@@ -151,9 +151,9 @@ class Fleet:
     ) -> dict[Unit, tuple[float, float]]:
         by_model: dict[str, dict[Unit, float]] = {}
         for unit, files in self._by_unit.items():
-            known = [clock for clock in map(clock_of, files) if clock]
-            if known:
-                by_model.setdefault(self._model(unit), {})[unit] = median(known)
+            clocks_of_unit = [clock for clock in map(clock_of, files) if clock]
+            if clocks_of_unit:
+                by_model.setdefault(self._model(unit), {})[unit] = median(clocks_of_unit)
         clocks = {}
         for clocks_of_model in by_model.values():
             usual = median(clocks_of_model.values())
@@ -216,8 +216,8 @@ class Fleet:
         rest.
         """
         files = self._by_unit[unit]
-        if found := self._clock_cause(unit, low, ratios):
-            return found
+        if cause := self._clock_cause(unit, low, ratios):
+            return cause
         readings = sum(facts.readings for facts in files)
         shared = None
         if readings:

@@ -85,8 +85,8 @@ def _gpus(gpus: Sequence[GpuReport], *, whole_names: bool) -> Table:
 
 def _short(uuid: str) -> str:
     """The first part of a UUID, which tells the GPUs of a host apart."""
-    found = re.match("(GPU|MIG)-[0-9a-f]{8}", uuid)
-    return found[0] if found else uuid
+    first_part = re.match("(GPU|MIG)-[0-9a-f]{8}", uuid)
+    return first_part[0] if first_part else uuid
 
 
 def _lowest(gpu: GpuReport) -> Resource | None:

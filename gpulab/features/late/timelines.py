@@ -84,12 +84,12 @@ class Timelines:
         if event.slowed is not None:
             timeline.slowed.append(event.slowed)
         for call in event.calls:
-            known = timeline.kinds.get(call.kind)
-            if known is None:
+            collective = timeline.kinds.get(call.kind)
+            if collective is None:
                 continue
-            timeline.newest[known.group] = call.number
-            self.groups.setdefault(known.group, set()).add(event.rank)
-            made = Call(known, call.at, call.took_s)
-            self.calls.setdefault((known.group, call.number), {})[event.rank] = made
+            timeline.newest[collective.group] = call.number
+            self.groups.setdefault(collective.group, set()).add(event.rank)
+            made = Call(collective, call.at, call.took_s)
+            self.calls.setdefault((collective.group, call.number), {})[event.rank] = made
         while len(self.calls) > _MOST_CALLS:
             del self.calls[next(iter(self.calls))]
