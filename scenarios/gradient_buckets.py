@@ -131,8 +131,9 @@ def _model(lab, layers, width, rows):
     """A backward that calls `ready(layer)` once the gradients of a layer are there, two of each
     layer; and what it depends on.
     """
-    alike = torch.Generator().manual_seed(0)  # every rank has the same weights
-    weights = torch.randn(layers, width, width, generator=alike).to(lab.device) / width**0.5
+    alike = torch.Generator(lab.device).manual_seed(0)  # every rank has the same weights
+    weights = torch.randn(layers, width, width, generator=alike, device=lab.device)
+    weights /= width**0.5
     activations = torch.randn(layers, rows, width, device=lab.device)
     # the loss is divided by the ranks, so that the sum of their gradients is the mean
     of_loss = torch.randn(rows, width, device=lab.device) / (rows * lab.ranks)

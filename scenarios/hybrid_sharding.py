@@ -38,7 +38,7 @@ from gpulab import MiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "node": 2, "width": 4096, "layers": 8, "batch": 256},
+    params={"ranks": 2, "node": 2, "width": 2048, "layers": 8, "batch": 256},
     cpu={"ranks": 4, "width": 512, "layers": 3, "batch": 32},
     smoke={"width": 64, "layers": 2, "batch": 8},
     ranks="ranks",
@@ -136,11 +136,12 @@ def _train(lab, node, width, layers, batch, holders):
 
 def _own_parts(lab, width, layers, holders):
     """This rank's rows of each layer, of weights that are the same on all ranks."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(lab.device).manual_seed(0)
     parts = []
     for _ in range(layers):
-        whole = torch.randn(width, width, generator=generator) * (2 / width) ** 0.5
-        parts.append(whole.chunk(holders)[lab.rank % holders].to(lab.device).clone())
+        whole = torch.randn(width, width, generator=generator, device=lab.device)
+        whole *= (2 / width) ** 0.5
+        parts.append(whole.chunk(holders)[lab.rank % holders].clone())
     return parts
 
 

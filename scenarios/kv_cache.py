@@ -42,7 +42,7 @@ scenario = Scenario(
         "layers": 8,
         "heads": 8,
         "width": 128,
-        "pages": 512,
+        "pages": 256,
         "page": 64,
         "questions": 4,
     },
@@ -114,12 +114,12 @@ def _make(lab, layers, heads, width, tokens, questions, holders=1):
     """(this rank's part of a cache that is the same on all ranks, its questions, the new token)."""
     if tokens % holders:
         lab.skip(f"{tokens} tokens are no multiple of {holders} ranks")
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(lab.device).manual_seed(0)
     parts = []
     for _ in range(layers):  # one at a time: the whole cache need not fit
-        tokens_of_layer = torch.randn(2, heads, tokens, width, generator=generator)
-        part = tokens_of_layer.chunk(holders, 2)[lab.rank % holders]
-        parts.append(part.to(lab.device))
+        shape = 2, heads, tokens, width
+        of_layer = torch.randn(shape, generator=generator, device=lab.device)
+        parts.append(of_layer.chunk(holders, 2)[lab.rank % holders].clone())
     queries = torch.randn(layers, heads, questions, width, device=lab.device)
     fresh = torch.randn(layers, 2, heads, width, device=lab.device)
     return torch.stack(parts), queries, fresh

@@ -104,31 +104,32 @@ class _Model(torch.nn.Module):
     DDP gives all ranks that of rank 0 before each forward.
     """
 
-    def __init__(self, layers, width):
+    def __init__(self, lab, layers, width):
         super().__init__()
-        alike = torch.Generator().manual_seed(0)
+        alike = torch.Generator(lab.device).manual_seed(0)
         blocks = []
         for _ in range(layers):
-            linear = torch.nn.Linear(width, width)
+            linear = torch.nn.Linear(width, width, device=lab.device)
             for parameter in linear.parameters():
                 torch.nn.init.normal_(parameter, std=width**-0.5, generator=alike)
             blocks += [linear, torch.nn.ReLU()]
         self.layers = torch.nn.Sequential(*blocks[:-1])
-        self.register_buffer("mean", torch.randn(width))
+        self.register_buffer("mean", torch.randn(width, device=lab.device))
 
     def forward(self, rows):
         return self.layers(rows - self.mean)
 
 
 def _gradients(lab, layers, width, lengths, rank_of):
-    model = _Model(layers, width).to(lab.device)
+    model = _Model(lab, layers, width)
     parallel = DistributedDataParallel(model, process_group=lab.group)
-    alike = torch.Generator().manual_seed(1)  # every rank can read every document
-    documents = torch.randn(sum(lengths), width, generator=alike).split(lengths)
-    targets = torch.randn(sum(lengths), width, generator=alike).split(lengths)
+    alike = torch.Generator(lab.device).manual_seed(1)  # every rank can read every document
+    shape = sum(lengths), width
+    documents = torch.randn(shape, generator=alike, device=lab.device).split(lengths)
+    targets = torch.randn(shape, generator=alike, device=lab.device).split(lengths)
     places = [place for place, rank in enumerate(rank_of) if rank == lab.rank]
-    given = torch.cat([documents[place] for place in places]).to(lab.device)
-    wanted = torch.cat([targets[place] for place in places]).to(lab.device)
+    given = torch.cat([documents[place] for place in places])
+    wanted = torch.cat([targets[place] for place in places])
     numbers = sum(lengths) * width  # of all ranks
 
     def forward():

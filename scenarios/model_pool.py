@@ -32,7 +32,7 @@ from gpulab import MiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "models": 8, "layers": 2, "width": 4096, "batch": 16, "requests": 4},
+    params={"ranks": 2, "models": 8, "layers": 2, "width": 2048, "batch": 16, "requests": 4},
     cpu={"width": 512, "batch": 4},
     smoke={"models": 4, "width": 64},
     ranks="ranks",

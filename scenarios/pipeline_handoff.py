@@ -34,8 +34,8 @@ from gpulab import Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "batches": 16, "rows": 4096, "width": 2048},
-    cpu={"batches": 8, "rows": 256, "width": 256},
+    params={"ranks": 2, "batches": 8, "rows": 4096, "width": 2048},
+    cpu={"rows": 256, "width": 256},
     smoke={"batches": 5, "rows": 8, "width": 16},
     sweep={"width": (512, 1024, 2048, 4096)},
     ranks="ranks",
@@ -110,8 +110,9 @@ class _Stage:
     def __init__(self, lab, batches, rows, width):
         self.before = lab.rank - 1 if lab.rank > 0 else None
         self.after = lab.rank + 1 if lab.rank < lab.ranks - 1 else None
-        weights = torch.Generator().manual_seed(lab.rank)
-        self._weight = torch.randn(width, width, generator=weights).to(lab.device) / width**0.5
+        weights = torch.Generator(lab.device).manual_seed(lab.rank)
+        self._weight = torch.randn(width, width, generator=weights, device=lab.device)
+        self._weight /= width**0.5
         self.batches = torch.randn(batches, rows, width, device=lab.device)
         self.results = torch.empty(batches, rows, width, device=lab.device)
         self._lab = lab

@@ -38,7 +38,7 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="distributed",
     params={
-        "width": 4096,
+        "width": 8192,
         "layers": 16,
         "draft_layers": 2,
         "correction": 0.06,
@@ -97,11 +97,11 @@ class _Model:
     """Chooses the next token by the last `window` ones: the same on all ranks, but for its depth."""
 
     def __init__(self, lab, width, depth, strong, correction, vocabulary, window):
-        generator = torch.Generator().manual_seed(0)
+        generator = torch.Generator(lab.device).manual_seed(0)
 
         def weights(rows, columns, deviation):
-            values = torch.randn(rows, columns, generator=generator)
-            return (values * deviation).to(lab.device)
+            values = torch.randn(rows, columns, generator=generator, device=lab.device)
+            return values.mul_(deviation)
 
         self.width = width
         self.embedding = weights(vocabulary, width // window, 1)

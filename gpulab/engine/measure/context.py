@@ -69,7 +69,10 @@ def load_job(
     if first:  # the worker's first process is the parent of everything that belongs to the run
         ready = WorkerReady(pid=os.getpgid(0), device=info, environment=environment())
         reporter.channel.emit(ready)
-    wait = reporter.wait = waiter(device)
+    wait = waiter(device)
+    if wait is not None and ranks is not None:
+        wait = ranks.watched(wait)
+    reporter.wait = wait
     calibration = Calibration(reporter, device, info, wait)
     scenario = load(job.subject)
     early = not first and not job.starts_matter

@@ -12,14 +12,13 @@ are ended, which has rank 0's collective raise, and no variant has any after tha
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import signal
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
@@ -35,6 +34,7 @@ from gpulab.core.events import DEVICE_LOST, RankTimes
 from gpulab.core.jobs import AnyJob, TimedJob, subject_of
 from gpulab.core.text import plain
 from gpulab.engine.build.lab import RankOfLab
+from gpulab.engine.build.tensors import on_gpu_if_large
 from gpulab.engine.processes.child import die_with_parent
 from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
@@ -78,6 +78,8 @@ class _Other:
     exit_fd: int
     last_words: int
     """A file descriptor with what it wrote to stderr."""
+    outputs: int
+    """One with the tensors that it was asked for."""
     orders: Connection
     alarms: Connection
     has_state: set[int] = field(default_factory=set)
@@ -119,6 +121,7 @@ class Ranks:
 
     def _fork(self, rank: int, seed: int) -> _Other:
         last_words = os.memfd_create("stderr")
+        outputs = os.memfd_create("outputs")
         orders, their_orders = Pipe()
         alarms, their_alarms = Pipe()
         parent = os.getpid()
@@ -130,10 +133,10 @@ class Ranks:
             from gpulab.engine.ranks.peer import Peer, silence
 
             silence(last_words)
-            Peer(self._job, rank, seed, self._store, their_orders, their_alarms).serve()
+            Peer(self._job, rank, seed, self._store, their_orders, their_alarms, outputs).serve()
         their_orders.close()
         their_alarms.close()
-        return _Other(rank, pid, os.pidfd_open(pid), last_words, orders, alarms)
+        return _Other(rank, pid, os.pidfd_open(pid), last_words, outputs, orders, alarms)
 
     @property
     def _store(self) -> str:
@@ -201,6 +204,22 @@ class Ranks:
         finally:
             self._waits_since = None
 
+    def watched(self, wait: Callable[[], None]) -> Callable[[], None]:
+        """A wait for the device that ends where another rank fails: with NCCL a step returns at
+        once, and what hangs is the wait.
+        """
+
+        def watched_wait() -> None:
+            since = self._waits_since
+            self._waits_since = since or monotonic()
+            try:
+                wait()
+            except BaseException as error:
+                self.raise_cause(error)
+            self._waits_since = since
+
+        return watched_wait
+
     def new_build(self) -> int:
         self._builds += 1
         return self._builds
@@ -211,7 +230,9 @@ class Ranks:
         self._waits_since = monotonic()
 
     def outputs(self) -> list[list[torch.Tensor]]:
-        """What every other rank was asked for, on the CPU. RankError where one failed."""
+        """What every other rank was asked for; on a GPU what is large. RankError where one
+        failed.
+        """
         outputs = []
         failed: RankError | None = None
         for other in self._others:
@@ -220,8 +241,8 @@ class Ranks:
             except RankError as error:
                 failed = failed or error
                 continue
-            written = io.BytesIO(other.orders.recv_bytes())
-            outputs.append(torch.load(written, weights_only=True))
+            tensors = torch.load(f"/proc/self/fd/{other.outputs}", weights_only=True)
+            outputs.append([on_gpu_if_large(tensor) for tensor in tensors])
         self._waits_since = None
         if failed is not None:
             raise failed
@@ -356,6 +377,8 @@ class Ranks:
                 if each in ends and not self._problem:
                     self._give_up(f"rank {ends[each].rank} ended: {self._ending(ends[each])}")
             self._look_at_the_clock()
+        if self._on_gpu:
+            self._see_it_end()
 
     def _hear(self, other: _Other) -> None:
         with suppress(EOFError, OSError, msgspec.MsgspecError):
@@ -394,15 +417,19 @@ class Ranks:
         self._problem = problem
         for other in self._others:
             self._end(other)
-        if self._waits_since is None or not self._on_gpu:
-            return
-        # A kernel of NCCL spins on, and its abort may wait for ever as well.
-        threading.Thread(target=_abort, daemon=True).start()
-        deadline = monotonic() + _GRACE_S
-        while self._waits_since is not None and monotonic() < deadline:
+        if self._on_gpu:
+            threading.Thread(target=_abort, daemon=True).start()
+
+    def _see_it_end(self) -> None:
+        """End this process where it waits for a device that a kernel of NCCL keeps busy for ever:
+        an abort of the group does not always end it, and may itself not return.
+        """
+        given_up_at = monotonic()
+        while not self._closing:
             threading.Event().wait(_LOOK_S)
-        if self._waits_since is not None:
-            self._end_here(problem)
+            waits_since = self._waits_since
+            if waits_since and monotonic() - max(waits_since, given_up_at) > _GRACE_S:
+                self._end_here(self._problem)
 
     def _end_here(self, problem: str) -> None:
         """End this process, which does not come out of its step: what was measured has been sent,

@@ -26,21 +26,32 @@ def place(path: str, *, idle: bool = False) -> Place:
 
 
 def last_collective() -> Collective:
-    """The one that this process called last; none where torch has recorded nothing."""
+    """The one that this process called last; of NCCL, whose calls return at once, the first that
+    the device has not ended. None where torch has recorded nothing.
+    """
+    of_nccl = _recorded("_dump_nccl_trace_json")
+    entries = [*_recorded("_dump_fr_trace_json"), *of_nccl]
+    if not entries:
+        return Collective()
+    last = max(entries, key=lambda entry: entry["time_created_ns"])
+    if last in of_nccl:
+        unfinished = [entry for entry in of_nccl if entry["state"] != "completed"]
+        last = min(unfinished, key=lambda entry: entry["record_id"], default=last)
+    return Collective(
+        number=last["record_id"] + 1,
+        name=last["profiling_name"].rpartition(":")[2],
+        sizes=last["input_sizes"],
+    )
+
+
+def _recorded(dump: str) -> list[dict[str, Any]]:
+    """NCCL has a recorder of its own."""
     with suppress(Exception):  # a private call of torch, for a message alone
         from torch._C import _distributed_c10d
 
-        recorder: Any = _distributed_c10d
-        dump: Any = json.loads(recorder._dump_fr_trace_json(True, False))
-        entries = dump.get("entries") or []
-        if entries:
-            last = max(entries, key=lambda entry: entry["record_id"])
-            return Collective(
-                number=last["record_id"] + 1,
-                name=last["profiling_name"].rpartition(":")[2],
-                sizes=last["input_sizes"],
-            )
-    return Collective()
+        read: Any = json.loads(getattr(_distributed_c10d, dump)(True, False))
+        return read.get("entries") or []
+    return []
 
 
 def _line(path: str) -> str:
@@ -53,6 +64,8 @@ def _line(path: str) -> str:
         frame = frame.f_back
     if innermost is None:
         return ""
+    if innermost.f_code.co_name == "synchronize":
+        return "the wait for its device"
     return f"{innermost.f_code.co_filename}:{innermost.f_lineno}"
 
 

@@ -59,40 +59,49 @@ class _Block(NamedTuple):
     beside_s: float
 
 
-class _LastBlock(NamedTuple):
-    epoch: int
-    round: int
-    name: str
-    ended: float
-
-
-def _latest() -> deque[_Block]:
-    return deque(maxlen=_MOST_BLOCKS)
-
-
 def _some() -> deque[float]:
     return deque(maxlen=_MOST_BLOCKS)
 
 
 @dataclass
 class ElapsedTimes:
-    """The blocks of each variant that another one of the same round came before."""
+    """Batches are kept as they come, for they are many, and read once, when they are judged."""
 
-    blocks: defaultdict[str, deque[_Block]] = field(default_factory=lambda: defaultdict(_latest))
+    batches: deque[Samples] = field(default_factory=deque)
     ratios: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(_some))
     """Of each variant, its speedups in blocks of the checks."""
-    _last: _LastBlock | None = None
+    _kept: int = 0
+    _blocks: dict[str, list[_Block]] | None = None
 
     def add(self, event: Samples) -> None:
-        for epoch, number, index, time_s, ended, steps in event.blocks():
-            name = event.names[index]
-            last = self._last
-            self._last = _LastBlock(epoch, number, name, ended)
-            # What the lab does behind a block of the same variant is as long as its outputs are.
-            if last is None or (last.epoch, last.round) != (epoch, number) or last.name == name:
-                continue
-            beside_s = ended - last.ended - time_s * steps
-            self.blocks[name].append(_Block(time_s, steps, beside_s))
+        self._blocks = None
+        self.batches.append(event)
+        self._kept += len(event.ended)
+        oldest = self.batches[0]
+        while self._kept - len(oldest.ended) > _MOST_BLOCKS * len(event.names):
+            self._kept -= len(oldest.ended)
+            self.batches.popleft()
+            oldest = self.batches[0]
+
+    @property
+    def blocks(self) -> dict[str, list[_Block]]:
+        """The latest ones of each variant that another one of the same round came before."""
+        if self._blocks is None:
+            self._blocks = self._read()
+        return self._blocks
+
+    def _read(self) -> dict[str, list[_Block]]:
+        blocks: defaultdict[str, list[_Block]] = defaultdict(list)
+        before: tuple[int, int, str, float] | None = None
+        for event in self.batches:
+            for epoch, number, index, time_s, ended, steps in event.blocks():
+                name = event.names[index]
+                # What the lab does behind a block of the same variant is as long as its outputs are
+                if before and before[:2] == (epoch, number) and before[2] != name:
+                    beside_s = ended - before[3] - time_s * steps
+                    blocks[name].append(_Block(time_s, steps, beside_s))
+                before = epoch, number, name, ended
+        return blocks
 
 
 def _fold(state: RunState, event: Samples) -> None:
@@ -148,7 +157,7 @@ def _examined(draft: Draft, variant: VariantState, against: VariantState) -> Ite
 def _of_other_steps(variant: VariantState, state: RunState) -> Finding | None:
     """Blocks have as many steps as were calibrated."""
     calibrated = variant.last(Calibrated)
-    for block in state.part(ElapsedTimes).blocks[variant.name]:
+    for block in state.part(ElapsedTimes).blocks.get(variant.name, []):
         if calibrated is not None and block.steps != calibrated.steps_per_block:
             return block_of_other_steps(
                 variant.name, steps=block.steps, calibrated=calibrated.steps_per_block
@@ -208,7 +217,7 @@ class _Steps:
         """None of fewer blocks than an interval needs, and where it is not known what comes before
         them. `other`: of what has about as long untimed steps.
         """
-        blocks = state.part(ElapsedTimes).blocks[variant.name]
+        blocks = state.part(ElapsedTimes).blocks.get(variant.name, [])
         calibrated = variant.last(Calibrated)
         if len(blocks) < FEWEST or calibrated is None or calibrated.lead_in is None:
             return None

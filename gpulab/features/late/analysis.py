@@ -7,16 +7,25 @@ counts without waiting: that of a rank is what it did until it came.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import comb
 from statistics import fmean, median
 
 from gpulab.core.statuses import LateCause, RankActivity
-from gpulab.features.late.timelines import Call, Key, Timeline, Timelines
+from gpulab.features.late.missing import missing_rank
+from gpulab.features.late.rows import (
+    SETTLED,
+    Place,
+    RankSpans,
+    Row,
+    after_others,
+    clock_offsets,
+    rows_of,
+)
+from gpulab.features.late.timelines import Timelines
 from gpulab.report.report import JobCollective, JobRank, JobReport, LateRank, MissingRank
 from gpulab.stats.statistics import median_interval
 
@@ -37,14 +46,10 @@ SLOW, BEYOND_OTHERS = 0.25, 2.5
 """Of a step that one collective takes once all have come, and over any other one of the step."""
 THROTTLED, SLOWED = 0.9, 0.5
 """Its clock over that of the others, and readings with a slowdown beyond theirs."""
-SETTLED = 3
-"""First steps that do not count."""
 FEWEST = 8
 """Steps, before somebody is late."""
-HANGS_S = 10.0
-"""That a rank has not come for."""
-_LIVE_CALLS, _LIVE_SPANS, _FOR_CLOCKS = 600, 3_000, 2_000
-"""The newest ones, while the program runs; collectives that clocks of hosts are compared by."""
+_LIVE_SPANS = 3_000
+"""The newest ones, while the program runs."""
 _MOST_COLLECTIVES = 8
 _CAUSES = {
     "loader": LateCause.LOADER,
@@ -58,198 +63,29 @@ PARTS = tuple(_CAUSES)
 _COMPUTING = (RankActivity.FORWARD, RankActivity.BACKWARD)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A collective within a step."""
-
-    group: str
-    name: str
-    sizes: str
-    line: str
-    nth: int
-
-
-@dataclass
-class _Row:
-    """One collective to which all ranks came: when, on one clock."""
-
-    key: Key
-    step: int
-    place: _Place
-    arrivals: dict[int, float]
-    sizes: list[list[int]]
-    last: float = 0.0
-
-    def late_s(self, rank: int) -> float:
-        """After the median of the others; negative where it came before them."""
-        others = [at for other, at in self.arrivals.items() if other != rank]
-        return self.arrivals[rank] - median(others)
-
-    @property
-    def last_rank(self) -> int:
-        return max(self.arrivals, key=lambda rank: self.arrivals[rank])
-
-
-@dataclass
-class _Rank:
-    """A rank's spans on the clock of all, sorted by their beginning."""
-
-    timeline: Timeline
-    offset_s: float
-    newest: int | None = None
-    """How many of its spans count; None: all."""
-    spans: dict[RankActivity, list[tuple[float, float]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        spans = defaultdict(list)
-        listed = list(self.timeline.spans)
-        for span in listed if self.newest is None else listed[-self.newest :]:
-            spans[span.kind].append((span.begun - self.offset_s, span.ended - self.offset_s))
-        for kind, of_kind in spans.items():
-            self.spans[kind] = sorted(of_kind)
-
-    @property
-    def step_ends(self) -> list[float]:
-        marks = self.spans.get(RankActivity.STEP) or self.spans.get(RankActivity.BACKWARD, [])
-        return [ended for _, ended in marks]
-
-    def within(self, kind: RankActivity, begun: float, ended: float) -> list[tuple[float, float]]:
-        """Spans of that kind that lie in this time."""
-        spans = self.spans.get(kind, [])
-        first = bisect_left(spans, (begun, 0.0))
-        last = bisect_right(spans, (ended, float("inf")))
-        return [span for span in spans[first:last] if span[1] <= ended]
-
-    def around(self, kind: RankActivity, at: float) -> tuple[float, float] | None:
-        """The span of that kind in which this moment lies."""
-        spans = self.spans.get(kind, [])
-        place = bisect_right(spans, (at, float("inf"))) - 1
-        if place >= 0 and spans[place][1] > at:
-            return spans[place]
-        return None
-
-
 def analysed(timelines: Timelines, *, live: bool = False) -> JobReport | None:
     """None where no two ranks have a collective in common. `live`: of the newest ones alone."""
     if len(timelines.ranks) < 2:
         return None
     offsets = clock_offsets(timelines)
     ranks = {
-        rank: _Rank(timeline, offsets[timeline.host], _LIVE_SPANS if live else None)
+        rank: RankSpans(timeline, offsets[timeline.host], _LIVE_SPANS if live else None)
         for rank, timeline in sorted(timelines.ranks.items())
     }
-    rows = _rows(timelines, ranks, live)
+    rows = rows_of(timelines, ranks, live)
     missing = missing_rank(timelines)
     if not rows:
         return JobReport(steps=0, step_s=None, missing=missing) if missing else None
     return _Job(ranks, rows).report(missing)
 
 
-def clock_offsets(timelines: Timelines) -> dict[str, float]:
-    """What to take off the clock of each host: the first one's is that of all.
-
-    A collective lets all ranks go at once. So the ends of what it was waited for in are alike on
-    all hosts, but for the clocks; where no end is known, the first arrivals of each host are.
-    """
-    hosts = sorted({timeline.host for timeline in timelines.ranks.values()})
-    offsets = dict.fromkeys(hosts, 0.0)
-    if len(hosts) == 1:
-        return offsets
-    ranks = {rank: _Rank(timeline, 0.0) for rank, timeline in timelines.ranks.items()}
-    releases: dict[str, list[float]] = defaultdict(list)
-    arrivals: dict[str, list[float]] = defaultdict(list)
-    for calls in list(timelines.calls.values())[-_FOR_CLOCKS:]:
-        released: dict[str, list[float]] = defaultdict(list)
-        came: dict[str, list[float]] = defaultdict(list)
-        for rank, call in calls.items():
-            host = ranks[rank].timeline.host
-            came[host].append(call.at)
-            if (span := _waiting_span(ranks[rank], call.at)) is not None:
-                released[host].append(span[1])
-        for found, differences in ((released, releases), (came, arrivals)):
-            if hosts[0] not in found:
-                continue
-            for host in hosts[1:]:
-                if host in found:
-                    differences[host].append(min(found[host]) - min(found[hosts[0]]))
-    for host in hosts[1:]:
-        known = releases[host] or arrivals[host]
-        offsets[host] = median(known) if known else 0.0
-    return offsets
-
-
-def _waiting_span(rank: _Rank, at: float) -> tuple[float, float] | None:
-    """What a rank that came at that moment waits in: a call of the program, or a backward."""
-    return rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
-
-
-def _rows(timelines: Timelines, ranks: Mapping[int, _Rank], live: bool) -> list[_Row]:
-    """The collectives that count, in their order."""
-    keys = list(timelines.calls)
-    if live:
-        keys = keys[-_LIVE_CALLS:]
-    complete = {
-        key: timelines.calls[key]
-        for key in keys
-        if len(timelines.calls[key]) == len(timelines.members(key[0])) > 1
-    }
-    reference = min(ranks, key=lambda rank: (not ranks[rank].step_ends, rank))
-    ends = ranks[reference].step_ends
-    disturbed = _disturbed(ranks.values(), ends)
-    rows: list[_Row] = []
-    counts: Counter[tuple[int, str]] = Counter()
-    for key, calls in sorted(complete.items(), key=lambda item: _first(item[1], ranks)):
-        if reference in calls and ends:
-            step = bisect_left(ends, calls[reference].at - ranks[reference].offset_s)
-            if step < SETTLED or step >= len(ends) or step in disturbed:
-                continue
-        else:
-            step = rows[-1].step + (0 if ends else 1) if rows else SETTLED
-        # a rank that read while it was in the call does not know its line yet
-        kind = max((call.kind for call in calls.values()), key=lambda kind: len(kind.line))
-        same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
-        counts[step, same] += 1
-        place = _Place(key[0], kind.name, str(kind.sizes), kind.line, counts[step, same])
-        rows.append(_row(key, step, place, calls, ranks))
-    return rows
-
-
-def _first(calls: Mapping[int, Call], ranks: Mapping[int, _Rank]) -> float:
-    return min(call.at - ranks[rank].offset_s for rank, call in calls.items())
-
-
-def _row(
-    key: Key, step: int, place: _Place, calls: Mapping[int, Call], ranks: Mapping[int, _Rank]
-) -> _Row:
-    """Where the device says how long each rank was in the collective, it came that much before the
-    end, which is one for all: on the host it only asked for it.
-    """
-    arrivals = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
-    took = [call.took_s for call in calls.values() if call.took_s is not None]
-    if len(took) == len(calls):
-        end = max(arrivals.values()) + min(took)
-        arrivals = {rank: end - (call.took_s or 0.0) for rank, call in calls.items()}
-    sizes = next(iter(calls.values())).kind.sizes
-    return _Row(key, step, place, arrivals, sizes, max(arrivals.values()))
-
-
-def _disturbed(ranks: Iterable[_Rank], ends: Sequence[float]) -> set[int]:
-    """Steps in which the follower took time of a rank."""
-    steps: set[int] = set()
-    for rank in ranks:
-        for begun, ended in rank.spans.get(RankActivity.FOLLOWING, []):
-            first = bisect_left(ends, begun)
-            steps.update(range(first, min(bisect_left(ends, ended) + 1, len(ends))))
-    return steps
-
-
 class _Job:
     """The ranks over the collectives that count."""
 
-    def __init__(self, ranks: Mapping[int, _Rank], rows: Sequence[_Row]) -> None:
+    def __init__(self, ranks: Mapping[int, RankSpans], rows: Sequence[Row]) -> None:
         self._ranks, self._rows = ranks, rows
-        self._by_place: dict[_Place, list[_Row]] = defaultdict(list)
-        self._of_steps: dict[int, list[_Row]] = defaultdict(list)
+        self._by_place: dict[Place, list[Row]] = defaultdict(list)
+        self._of_steps: dict[int, list[Row]] = defaultdict(list)
         for row in rows:
             self._by_place[row.place].append(row)
             self._of_steps[row.step].append(row)
@@ -261,6 +97,7 @@ class _Job:
             if len(of_place) >= len(self._steps) / 4
         } or self._by_place
         self._step_s = self._step_time()
+        self._hidden_s = {rank: self._hidden_of(rank) for rank in ranks}
 
     def report(self, missing: MissingRank | None) -> JobReport:
         places = sorted(self._by_place, key=self._wait_s, reverse=True)[:_MOST_COLLECTIVES]
@@ -285,11 +122,40 @@ class _Job:
         times_s = [time_s for time_s in times_s if time_s > 0]
         return median(times_s) if times_s else None
 
-    def _wait_s(self, place: _Place) -> float:
+    def _hidden_of(self, rank: int) -> float:
+        """Of what a rank comes later by the device's clock, what costs nobody anything.
+
+        With NCCL a main thread goes on while its device waits: it loads the next batch meanwhile,
+        and comes to the next collective that much sooner. What the others lose is what the late
+        rank does longer than they, and what its device takes longer.
+        """
+        of_places = [
+            [row for row in rows if row.transfer_s is not None and rank in row.arrivals]
+            for rows in self._by_place.values()
+        ]
+        rows = max(filter(None, of_places), key=lambda rows: _median_late_s(rows, rank), default=[])
+        medians = {other: self._parts_of(other, self._steps) for other in self._ranks}
+        if not rows or not all(any(parts.values()) for parts in medians.values()):
+            return 0.0
+        others = [parts for other, parts in medians.items() if other != rank]
+        longer_s = sum(
+            max(0.0, own_s - median(parts[name] for parts in others))
+            for name, own_s in medians[rank].items()
+        )
+        late_s = _median_late_s(rows, rank)
+        called_s = median(after_others(row.called, rank) for row in rows)
+        of_device_s = max(0.0, late_s - max(0.0, called_s))
+        return max(0.0, late_s - longer_s - of_device_s)
+
+    def _late_s(self, row: Row, rank: int) -> float:
+        """By which the others wait for a rank."""
+        return row.late_s(rank) - (self._hidden_s[rank] if row.transfer_s is not None else 0.0)
+
+    def _wait_s(self, place: Place) -> float:
         rows = self._by_place[place]
         return sum(row.last - median(row.arrivals.values()) for row in rows) / len(self._steps)
 
-    def _collective(self, place: _Place) -> JobCollective:
+    def _collective(self, place: Place) -> JobCollective:
         rows = self._by_place[place]
         transfers = [time_s for row in rows if (time_s := self._transfer(row)) is not None]
         lasts = Counter(row.last_rank for row in rows)
@@ -305,10 +171,12 @@ class _Job:
             last_rank=lasts.most_common(1)[0][0],
         )
 
-    def _transfer(self, row: _Row) -> float | None:
+    def _transfer(self, row: Row) -> float | None:
         """From the last arrival until the first rank went on; None where it is not seen: a call of
         the program waits, and the last collective of a backward.
         """
+        if row.transfer_s is not None:
+            return row.transfer_s
         ends = []
         for rank, at in row.arrivals.items():
             if (call := self._ranks[rank].around(RankActivity.CALL, at)) is not None:
@@ -330,7 +198,7 @@ class _Job:
             rows = [row for row in self._of_steps[step] if rank in row.arrivals]
             if not rows:
                 continue
-            place = bisect_left(ends, rows[0].arrivals[rank])
+            place = bisect_left(ends, rows[0].called[rank])
             if 0 < place < len(ends):
                 parts[step] = _parts_of_step(own, ends[place - 1], ends[place], rows)
         return parts
@@ -369,10 +237,10 @@ class _Job:
             **{f"{name}_s": value for name, value in means.items()},
         )
 
-    def _worst(self, rank: int) -> tuple[_Place, float]:
+    def _worst(self, rank: int) -> tuple[Place, float]:
         """Where the rank is late most, and by how much in the median step."""
         late = {
-            place: median(row.late_s(rank) for row in rows)
+            place: median(self._late_s(row, rank) for row in rows)
             for place, rows in self._by_place.items()
             if rank in rows[0].arrivals
         }
@@ -407,7 +275,7 @@ class _Job:
         slow = longest_s >= SLOW * self._step_s and longest_s >= BEYOND_OTHERS * second_s
         return at if slow else None
 
-    def _late(self, places: Sequence[_Place], listed: Sequence[JobRank]) -> LateRank | None:
+    def _late(self, places: Sequence[Place], listed: Sequence[JobRank]) -> LateRank | None:
         if not self._step_s or len(self._steps) < FEWEST:
             return None
         always = [each for each in listed if self._is_always_late(each)]
@@ -424,16 +292,16 @@ class _Job:
         if rank.late_s < LATE * step_s:
             return False
         rows = self._by_place[self._worst(rank.rank)[0]]
-        interval = median_interval([row.late_s(rank.rank) for row in rows])
+        interval = median_interval([self._late_s(row, rank.rank) for row in rows])
         least = LATE / 2 if rank.last >= LAST else LATE
         return interval is not None and interval.low >= least * step_s
 
-    def _rarely(self, places: Sequence[_Place], listed: Sequence[JobRank]) -> LateRank | None:
+    def _rarely(self, places: Sequence[Place], listed: Sequence[JobRank]) -> LateRank | None:
         """A rank that is late in some steps, and then by much."""
         waits: dict[int, dict[int, float]] = {each.rank: {} for each in listed}
         for step, rows in self._of_steps.items():
-            row = max(rows, key=lambda row: row.late_s(row.last_rank))
-            waits[row.last_rank][step] = max(0.0, row.late_s(row.last_rank))
+            row = max(rows, key=lambda row: self._late_s(row, row.last_rank))
+            waits[row.last_rank][step] = max(0.0, self._late_s(row, row.last_rank))
         total = sum(sum(steps.values()) for steps in waits.values())
         step_s = self._step_s or 0.0
         many = {
@@ -459,7 +327,7 @@ class _Job:
         late_s: float,
         last: float,
         steps: Sequence[int],
-        places: Sequence[_Place],
+        places: Sequence[Place],
     ) -> LateRank:
         """`steps`: those in which it is late; the mean over all steps is late_s."""
         part = len(steps) / len(self._steps)
@@ -483,6 +351,10 @@ class _Job:
 
     def _listed(self, ranks: Sequence[int]) -> list[JobRank]:
         return [self._rank(rank, {}) for rank in ranks]
+
+
+def _median_late_s(rows: Sequence[Row], rank: int) -> float:
+    return median(row.late_s(rank) for row in rows)
 
 
 def _tail(least: int, n: int, chance: float) -> float:
@@ -522,7 +394,7 @@ def _is_throttled(late: JobRank, others: Sequence[JobRank]) -> bool:
 
 
 def _parts_of_step(
-    rank: _Rank, begun: float, ended: float, rows: Sequence[_Row]
+    rank: RankSpans, begun: float, ended: float, rows: Sequence[Row]
 ) -> dict[str, float]:
     """Of the step between these moments, by its end marks."""
     own = _OwnTime(rank, rows)
@@ -548,8 +420,11 @@ def _parts_of_step(
 class _OwnTime:
     """What of a span a rank did itself, by its arrivals in that step."""
 
-    def __init__(self, rank: _Rank, rows: Sequence[_Row]) -> None:
-        self._arrivals = sorted((row.arrivals[rank.timeline.rank], row.last) for row in rows)
+    def __init__(self, rank: RankSpans, rows: Sequence[Row]) -> None:
+        own = rank.timeline.rank
+        self._arrivals = sorted(
+            (row.called[own], row.last) for row in rows if row.transfer_s is None
+        )
 
     def seconds(self, begun: float, ended: float) -> float:
         """Without waiting: after the last arrival in it, and after those whose end the rank saw
@@ -563,48 +438,3 @@ class _OwnTime:
             if following >= last > at:
                 waited_s += last - at
         return max(0.0, ended - begun - waited_s)
-
-
-def missing_rank(timelines: Timelines) -> MissingRank | None:
-    """The rank that did not come to a collective for longest, while another waits there."""
-    hosts = {timeline.host for timeline in timelines.ranks.values()}
-    offsets = clock_offsets(timelines) if len(hosts) > 1 else dict.fromkeys(hosts, 0.0)
-    found: list[MissingRank] = []
-    heard = max(timeline.heard for timeline in timelines.ranks.values())
-    for group, number, calls in _newest(timelines):
-        for rank in timelines.members(group) - calls.keys():
-            timeline = timelines.ranks[rank]
-            if timeline.newest.get(group, -1) >= number:
-                continue
-            first = min(
-                calls,
-                key=lambda other: calls[other].at - offsets[timelines.ranks[other].host],
-            )
-            since = calls[first].at - offsets[timelines.ranks[first].host]
-            silent_s = heard - timeline.heard
-            now = timeline.at - offsets[timeline.host]
-            waiting_s = now - since + (silent_s if silent_s > HANGS_S else 0.0)
-            kind = calls[first].kind
-            found.append(
-                MissingRank(
-                    rank=rank,
-                    name=kind.name,
-                    sizes=kind.sizes,
-                    line=kind.line,
-                    waiting_s=max(0.0, waiting_s),
-                    stack=timeline.stack if silent_s <= HANGS_S else [],
-                )
-            )
-    return max(found, key=lambda each: each.waiting_s, default=None)
-
-
-def _newest(timelines: Timelines) -> Iterator[tuple[str, int, dict[int, Call]]]:
-    """The first collective of each group that not all came to, of its newest ones."""
-    least: dict[str, int] = {}
-    for group in timelines.groups:
-        ranks = [timelines.ranks[rank] for rank in timelines.members(group)]
-        least[group] = min(timeline.newest.get(group, 0) for timeline in ranks)
-    for group, number in least.items():
-        calls = timelines.calls.get((group, number + 1))
-        if calls:
-            yield group, number + 1, calls

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
-from gpulab.features.late.analysis import HANGS_S, analysed, missing_rank
+from gpulab.features.late.analysis import analysed
 from gpulab.features.late.findings import collective_is_slow, rank_did_not_come, rank_is_late
+from gpulab.features.late.missing import HANGS_S, missing_rank
 from gpulab.features.late.timelines import Timelines
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import JobCollective, JobReport, MissingRank, RunReport

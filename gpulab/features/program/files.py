@@ -57,6 +57,7 @@ def environment(folder: Path, *, profile: bool) -> dict[str, str]:
     variables["PYTHONPATH"] = f"{AGENT}{os.pathsep}{before}" if before else str(AGENT)
     variables.setdefault("KINETO_LOG_LEVEL", "99")  # it would print into the program's output
     variables.setdefault("TORCH_FR_BUFFER_SIZE", _COLLECTIVES)
+    variables.setdefault("TORCH_NCCL_ENABLE_TIMING", "1")
     return {**variables, FOLDER: str(folder), PROFILE: "on" if profile else "off"}
 
 

@@ -10,17 +10,20 @@ from recorded import CORPUS
 from gpulab.core.events import Collectives
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.statuses import LateCause, RankActivity
-from gpulab.features.late.analysis import analysed, clock_offsets
+from gpulab.features.late.analysis import analysed
+from gpulab.features.late.rows import clock_offsets
 from gpulab.features.late.timelines import Timelines
 
-RECORDED = lzma.decompress((CORPUS / "ranks" / "late-backward.lines.xz").read_bytes())
-"""The collectives of a job of 4 gloo ranks; 30 ms were planted in the backward of rank 2."""
 KIND = CollectiveKind(number=0, group="gloo:0", name="all_reduce", sizes=[[1000]])
 SMALL = CollectiveKind(number=1, group="gloo:1", name="broadcast", sizes=[[1]], line="train.py:7")
 
 
-def recorded():
-    return [msgspec.json.decode(line, type=Collectives) for line in RECORDED.splitlines()]
+def recorded(name="late-backward"):
+    """The collectives of a job. By default of 4 gloo ranks, where 30 ms were planted in the backward
+    of rank 2.
+    """
+    lines = lzma.decompress((CORPUS / "ranks" / f"{name}.lines.xz").read_bytes())
+    return [msgspec.json.decode(line, type=Collectives) for line in lines.splitlines()]
 
 
 def folded(events):
@@ -212,3 +215,18 @@ def test_times_on_the_device_count_where_it_says_them():
     late = analysed(folded(events)).late
     assert late.rank == 3
     assert late.late_s == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("cause", [LateCause.BACKWARD, LateCause.LOADER])
+def test_with_nccl_the_planted_time_is_found(cause):
+    """Two H200s. Rank 0 loads its next batch while its device waits, and so comes up to 52 ms
+    before rank 1, in whose loader or backward 30 ms were planted.
+    """
+    late = analysed(folded(recorded(f"nccl-{cause}"))).late
+    assert (late.rank, late.cause) == (1, cause)
+    assert late.late_s == pytest.approx(0.030, abs=0.003)
+
+
+def test_with_nccl_nobody_is_late_who_costs_nothing():
+    """Its device comes 13 ms after the other, which loads meanwhile."""
+    assert analysed(folded(recorded("nccl-clean"))).late is None

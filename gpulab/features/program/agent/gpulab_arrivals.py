@@ -82,6 +82,8 @@ class Arrivals:
         self._ending = threading.Event()
         self._newest: dict[str, int] = {}
         """The last record that was read, of each recorder."""
+        self._unfinished: dict[str, set[int]] = {}
+        """Records of NCCL that had no time when they were read: they are read once more."""
         self._kinds: dict[tuple[Any, ...], int] = {}
         self._lines: deque[tuple[float, float, str]] = deque(maxlen=_MOST_SPANS)
         self._calling = _NO_CALL
@@ -262,10 +264,19 @@ class Arrivals:
             # with stacks the first dump took 3 s, in which the program stood still
             entries = pickle.loads(dump(True, False, False)).get("entries", [])
             newest = self._newest.get(name, -1)
-            fresh = [entry for entry in entries if entry["record_id"] > newest]
-            for entry in sorted(fresh, key=lambda entry: entry["record_id"]):
-                self._newest[name] = entry["record_id"]
-                rows.append(self._row(entry, offset_s, kinds))
+            waited_for = self._unfinished.get(name, set())
+            unfinished: set[int] = set()
+            for entry in sorted(entries, key=lambda entry: entry["record_id"]):
+                number = entry["record_id"]
+                if number <= newest and number not in waited_for:
+                    continue
+                timed = entry.get("duration_ms") or not entry["profiling_name"].startswith("nccl")
+                if not timed:
+                    unfinished.add(number)
+                if timed or number > newest:
+                    rows.append(self._row(entry, offset_s, kinds))
+                self._newest[name] = max(number, newest)
+            self._unfinished[name] = unfinished
         return rows
 
     def _row(self, entry: dict[str, Any], offset_s: float, kinds: list[list[Any]]) -> Any:

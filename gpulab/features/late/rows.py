@@ -1,0 +1,205 @@
+"""The collectives of a job to which all ranks came, in their order: when each rank came, on one
+clock, and in which step.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from gpulab.core.statuses import RankActivity
+from gpulab.features.late.timelines import Call, Key, Timeline, Timelines
+
+SETTLED = 3
+"""First steps that do not count."""
+_LIVE_CALLS, _FOR_CLOCKS = 600, 2_000
+"""The newest ones, while the program runs; collectives that clocks of hosts are compared by."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A collective within a step."""
+
+    group: str
+    name: str
+    sizes: str
+    line: str
+    nth: int
+
+
+@dataclass
+class Row:
+    """One collective to which all ranks came: when, on one clock."""
+
+    key: Key
+    step: int
+    place: Place
+    arrivals: dict[int, float]
+    called: dict[int, float]
+    """When each rank's main thread asked for it."""
+    sizes: list[list[int]]
+    last: float = 0.0
+    transfer_s: float | None = None
+    """Once all had come, where the device says how long each was in it: no main thread waits."""
+
+    def late_s(self, rank: int) -> float:
+        """After the median of the others; negative where it came before them."""
+        return after_others(self.arrivals, rank)
+
+    @property
+    def last_rank(self) -> int:
+        return max(self.arrivals, key=lambda rank: self.arrivals[rank])
+
+
+def after_others(moments: Mapping[int, float], rank: int) -> float:
+    others = [at for other, at in moments.items() if other != rank]
+    return moments[rank] - median(others)
+
+
+@dataclass
+class RankSpans:
+    """A rank's spans on the clock of all, sorted by their beginning."""
+
+    timeline: Timeline
+    offset_s: float
+    newest: int | None = None
+    """How many of its spans count; None: all."""
+    spans: dict[RankActivity, list[tuple[float, float]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        spans = defaultdict(list)
+        listed = list(self.timeline.spans)
+        for span in listed if self.newest is None else listed[-self.newest :]:
+            spans[span.kind].append((span.begun - self.offset_s, span.ended - self.offset_s))
+        for kind, of_kind in spans.items():
+            self.spans[kind] = sorted(of_kind)
+
+    @property
+    def step_ends(self) -> list[float]:
+        marks = self.spans.get(RankActivity.STEP) or self.spans.get(RankActivity.BACKWARD, [])
+        return [ended for _, ended in marks]
+
+    def within(self, kind: RankActivity, begun: float, ended: float) -> list[tuple[float, float]]:
+        """Spans of that kind that lie in this time."""
+        spans = self.spans.get(kind, [])
+        first = bisect_left(spans, (begun, 0.0))
+        last = bisect_right(spans, (ended, float("inf")))
+        return [span for span in spans[first:last] if span[1] <= ended]
+
+    def around(self, kind: RankActivity, at: float) -> tuple[float, float] | None:
+        """The span of that kind in which this moment lies."""
+        spans = self.spans.get(kind, [])
+        place = bisect_right(spans, (at, float("inf"))) - 1
+        if place >= 0 and spans[place][1] > at:
+            return spans[place]
+        return None
+
+
+def clock_offsets(timelines: Timelines) -> dict[str, float]:
+    """What to take off the clock of each host: the first one's is that of all.
+
+    A collective lets all ranks go at once. So the ends of what it was waited for in are alike on
+    all hosts, but for the clocks; where no end is known, the first arrivals of each host are.
+    """
+    hosts = sorted({timeline.host for timeline in timelines.ranks.values()})
+    offsets = dict.fromkeys(hosts, 0.0)
+    if len(hosts) == 1:
+        return offsets
+    ranks = {rank: RankSpans(timeline, 0.0) for rank, timeline in timelines.ranks.items()}
+    releases: dict[str, list[float]] = defaultdict(list)
+    arrivals: dict[str, list[float]] = defaultdict(list)
+    for calls in list(timelines.calls.values())[-_FOR_CLOCKS:]:
+        released: dict[str, list[float]] = defaultdict(list)
+        came: dict[str, list[float]] = defaultdict(list)
+        for rank, call in calls.items():
+            host = ranks[rank].timeline.host
+            came[host].append(call.at)
+            if (span := _waiting_span(ranks[rank], call.at)) is not None:
+                released[host].append(span[1])
+        for found, differences in ((released, releases), (came, arrivals)):
+            if hosts[0] not in found:
+                continue
+            for host in hosts[1:]:
+                if host in found:
+                    differences[host].append(min(found[host]) - min(found[hosts[0]]))
+    for host in hosts[1:]:
+        known = releases[host] or arrivals[host]
+        offsets[host] = median(known) if known else 0.0
+    return offsets
+
+
+def _waiting_span(rank: RankSpans, at: float) -> tuple[float, float] | None:
+    """What a rank that came at that moment waits in: a call of the program, or a backward."""
+    return rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
+
+
+def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) -> list[Row]:
+    """The collectives that count, in their order."""
+    keys = list(timelines.calls)
+    if live:
+        keys = keys[-_LIVE_CALLS:]
+    timed = {key[0] for key in keys if _by_device(timelines.calls[key])}
+    complete = {
+        key: timelines.calls[key]
+        for key in keys
+        if len(timelines.calls[key]) == len(timelines.members(key[0])) > 1
+        and (key[0] not in timed or _by_device(timelines.calls[key]))
+    }
+    reference = min(ranks, key=lambda rank: (not ranks[rank].step_ends, rank))
+    ends = ranks[reference].step_ends
+    disturbed = _disturbed(ranks.values(), ends)
+    rows: list[Row] = []
+    counts: Counter[tuple[int, str]] = Counter()
+    for key, calls in sorted(complete.items(), key=lambda item: _first(item[1], ranks)):
+        if reference in calls and ends:
+            step = bisect_left(ends, calls[reference].at - ranks[reference].offset_s)
+            if step < SETTLED or step >= len(ends) or step in disturbed:
+                continue
+        else:
+            step = rows[-1].step + (0 if ends else 1) if rows else SETTLED
+        # a rank that read while it was in the call does not know its line yet
+        kind = max((call.kind for call in calls.values()), key=lambda kind: len(kind.line))
+        same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
+        counts[step, same] += 1
+        place = Place(key[0], kind.name, str(kind.sizes), kind.line, counts[step, same])
+        rows.append(_row(key, step, place, calls, ranks))
+    return rows
+
+
+def _first(calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> float:
+    return min(call.at - ranks[rank].offset_s for rank, call in calls.items())
+
+
+def _row(
+    key: Key, step: int, place: Place, calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]
+) -> Row:
+    """Where the device says how long each rank was in the collective, it came that much before the
+    end, which is one for all: on the host it only asked for it.
+    """
+    called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
+    sizes = next(iter(calls.values())).kind.sizes
+    last = max(called.values())
+    if not _by_device(calls):
+        return Row(key, step, place, called, called, sizes, last)
+    took = {rank: call.took_s or 0.0 for rank, call in calls.items()}
+    transfer_s = min(took.values())
+    arrivals = {rank: last + transfer_s - took_s for rank, took_s in took.items()}
+    return Row(key, step, place, arrivals, called, sizes, last, transfer_s)
+
+
+def _by_device(calls: Mapping[int, Call]) -> bool:
+    """Whether the device says how long each rank was in a collective."""
+    return all(call.took_s is not None for call in calls.values())
+
+
+def _disturbed(ranks: Iterable[RankSpans], ends: Sequence[float]) -> set[int]:
+    """Steps in which the follower took time of a rank."""
+    steps: set[int] = set()
+    for rank in ranks:
+        for begun, ended in rank.spans.get(RankActivity.FOLLOWING, []):
+            first = bisect_left(ends, begun)
+            steps.update(range(first, min(bisect_left(ends, ended) + 1, len(ends))))
+    return steps
