@@ -89,6 +89,8 @@ class SampleHistory:
         self.final_until = inf
         """Until when no later event can add a window."""
         self._open: dict[int, _Rounds] = {}
+        self._begun: dict[int, float] = {}
+        """When the first block of each open epoch began."""
         self._complete_below = 0
         self._first_epochs: list[int] = []
         """Of each process that measured."""
@@ -107,9 +109,8 @@ class SampleHistory:
         """When the first block began that may still be dropped; blocks to come begin after those
         that are known.
         """
-        spans = (spans for rounds in self._open.values() for _, spans in rounds.values())
-        under_way = (start for blocks in spans for start, _ in blocks.values())
-        return min([self.end, *(epoch.start for epoch in self.unsettled), *under_way])
+        unsettled = (epoch.start for epoch in self.unsettled)
+        return min([self.end, *unsettled, *self._begun.values()])
 
     def add(self, event: Samples, items: Mapping[str, float]) -> None:
         """One batch; `items` per step by name."""
@@ -117,18 +118,21 @@ class SampleHistory:
         for epoch, number, index, time_s, end, block_steps in event.blocks():
             if epoch < self._complete_below:  # it is complete, and no block of it can be to come
                 continue
+            start = end - time_s * block_steps
             rounds = self._open.get(epoch)
             if rounds is None:
                 rounds = self._open[epoch] = {}
+                self._begun[epoch] = start
             times_and_spans = rounds.get(number)
             if times_and_spans is None:
                 times_and_spans = rounds[number] = {}, {}
             name = event.names[index]
-            start = end - time_s * block_steps
             times_and_spans[0][name] = time_s / divisors[index]
             times_and_spans[1][name] = start, end
-            self.start = min(self.start, start)
-            self.end = max(self.end, end)
+            if start < self.start:
+                self.start = start
+            if end > self.end:
+                self.end = end
         self._complete(event.complete)
 
     def close(self) -> None:
@@ -171,6 +175,7 @@ class SampleHistory:
         """Close every epoch below `complete`."""
         for epoch_number in sorted(other for other in self._open if other < complete):
             rounds = self._open.pop(epoch_number)
+            del self._begun[epoch_number]
             order = sorted(rounds)
             process: int | None = None
             if self._first_epochs:

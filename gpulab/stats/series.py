@@ -25,6 +25,8 @@ Pair = tuple[str, str]
 """A variant, and what it is compared with."""
 Quantity = tuple[str, ...]
 """What a series is of: (name,) of a time, (variant, against) of a log-ratio."""
+_MOST_KEPT = 8
+"""Of what is left of an epoch outside of some windows."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,20 @@ class Epoch:
 
     def outside(self, windows: Iterable[Window]) -> Epoch:
         """The epoch without the blocks that touch a window, and so without their pairs."""
-        invalid = union((window.start, window.end) for window in self.overlapping(windows))
-        if not invalid or not any(_touches(span, invalid) for span in self._all_spans()):
+        overlapping = self.overlapping(windows)
+        clipped = ((max(each.start, self.start), min(each.end, self.end)) for each in overlapping)
+        invalid = tuple(union(clipped))
+        if not invalid:
+            return self
+        outside = self._outside.get(invalid)
+        if outside is None:
+            if len(self._outside) == _MOST_KEPT:
+                self._outside.clear()
+            outside = self._outside[invalid] = self._without(invalid)
+        return outside
+
+    def _without(self, invalid: Sequence[Span]) -> Epoch:
+        if not any(_touches(span, invalid) for span in self._all_spans()):
             return self
         rounds = [
             {name: time for name, time in times.items() if not _touches(spans[name], invalid)}
@@ -90,6 +104,11 @@ class Epoch:
 
     @cached_property
     def _values(self) -> dict[Quantity, list[float]]:
+        return {}
+
+    @cached_property
+    def _outside(self) -> dict[tuple[Span, ...], Epoch]:
+        """By what is left out: a screen asks for the same four times a second."""
         return {}
 
     def _computed(self, key: Quantity) -> list[float]:
