@@ -36,6 +36,7 @@ def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_cursor_is_visible_under_any_theme():
     async def journey(pilot):
         scenarios = pilot.app.screen.query_one(ScenarioList)
@@ -181,6 +182,7 @@ def test_both_sizes_show_what_they_have_room_for():
     visit(journey)
 
 
+@pytest.mark.slow
 def test_tabs_take_the_focus_with_them():
     """In a hidden pane the focus made every key dead."""
 
@@ -376,6 +378,7 @@ def test_a_search_that_is_left_gets_no_more_keys():
     visit(journey, size=(120, 40))
 
 
+@pytest.mark.slow
 def test_ctrl_c_quits_wherever_one_types(monkeypatch):
     quits = []
     monkeypatch.setattr(LabScreen, "quit", lambda screen: quits.append(1))

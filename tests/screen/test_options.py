@@ -141,6 +141,7 @@ def has_colours(pilot):
     return not all(style.color.is_default for style in styles)
 
 
+@pytest.mark.slow
 def test_the_theme_is_kept(sized, monkeypatch):
     async def change(pilot):
         assert pilot.app.theme == "terminal"

@@ -110,12 +110,21 @@ def test_vector_add_loads_16_bytes_where_the_length_is_a_multiple_of_16(arch, dt
 
 
 @pytest.mark.parametrize("arch", [90, *SLOW])
-@pytest.mark.parametrize("name", ["fused_softmax", "layernorm_gelu", "reduction", "small_kernels"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("fused_softmax", marks=pytest.mark.slow),
+        "layernorm_gelu",
+        "reduction",
+        "small_kernels",
+    ],
+)
 def test_what_memory_limits_loads_16_bytes_at_a_time(name, arch):
     for found in kernels(name, "in_triton", arch):
         require(found, ["ld.global.v4.b32"], ["ld.global.b32"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", [90, *SLOW])
 def test_exponentials_are_the_instruction_for_them(arch):
     for name in ("fused_softmax", "attention"):
@@ -161,6 +170,7 @@ def test_specialized_has_warps_of_several_kinds():
     assert specialized.warps > plain.warps == 8
 
 
+@pytest.mark.slow
 def test_descriptors_need_fewer_registers_than_addresses():
     by_tma, flattened = (
         kernel("persistent_matmul", name).registers for name in ("by_tma", "flattened")

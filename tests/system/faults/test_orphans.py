@@ -52,7 +52,14 @@ def stranger():
     process.wait()
 
 
-@pytest.mark.parametrize("name", [name for name in ATTACKS if name != "daemon"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "daemon that floods",
+        pytest.param("no environment", marks=pytest.mark.slow),
+        pytest.param("worker without a signal", marks=pytest.mark.slow),
+    ],
+)
 def test_what_outlives_the_supervisor_is_ended_and_counted(lab, monkeypatch, stranger, name):
     monkeypatch.setenv(MARK, lab.mark)
     before = zombies()

@@ -150,6 +150,7 @@ def test_what_goes_to_a_pipe_has_whole_lines(mine, arguments):
         assert len(difference) > 90
 
 
+@pytest.mark.slow
 def test_another_architecture_and_other_parameters_are_compiled(gpulab):
     finished = gpulab(
         "--show", "mine.py", "--arch", "sm_80", "--set", "rows=3", "--set", "block=64"

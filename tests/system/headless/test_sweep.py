@@ -92,6 +92,7 @@ def test_ctrl_c_in_the_final_keeps_the_points(gpulab, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_smoke_run_has_no_final(gpulab):
     process = gpulab(
         "--run",

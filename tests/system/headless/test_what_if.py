@@ -106,7 +106,11 @@ def test_a_program_without_phases_has_parts_of_its_own(lab):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("mine.py", "--what-if", "none"), "neither a variant (alone, beside) nor an operation"),
+        pytest.param(
+            ("mine.py", "--what-if", "none"),
+            "neither a variant (alone, beside) nor an operation",
+            marks=pytest.mark.slow,
+        ),
         (("mine.py", "--what-if", "--repeat", "2"), "--what-if and --repeat"),
         pytest.param(
             ("empty.py:step", "--what-if"),

@@ -64,9 +64,9 @@ def test_at_rest_not_a_byte_is_sent_until_the_editor_has_written(lab):
     terminal = terminal_of(lab, LANG="C.UTF-8", EDITOR=editor, VISUAL="")
     terminal.read(20, until=b"batched_matmul")
     wait_for(lambda: any(b"--ready" in command for command in lab.processes().values()))
-    terminal.read(1)
+    terminal.read(0.5)
     assert COLOUR.search(terminal.output)
-    assert terminal.read(2) == b""
+    assert terminal.read(1) == b""
     os.kill(terminal.pid, signal.SIGCONT)  # without having been stopped
     terminal.press(b"e")
     terminal.read(20, until=b"EDITING")

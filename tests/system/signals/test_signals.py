@@ -85,6 +85,7 @@ def test_while_it_prints_a_signal_ends_it_as_that_signal(lab):
     assert lab.none_left()
 
 
+@pytest.mark.slow
 def test_a_storm_of_signals_stops_a_run_like_one_of_them(lab):
     process, file = headless(lab, "MEASURE")
     wait_for(lambda: is_at(file, "MEASURE"), within=30)

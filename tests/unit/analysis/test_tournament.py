@@ -62,6 +62,7 @@ def one_after_the_other(true_s, machine, blocks):
     return min(range(len(true_s)), key=medians.__getitem__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [pytest.param(0.005, marks=pytest.mark.slow), 0.02, pytest.param(0.04, marks=pytest.mark.slow)],
