@@ -242,11 +242,6 @@ class Lab:
         return not self.processes()
 
 
-def pytest_collection_modifyitems(items):
-    """What takes longest comes first: as the last one it would keep one process waiting."""
-    items.sort(key=lambda item: "test_style.py" not in item.nodeid)
-
-
 def pytest_collection_finish():
     """A collection of garbage walks over all that the tests have imported: few and without it."""
     gc.freeze()

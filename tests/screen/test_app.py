@@ -1,5 +1,6 @@
 """The screen over recorded runs: keys in, text out, without a process."""
 
+import pytest
 from found import finding
 from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from recorded import run_file
@@ -110,6 +111,7 @@ def test_a_run_that_cannot_start_says_so(hostile_scenario):
     visit(journey, hostile_scenario, starter=starter)
 
 
+@pytest.mark.slow
 def test_the_last_stages_of_a_healthy_run_are_not_stale(hostile_scenario, tmp_path):
     """Sampling has ended by then: this was red for as long as the profile took."""
     tape = Tape(run_file("healthy", tmp_path), _profiling)

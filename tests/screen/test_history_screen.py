@@ -121,6 +121,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
     visit(journey, size=(120, 40))
 
 
+@pytest.mark.slow
 def test_a_run_whose_file_goes_says_so_and_leaves_the_list(past, tmp_path):
     async def journey(pilot):
         await open_history(pilot)
@@ -251,6 +252,7 @@ def test_while_a_run_measures_no_run_file_is_read(past, monkeypatch):
     visit(journey, size=(120, 40))
 
 
+@pytest.mark.slow
 def test_one_scenario_only_and_the_cursor_stays_on_its_run(past):
     fill(past, 100)
 

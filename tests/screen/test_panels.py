@@ -112,6 +112,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
     )
 
 
+@pytest.mark.slow
 def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("2")

@@ -122,6 +122,7 @@ def test_a_baseline_that_steps_aside_leaves_nothing_to_measure(job_events):
     assert of_kind(events, e.Samples) == []
 
 
+@pytest.mark.slow
 def test_a_baseline_that_returns_nothing_leaves_every_variant_unchecked(job_events):
     silent = "data = torch.rand(1000); return Work(lambda: [data * 2, None][1], inputs=data)"
     events = job_events({"silent": silent, "second": "return work(3)"}, time_s=0.1)

@@ -79,6 +79,7 @@ def test_a_run_needs_neither_stderr_nor_stdin(lab, shell):
     assert load(lab.folder / "run.jsonl").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_mistake_is_one_where_nobody_reads_of_it_too(shell):
     assert shell("--run nothing_such 2>/dev/full").returncode == 2
     assert shell("--nothing-such <&- >&- 2>&-").returncode == 2
@@ -237,6 +238,7 @@ def test_settings_of_matplotlib_that_lie_around_lose_nothing(lab, shell):
     assert json.loads((lab.folder / "r.json").read_text())["runs"]
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_made_is_said_after_everything_else(lab, shell):
     done = shell(
         f"{RUN} --output run.jsonl --json --plot out.svg",

@@ -152,6 +152,7 @@ def test_a_value_is_set_or_swept(gpulab):
     assert "one or the other" in process.stderr
 
 
+@pytest.mark.slow
 def test_a_point_that_fails_leaves_the_others(gpulab):
     options = ("--telemetry", "off", "--json", "out.json", "--set", "fails_at=64")
     process = gpulab("--run", "swept.py", *options, "--sweep", "n=64,128,256")

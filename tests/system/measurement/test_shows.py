@@ -106,6 +106,7 @@ def test_each_process_takes_one_variant_in_turn(module_lab):
     assert finished.variant("lazy")["status"] == Status.OK
 
 
+@pytest.mark.slow
 def test_a_curve_whose_variant_fails_keeps_the_others(module_lab):
     broken = CURVE.replace("return _work(lab, ready=True)", "raise RuntimeError('no')")
     finished = module_lab.run(module_lab.write("broken.py", broken), "--smoke")

@@ -162,6 +162,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_in_a_notebook_ctrl_c_passes_on_once_the_run_has_ended(lab):
     """Asked a second time while it waits it still leaves no worker behind, nor what that started."""
     lab.write("waits.py", SCENARIO)

@@ -172,6 +172,7 @@ def test_the_shipped_folder_hides_nothing_of_itself(monkeypatch):
     assert not [entry for entry in catalog() if entry.hides]
 
 
+@pytest.mark.slow
 def test_a_list_of_all_of_them_is_printed_by_the_command(tmp_path):
     folder = tmp_path / "scenarios"
     folder.mkdir()

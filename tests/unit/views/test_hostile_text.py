@@ -5,6 +5,7 @@ of their own.
 import unicodedata
 from datetime import UTC, datetime
 
+import pytest
 from conftest import printed
 from found import finding
 from hostile import CLOCKS, DECODED, EACH_RECORDING, FORGED, KNOWN, hostile
@@ -260,14 +261,14 @@ def assert_safe(views):
     return texts
 
 
+@pytest.mark.parametrize("known", [KNOWN, pytest.param(CLOCKS, marks=pytest.mark.slow)])
 @EACH_RECORDING
-def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, tmp_path):
+def test_no_text_of_a_report_drives_the_terminal_or_forges_a_line(recorded, known, tmp_path):
     report = with_kernels(report_of(recorded, tmp_path))
-    for known in (KNOWN, CLOCKS):
-        views = dict(of_report(readable(hostile(report, known))))
-        texts = assert_safe(views.items())
-        assert FORGED in texts["result"] + texts["ceilings"]
-        assert not report.variants or FORGED in texts["kernels"]
+    views = dict(of_report(readable(hostile(report, known))))
+    texts = assert_safe(views.items())
+    assert FORGED in texts["result"] + texts["ceilings"]
+    assert not report.variants or FORGED in texts["kernels"]
 
 
 @EACH_RECORDING
