@@ -233,6 +233,7 @@ def test_a_compile_that_does_not_end_is_ended(folder, monkeypatch):
     compiler_process.compiler_process().close()
 
 
+@pytest.mark.slow
 def test_a_compile_that_takes_all_memory_is_ended(folder, monkeypatch):
     monkeypatch.setattr(compiler_process, "_current", CompilerProcess(memory_bytes=400 << 20))
     assert "memory" in refused(folder, ENDLESS + "//").msg

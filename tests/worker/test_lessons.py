@@ -131,6 +131,7 @@ def test_every_footprint_sums_every_row_in_every_pass():
         assert torch.allclose(work.output(), sums.repeat(3), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what the compiler imports
 @pytest.mark.parametrize("repeats", [1, 8])
 def test_a_chain_in_one_kernel_moves_its_data_once(repeats):

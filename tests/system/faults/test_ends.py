@@ -32,7 +32,10 @@ HAVE_NO_STACK = ("os._exit", "killed", "cpu time", "pipe closed", "raises beside
 TESTS = Path(__file__).parent.parent.parent
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "ignores SIGTERM")) for name in ENDS],
+)
 def test_the_end_of_a_process_is_named_with_stage_and_line(tmp_path, name):
     statement, kind, code, values = ENDS[name]
     for timeout_s in (1.0, 8.0) if kind == "timeout" else (20.0,):

@@ -57,6 +57,7 @@ def test_fewer_than_eight_have_a_range_and_settle_no_gate(gpulab):
     assert "3 runs: a 99 % interval over runs needs 8" in process.stdout
 
 
+@pytest.mark.slow
 def test_several_scenarios_take_turns(lab, gpulab):
     lab.write("other.py", SCENARIO)
     process = gpulab("--run", "mine.py", "other.py", "--repeat", "2", "--output", "runs", *QUIET)

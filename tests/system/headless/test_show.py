@@ -76,6 +76,7 @@ def parts(lines):
     return [found[1] for line in lines if (found := re.match(r"── (\w+)", line))]
 
 
+@pytest.mark.slow
 def test_a_lesson_that_ships_has_its_code_its_kernels_and_their_differences(module_lab):
     finished = module_lab.call("--show", "divergence")
     lines = finished.stdout.splitlines()

@@ -52,6 +52,7 @@ def test_a_gpu_is_read_with_its_limits_and_the_host_beside_it(driver):
     assert all(before.t > after.since for before, after in pairwise(readings))  # without gaps
 
 
+@pytest.mark.slow
 def test_a_driver_that_does_not_start_is_explained_and_the_host_is_read(driver, tmp_path):
     (tmp_path / "libnvidia-ml.so.1").write_text("no library")
     samplings = {

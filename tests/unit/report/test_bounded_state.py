@@ -50,6 +50,7 @@ def readings(number, start=0.4, *, first=0):
         )
 
 
+@pytest.mark.slow
 def test_readings_of_hours_leave_a_bounded_number_in_the_state():
     short = fold_all([*opening(request(telemetry="0")), STARTED, *readings(READINGS // 5)])
     long = fold_all([*opening(request(telemetry="0")), STARTED, *readings(READINGS)])

@@ -84,6 +84,7 @@ def rooflines(draw):
     return Roofline(ceilings, variants, arrows)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     roofline=rooflines(),
