@@ -2,7 +2,7 @@
 
 In one process, a rank of a group by itself, windows in which a thread reads 20 times a second take
 turns with windows without; a twentieth of what that adds is one reading, of steps of a millisecond.
-(There is one a second, or fewer where that would be more than 0.3 % of the time.) The same of the
+(There is one a second, or fewer where that would be more than 0.2 % of the time.) The same of the
 spans. Windows count the CPU time of all threads for a training step with three all-reduces. Then
 bare processes with and without torch's flight recorder take turns, and count what a call of a small
 all-reduce takes.

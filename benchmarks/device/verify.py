@@ -23,6 +23,7 @@ import device_lines
 import kernel_lines
 import lesson_lines
 import msgspec
+import rank_lines
 import trust_lines
 from judging import Judgement, Row, failed, table
 from lesson_lines import Place
@@ -80,6 +81,8 @@ LINES = {
         Line(kernel_lines.occupancy, 60),
         Line(lesson_lines.partition, 400),
         *(Line(lesson_lines.library, 400, part=part) for part in range(lesson_lines.PARTS)),
+        Line(rank_lines.collectives, 590),
+        *(Line(rank_lines.rank_lessons, 590, part=part) for part in range(rank_lines.PARTS)),
     )
 }
 

@@ -368,12 +368,15 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
 
 class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     """One rank of a variant: the median seconds per step of its blocks, waiting for others
-    included; of a GPU, the memory that it had at most.
+    included; of a GPU, the memory that it had at most, and the medians of its SM clock and power
+    just after each block.
     """
 
     rank: int
     time_s: float
     memory_bytes: int | None = None
+    sm_mhz: float | None = None
+    power_w: float | None = None
 
 
 class VariantReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -74,10 +74,17 @@ AnyOrder = (
 )
 
 
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a GPU just after a block."""
+
+    sm_mhz: float | None = None
+    power_w: float | None = None
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`problem`: why an order could not be carried out; `skipped`: the variant asked for it.
 
-    `seconds` and `memory_bytes` are those of a block, the memory at most.
+    `seconds`, `memory_bytes` and `reading` are those of a block, the memory at most.
     """
 
     problem: str = ""
@@ -85,6 +92,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     has_state: bool = False
     seconds: float = 0.0
     memory_bytes: int | None = None
+    reading: Reading = Reading()
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):

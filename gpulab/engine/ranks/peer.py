@@ -41,6 +41,7 @@ from gpulab.engine.ranks.orders import (
     TakeStep,
     UseLink,
 )
+from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.where import place
 from gpulab.scenario import Variant
 
@@ -177,7 +178,11 @@ class Peer:
         memory = None
         if self._builder.device.type == "cuda":
             memory = torch.cuda.max_memory_allocated(self._builder.device)
-        self._block = Answer(seconds=block.time_s * order.steps, memory_bytes=memory)
+        self._block = Answer(
+            seconds=block.time_s * order.steps,
+            memory_bytes=memory,
+            reading=reading(self._builder.device),
+        )
 
     def _wait_for_start(self) -> None:
         self._answer(Answer())

@@ -45,11 +45,13 @@ from gpulab.engine.ranks.orders import (
     Failed,
     Order,
     Place,
+    Reading,
     RunBlock,
     SendOutput,
     TakeStep,
     UseLink,
 )
+from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.where import missing, place
 
 _LIMIT_S = 60.0
@@ -118,6 +120,7 @@ class Ranks:
         self.times_s: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
         """By variant and rank, seconds per step of each block."""
         self.memory_bytes: dict[tuple[str, int], int] = {}
+        self.readings: defaultdict[tuple[str, int], list[Reading]] = defaultdict(list)
 
     def _fork(self, rank: int, seed: int) -> _Other:
         last_words = os.memfd_create("stderr")
@@ -275,10 +278,12 @@ class Ranks:
     def end_block(self, variant: str, steps: int, own_s: float) -> float:
         """Seconds per step of the slowest rank."""
         times_s = [own_s]
+        self.readings[variant, 0].append(reading(self._device))
         for other, answer in zip(self._others, self.answers("a block"), strict=True):
             times_s.append(answer.seconds / steps)
             if answer.memory_bytes is not None:
                 self.memory_bytes[variant, other.rank] = answer.memory_bytes
+            self.readings[variant, other.rank].append(answer.reading)
         for rank, time_s in enumerate(times_s):
             self.times_s[variant, rank].append(time_s)
         return max(times_s)
@@ -291,8 +296,15 @@ class Ranks:
     def events(self) -> Iterator[RankTimes]:
         """What each rank took in the blocks of this process."""
         for (variant, rank), times_s in self.times_s.items():
-            memory = self.memory_bytes.get((variant, rank))
-            yield RankTimes(variant=variant, rank=rank, times_s=times_s, memory_bytes=memory)
+            readings = self.readings[variant, rank]
+            yield RankTimes(
+                variant=variant,
+                rank=rank,
+                times_s=times_s,
+                memory_bytes=self.memory_bytes.get((variant, rank)),
+                sm_mhz=[each.sm_mhz for each in readings if each.sm_mhz is not None],
+                power_w=[each.power_w for each in readings if each.power_w is not None],
+            )
 
     def restores(self, key: int) -> bool:
         return any(key in other.has_state for other in self._others)

@@ -8,8 +8,10 @@ from gpulab.features.late.rows import clock_offsets
 from gpulab.features.late.timelines import Call, Timelines
 from gpulab.report.report import MissingRank
 
-HANGS_S = 10.0
-"""That a rank has not come for."""
+HANGS_S = 3.0
+"""That a rank has not come for: with the readings of each second it is named within five."""
+_SILENT_S = 10.0
+"""Without a reading: a rank reads less often where that takes long."""
 
 
 def missing_rank(timelines: Timelines) -> MissingRank | None:
@@ -30,7 +32,7 @@ def missing_rank(timelines: Timelines) -> MissingRank | None:
             since = calls[first].at - offsets[timelines.ranks[first].host]
             silent_s = heard - timeline.heard
             now = timeline.at - offsets[timeline.host]
-            waiting_s = now - since + (silent_s if silent_s > HANGS_S else 0.0)
+            waiting_s = now - since + (silent_s if silent_s > _SILENT_S else 0.0)
             kind = calls[first].kind
             found.append(
                 MissingRank(
@@ -39,7 +41,7 @@ def missing_rank(timelines: Timelines) -> MissingRank | None:
                     sizes=kind.sizes,
                     line=kind.line,
                     waiting_s=max(0.0, waiting_s),
-                    stack=timeline.stack if silent_s <= HANGS_S else [],
+                    stack=timeline.stack if silent_s <= _SILENT_S else [],
                 )
             )
     return max(found, key=lambda each: each.waiting_s, default=None)

@@ -16,16 +16,24 @@ from gpulab.report.state import RunState, VariantState
 
 @dataclass
 class TimesOfRanks:
-    """By variant and rank: seconds per step of its blocks, and the memory that it had at most."""
+    """By variant and rank: seconds per step of its blocks, and what its GPU said."""
 
     times_s: defaultdict[tuple[str, int], list[float]] = field(
         default_factory=lambda: defaultdict(list)
     )
     memory_bytes: dict[tuple[str, int], int] = field(default_factory=dict)
+    sm_mhz: defaultdict[tuple[str, int], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    power_w: defaultdict[tuple[str, int], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     def add(self, event: RankTimes) -> None:
         key = event.variant, event.rank
         self.times_s[key] += event.times_s
+        self.sm_mhz[key] += event.sm_mhz
+        self.power_w[key] += event.power_w
         if event.memory_bytes is not None:
             self.memory_bytes[key] = max(event.memory_bytes, self.memory_bytes.get(key, 0))
 
@@ -37,10 +45,19 @@ def _fold(state: RunState, event: RankTimes) -> None:
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     seen = draft.state.part(TimesOfRanks)
     ranks = []
-    for (name, rank), times_s in sorted(seen.times_s.items()):
+    for key, times_s in sorted(seen.times_s.items()):
+        name, rank = key
         if name == variant.name and times_s:
-            memory_bytes = seen.memory_bytes.get((name, rank))
-            ranks.append(RankReport(rank=rank, time_s=median(times_s), memory_bytes=memory_bytes))
+            sm_mhz, power_w = seen.sm_mhz[key], seen.power_w[key]
+            ranks.append(
+                RankReport(
+                    rank=rank,
+                    time_s=median(times_s),
+                    memory_bytes=seen.memory_bytes.get(key),
+                    sm_mhz=median(sm_mhz) if sm_mhz else None,
+                    power_w=median(power_w) if power_w else None,
+                )
+            )
     return replace(report, ranks=ranks)
 
 

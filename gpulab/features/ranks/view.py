@@ -24,5 +24,11 @@ def ranks(report: RunReport) -> RenderableType | None:
 
 
 def _cell(rank: RankReport) -> str:
-    memory = "" if rank.memory_bytes is None else f", {byte_count(rank.memory_bytes)}"
-    return seconds(rank.time_s) + memory
+    parts = [seconds(rank.time_s)]
+    if rank.memory_bytes is not None:
+        parts.append(byte_count(rank.memory_bytes))
+    if rank.sm_mhz is not None:
+        parts.append(f"{rank.sm_mhz:,.0f} MHz")
+    if rank.power_w is not None:
+        parts.append(f"{rank.power_w:.0f} W")
+    return ", ".join(parts)

@@ -27,7 +27,7 @@ GC, CALL, STEP, FOLLOWING = "gc", "call", "step", "following"
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 _WAIT_S, _EVERY_S, _MOST_S = 0.2, 1.0, 10.0
 """Between looks for a process group, and between readings: at least and at most."""
-_SHARE = 0.003
+_SHARE = 0.002
 """Of its time that a rank may read."""
 _SHORTEST_GC_S = 0.0005
 _MOST_SPANS, _OF_A_LINE, _MOST_AT_ONCE = 20_000, 500, 1_000
