@@ -5,7 +5,7 @@ which one rank takes longer in its loader, forward, backward or garbage collecto
 its CPU, or a lower clock (made up: a CPU has none to read), or all wait for one large collective;
 and through clean cases, in which all ranks differ at random. The recorded run is cut into its cases.
 
-    python benchmarks/late_rank.py [--ranks 2,4,8] [--steps 40] [--keep FOLDER]
+    python benchmarks/late_rank.py [--ranks 2,4,8] [--steps 40] [--seed 0] [--keep FOLDER]
 
 Under ten minutes on two cores.
 """
@@ -38,7 +38,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset
 
-cases, steps = json.loads(sys.argv[1]), int(sys.argv[2])
+cases, steps, seed = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 rank, ranks = dist.get_rank(), dist.get_world_size()
@@ -95,7 +95,7 @@ gc.collect()
 gc.freeze()
 for number, (plant, who) in enumerate(cases):
     mine, hogs, heap = rank == who, [], []
-    random.seed(number * ranks + rank)
+    random.seed(1000 * seed + number * ranks + rank)
     if plant == "cpu stolen":
         os.sched_setaffinity(0, {1 if mine else 0})
         if mine:
@@ -128,9 +128,9 @@ dist.destroy_process_group()
 """
 
 
-def cases_of(ranks):
-    """What is planted, and in which rank; clean ones in between."""
-    planted = [(plant, (1 + 3 * at) % ranks) for at, plant in enumerate(PLANTED[ranks])]
+def cases_of(ranks, seed):
+    """What is planted, and in which rank, another one by each seed; clean ones in between."""
+    planted = [(plant, (1 + seed + 3 * at) % ranks) for at, plant in enumerate(PLANTED[ranks])]
     clean = [("", -1)] * CLEAN[ranks]
     cases = []
     while planted or clean:
@@ -139,13 +139,13 @@ def cases_of(ranks):
     return [("", -1), *cases]  # the first one warms up, and does not count
 
 
-def followed(folder, ranks, cases, steps):
+def followed(folder, ranks, cases, steps, seed):
     """The run file of the job, and when its cases began and ended."""
     (folder / "job.py").write_text(JOB)
     torchrun = Path(sys.executable).with_name("torchrun")
     run_file = folder / f"ranks-{ranks}.jsonl"
     gpulab = [sys.executable, "-m", "gpulab", "--run", "--telemetry", "off", "--profile", "off"]
-    job = [torchrun, "--nproc-per-node", ranks, "job.py", json.dumps(cases), steps]
+    job = [torchrun, "--nproc-per-node", ranks, "job.py", json.dumps(cases), steps, seed]
     command = [*gpulab, "--output", run_file, "--", *job]
     moments = folder / f"cases-{ranks}.jsonl"
     moments.unlink(missing_ok=True)
@@ -204,6 +204,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", default="2,4,8")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     counts = Counter()
@@ -212,8 +213,8 @@ def main():
         folder.mkdir(exist_ok=True)
         os.environ["XDG_STATE_HOME"] = name
         for ranks in map(int, options.ranks.split(",")):
-            cases = cases_of(ranks)
-            run_file, times = followed(folder, ranks, cases, options.steps)
+            cases = cases_of(ranks, options.seed)
+            run_file, times = followed(folder, ranks, cases, options.steps, options.seed)
             events = [e for e in read_run_file(run_file).events if isinstance(e, Collectives)]
             for number, (plant, who) in enumerate(cases):
                 if number == 0:

@@ -160,9 +160,9 @@ def _of_variant(
     warmed = variant.last(WarmedUp)
     if warmed and warmed.drifting:
         weakening.append(warm_up_drifts(name, drift=warmed.drift))
-    # on a GPU the host waits for the device, and may sleep
+    # on a GPU the host waits for the device, and may sleep; a rank waits for the others
     job = state.timed_job
-    on_cpu = job is not None and job.device == "cpu"
+    on_cpu = job is not None and job.device == "cpu" and not job.ranks
     if on_cpu and variant.contention is not None and variant.contention > _BUSY:
         weakening.append(off_the_cpu(name, share=variant.contention))
     unchecked = variant.unchecked

@@ -69,7 +69,8 @@ def _of_blocks(state: RunState, variant: VariantState) -> dict[str, Any]:
     job = state.timed_job
     blocks = variant.blocks
     on_one_thread = device is not None and device.kind == "cpu" and device.threads == 1
-    if on_one_thread and variant.contention is not None:
+    alone = job is None or not job.ranks  # a rank waits for the others
+    if on_one_thread and alone and variant.contention is not None:
         fields["contention"] = variant.contention
     if blocks and job and job.clock == Clock.WALL:
         fields["faults_per_block"] = variant.faults / blocks
