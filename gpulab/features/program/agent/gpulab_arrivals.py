@@ -25,7 +25,7 @@ LOADER, FORWARD, BACKWARD, OPTIMIZER = "loader", "forward", "backward", "optimiz
 GC, CALL, STEP, FOLLOWING = "gc", "call", "step", "following"
 """Kinds of spans. A step is the moment that it ends."""
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
-_WAIT_S, _EVERY_S, _MOST_S = 0.2, 1.0, 10.0
+_WAIT_S, _EVERY_S, _MOST_S = 0.2, 1.0, 8.0
 """Between looks for a process group, and between readings: at least and at most."""
 _SHARE = 0.002
 """Of its time that a rank may read."""
@@ -160,16 +160,21 @@ class Arrivals:
             self._watch()
         except Exception:
             failures += 1
-        pause_s = _EVERY_S
-        # all ranks at once: of more records than torch keeps they have the same ones
-        while not self._ending.wait(max(_WAIT_S, pause_s - time() % 1)) and failures < _FAILURES:
+        every = 1
+        while not self._ending.wait(max(_WAIT_S, 1 - time() % 1)) and failures < _FAILURES:
+            # all ranks at once: of more records than torch keeps they have the same ones
+            if int(time()) % every and not self._stands():
+                continue
             try:
                 begun = thread_time()
                 self._read()
-                took_s = thread_time() - begun
-                pause_s = min(_MOST_S, max(_EVERY_S, took_s / _SHARE))
+                every = _seconds_between(thread_time() - begun)
             except Exception:
                 failures += 1
+
+    def _stands(self) -> bool:
+        """Whether the main thread has done nothing for a while, which a reading could delay."""
+        return not self._spans or perf_counter() - self._spans[-1][2] > _EVERY_S
 
     def _watch(self) -> None:
         gc.callbacks.append(self._collected)
@@ -343,6 +348,14 @@ class Arrivals:
         except Exception:
             pass
         self._off = True
+
+
+def _seconds_between(took_s: float) -> int:
+    """Readings that take so long."""
+    every = 1
+    while every < _MOST_S and took_s > every * _SHARE:
+        every *= 2
+    return every
 
 
 class _Clock:
