@@ -71,6 +71,7 @@ def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
     assert (lab.folder / "row_norms_solution.py").read_text() == solution("row_norms")
 
 
+@pytest.mark.slow
 def test_an_error_is_told_with_its_line_in_the_students_file(lab):
     text = handed_out("row_norms").replace(
         "    result = torch.empty_like(rows)\n", "    result = rows.nothing()\n"

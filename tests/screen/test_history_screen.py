@@ -135,6 +135,7 @@ def test_a_run_whose_file_goes_says_so_and_leaves_the_list(past, tmp_path):
     visit(journey, size=(120, 40))
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_read_again_and_says_where_it_is(past):
     runs_folder().mkdir()
     (runs_folder() / "1.jsonl").hardlink_to(past[0].run_file)
@@ -231,6 +232,7 @@ def test_a_missing_store_is_made_again_and_says_how_far_it_is(past, monkeypatch)
     visit(journey)
 
 
+@pytest.mark.slow
 def test_while_a_run_measures_no_run_file_is_read(past, monkeypatch):
     (state_folder() / NAME).unlink()
     runs_folder().mkdir()

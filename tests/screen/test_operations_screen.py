@@ -1,5 +1,6 @@
 """The operations of a run over the whole screen: keys sort and sum them."""
 
+import pytest
 from journey import flat, idle, shown, until, visit
 from recorded import run_file, run_of_a_transformer
 
@@ -47,6 +48,7 @@ def test_o_shows_all_operations_and_keys_sort_and_sum_them(hostile_scenario, tmp
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: File(path))
 
 
+@pytest.mark.slow
 def test_an_earlier_run_without_totals_has_its_table_too(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("r")

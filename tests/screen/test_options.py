@@ -247,6 +247,7 @@ def test_the_users_keys_take_the_place_of_others(sized, tmp_path):
     assert "keys.toml: Invalid" in problem
 
 
+@pytest.mark.slow
 def test_every_command_has_a_name():
     async def journey(pilot):
         await pilot.press("ctrl+p")

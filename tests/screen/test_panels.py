@@ -30,6 +30,7 @@ def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path)
     visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
 
 
+@pytest.mark.slow
 def test_a_frozen_screen_stays_and_a_panel_fills_the_screen(hostile_scenario, tmp_path):
     tape = Tape(run_file("precision-h200", tmp_path), lambda event: isinstance(event, Samples))
 

@@ -107,6 +107,7 @@ def test_a_broken_torch_is_named_by_every_command(lab, version, code, problem, c
     assert "Traceback" not in listed.stderr + doctor.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "finding", "message"),
     [

@@ -420,6 +420,7 @@ class Cell:
         self.lines.append(content["text/plain"])
 
 
+@pytest.mark.slow
 def test_in_a_notebook_a_line_below_the_cell_says_how_far_it_is(command, capsys, monkeypatch):
     monkeypatch.setattr("gpulab.session.drive.TICK_S", 0.001)
     cell = Cell()

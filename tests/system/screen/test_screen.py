@@ -68,6 +68,7 @@ def serve(channel, job, buffer, position, forks):
 """
 
 
+@pytest.mark.slow
 def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, monkeypatch):
     monkeypatch.setattr(launch, "Session", partial(Session, command=COMMAND))
 

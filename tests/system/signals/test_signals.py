@@ -103,6 +103,7 @@ def test_a_storm_of_signals_stops_a_run_like_one_of_them(lab):
     assert lab.none_left()
 
 
+@pytest.mark.slow
 def test_what_was_ignored_stays_ignored(lab):
     """As SIGHUP is under nohup, and SIGINT in the background of a script."""
 
