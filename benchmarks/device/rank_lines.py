@@ -84,6 +84,6 @@ def _bus_bandwidths(place):
     out = place.folder / "links.json"
     command = [*GPULAB, "--calibrate", "--ranks", "2", "--device", place.device, "--json", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    entries = json.loads(out.read_text())["runs"][0]["ceilings"]["ceilings"]
+    entries = json.loads(out.read_text())["ceilings"]
     measured = [entry for entry in entries if entry["roof"] == "all-reduce" and entry["best"]]
     return {entry["kind"].partition("ranks ")[2]: entry["best"] for entry in measured}
