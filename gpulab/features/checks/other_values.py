@@ -59,7 +59,17 @@ _WRITES = (
     "aten::normal_",
     "aten::uniform_",
     "aten::bernoulli_",
+    # collectives, whose schemas do not say which tensors they write
+    "c10d::_allgather_base_",
+    "c10d::_reduce_scatter_base_",
+    "c10d::allgather_",
+    "c10d::alltoall_",
+    "c10d::gather_",
+    "c10d::recv_",
+    "c10d::reduce_scatter_",
+    "c10d::scatter_",
 )
+"""Operations that write their first argument without reading it."""
 Figures = tuple[int, float, float, float]
 """Of a tensor: how many elements, their sum, the sum of their sizes, and of their squares."""
 
@@ -92,20 +102,20 @@ class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if address not in self._made and address not in written:
                 self.read.setdefault(address, tensor)
         returned = func(*args, **(kwargs or {}))
-        for tensor in tensors.strided(returned):
+        for tensor in [*written.values(), *tensors.strided(returned)]:
             address = tensor.untyped_storage().data_ptr()
             if address not in self.read:
                 self._made[address] = tensor
         return returned
 
 
-def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[int]:
-    """Memory that an operation writes without reading it."""
+def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, torch.Tensor]:
+    """What an operation writes without reading it, by address."""
     schema = func._schema.arguments
     outs = [kwargs[entry.name] for entry in schema if entry.is_out and entry.name in kwargs]
     if func.name().startswith(_WRITES):
         outs += args[:1]
-    return {tensor.untyped_storage().data_ptr() for tensor in tensors.strided(outs)}
+    return {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors.strided(outs)}
 
 
 def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
