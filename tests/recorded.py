@@ -19,20 +19,40 @@ from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.scripting import load
+from gpulab.session.saved import RECORDINGS
 
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"
-NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in CORPUS.glob("*.jsonl.xz"))
-ALL = sorted(
-    str(path.relative_to(CORPUS)).removesuffix(".jsonl.xz") for path in CORPUS.rglob("*.jsonl.xz")
+
+
+def _found(folder, pattern):
+    """The recorded run files of a folder, by name."""
+    paths = sorted(folder.glob(pattern))
+    return {str(path.relative_to(folder)).removesuffix(".jsonl.xz"): path for path in paths}
+
+
+_PATHS = _found(CORPUS, "**/*.jsonl.xz") | _found(RECORDINGS, "**/*.jsonl.xz")
+_OTHER_KINDS = ("cold_start", "small_kernels", "timing_without_sync", "utilization")
+NAMES = sorted(
+    [
+        *_found(CORPUS, "*.jsonl.xz"),
+        *(name for name in _PATHS if Path(name).name in _OTHER_KINDS),
+    ]
 )
-"""With the lessons on an H200, and those whose goodput is known."""
+"""Of each kind of run some."""
+ALL = sorted(_PATHS)
+"""With the lessons that ship, and runs whose goodput is known."""
+
+
+def recorded_path(name):
+    """The packed file of a recorded run."""
+    return _PATHS[name]
 
 
 def run_file(name, folder):
     """A recorded run file, unpacked into a folder."""
     path = Path(folder) / f"{Path(name).name}.jsonl"
-    path.write_bytes(lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()))
+    path.write_bytes(lzma.decompress(recorded_path(name).read_bytes()))
     return path
 
 

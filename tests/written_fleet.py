@@ -5,16 +5,16 @@ times, ceilings, clocks and neighbours are those of each GPU.
 import lzma
 from dataclasses import dataclass, field
 from math import exp
-from pathlib import Path
 from random import Random
 
 from msgspec.structs import replace
+from recorded import recorded_path
 
 from gpulab.core import events as e
 from gpulab.core.run_file import FORMAT, VERSION, Header
 from gpulab.core.wire import decode, encode
 
-_RECORDED = Path(__file__).parent / "corpus" / "h200" / "roofline_tour.jsonl.xz"
+_RECORDED = recorded_path("h200/roofline_tour")
 MEMORY_BOUND = {"vector_add", "axpy", "softmax", "layernorm"}
 COMPUTE_BOUND = {"large_matmul", "large_matmul_bf16", "attention"}
 _LINKS = ("host to device", "device to host")

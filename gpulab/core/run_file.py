@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -26,6 +27,8 @@ from gpulab.core.wire import UNREADABLE, decode, encode
 
 FORMAT = "gpulab.run"
 VERSION = 2
+PACKED = ".xz"
+"""Ending of the name of a run file that was compressed after its run."""
 _LONGEST = RUN_FILE_LINE_BYTES + 2
 
 
@@ -104,7 +107,7 @@ def read_run_file(path: Path) -> Recording:
     garbled: list[int] = []
     unknown = 0
     cut = False
-    with open_regular(path) as file:
+    with _opened(path) as file:
         for number, line in enumerate(_lines(file), 1):
             cut = not line.endswith(b"\n") and len(line) < _LONGEST
             if cut:
@@ -138,7 +141,7 @@ def lines_of(path: Path, types: Collection[str]) -> Iterator[tuple[str, bytes]]:
     names = {name.encode(): name for name in types}
     begin = len(_TYPE)
     has_header = False
-    with open_regular(path) as file:
+    with _opened(path) as file:
         for line in iter(partial(file.readline, _LONGEST), b""):
             if not has_header and line.endswith(b"\n"):
                 _check_header(path, line)
@@ -151,7 +154,22 @@ def lines_of(path: Path, types: Collection[str]) -> Iterator[tuple[str, bytes]]:
         raise RunFileError(f"{path} has no complete line: the run ended before it began")
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    with open_regular(path) as file:
+        if path.suffix != PACKED:
+            yield file
+            return
+        import lzma  # few Pythons are built without it
+
+        try:
+            with lzma.open(file) as unpacked:
+                yield unpacked
+        except (lzma.LZMAError, EOFError) as error:
+            raise RunFileError(f"{path} is damaged: {error}") from None
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
     """With their newlines; of a line that is too long the beginning, which is no event."""
     while line := file.readline(_LONGEST):
         yield line

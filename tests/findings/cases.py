@@ -51,7 +51,7 @@ PAIRS = (
     _pair(
         "many_small_operations",
         ("h200/cuda_graphs", "eager"),
-        ("small_kernels-h100-2", "eager"),
+        ("h100/small_kernels", "eager"),
         f"{H200}, {H100}",
         fix="graphed",
     ),

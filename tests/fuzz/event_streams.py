@@ -5,7 +5,7 @@ doubled and forged.
 import lzma
 from functools import cache
 
-from recorded import CORPUS, NAMES
+from recorded import NAMES, recorded_path
 
 from fuzz.mutations import LINES, mutated_bytes, mutated_json, mutated_lines
 from fuzz.shown import show
@@ -72,6 +72,6 @@ def _recorded():
     """(the start of a run, the lines of all its events after it) of every recorded run."""
     runs = []
     for name in NAMES:
-        lines = lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()).splitlines()[1:]
+        lines = lzma.decompress(recorded_path(name).read_bytes()).splitlines()[1:]
         runs.append((decode(lines[0]), [line for line in lines[1:] if len(line) < 20_000]))
     return runs

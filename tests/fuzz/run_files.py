@@ -3,7 +3,7 @@
 import lzma
 from functools import cache
 
-from recorded import CORPUS, NAMES
+from recorded import NAMES, recorded_path
 
 from fuzz.mutations import mutated_bytes, mutated_lines
 from fuzz.shown import show
@@ -37,7 +37,7 @@ def _recorded():
     """The lines of every recorded run, those in the middle of a long one left out."""
     runs = []
     for name in NAMES:
-        lines = lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()).splitlines()
+        lines = lzma.decompress(recorded_path(name).read_bytes()).splitlines()
         short = [line for line in lines if len(line) < 20_000]
         runs.append([*short[:_HEAD], *short[_HEAD:][-_TAIL:]])
     return runs

@@ -2,13 +2,13 @@
 there.
 """
 
-import lzma
 import re
 from pathlib import Path
 
 import pytest
 from conftest import printed
 from msgspec.structs import replace
+from recorded import ALL, run_file
 
 from gpulab.core.statuses import Conclusion, Status
 from gpulab.features.course.report import course_lesson
@@ -18,8 +18,7 @@ from gpulab.report.report import VariantReport
 from gpulab.report.results import result
 from gpulab.report.short_result import ShortResult
 
-FOLDER = Path(__file__).parents[1] / "corpus" / "h200"
-WHOLE = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.xz"))
+WHOLE = sorted(Path(name).name for name in ALL if name.startswith("h200/"))
 CUT_OFF = {"jax_jit", "small_kernels", "training_step"}
 ONE_PROCESS = {"compile_modes", "matmul_epilogue"}
 NOT_MEASURED = "Not measured here:"
@@ -30,9 +29,7 @@ PRINTED = {"batch_size", "latency_throughput", "roofline_walk", "training_step",
 
 
 def recorded_in(folder, name):
-    path = folder / f"{name}.jsonl"
-    path.write_bytes(lzma.decompress((FOLDER / f"{name}.jsonl.xz").read_bytes()))
-    return load(path)
+    return load(run_file(f"h200/{name}", folder))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ RECORDED = [
     "phases",
     "standin-lost",
     "standin-shared",
-    pytest.param("small_kernels-h100-2", marks=pytest.mark.slow),
+    pytest.param("h100/small_kernels", marks=pytest.mark.slow),
 ]
 
 

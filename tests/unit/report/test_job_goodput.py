@@ -107,7 +107,7 @@ def test_the_causes_sum_to_the_job_and_longer_jobs_come_nearer_to_the_goodput_of
 
 
 def test_a_recorded_run_has_jobs_as_json(tmp_path):
-    report = load(recorded.run_file("small_kernels-h100-2", tmp_path))
+    report = load(recorded.run_file("h100/small_kernels", tmp_path))
     jobs = msgspec.to_builtins(from_start(report))
     eager, compiled, _ = jobs["jobs"]
     assert not jobs["start_known"]  # its version of the lab did not time it

@@ -12,8 +12,8 @@ from gpulab.features.telemetry.fields import FIELDS
 from gpulab.report.sentences import DECLARATIONS
 
 VARIED = {
-    *("checks", "cold_start-h200", "double_buffering-h100", "healthy", "raises"),
-    *("standin-no-gpm", "standin-throttled", "utilization-h200"),
+    *("checks", "h200/cold_start", "double_buffering-h100", "healthy", "raises"),
+    *("standin-no-gpm", "standin-throttled", "h200/utilization"),
 }
 """Recordings that between them have nine of ten fields and findings of all."""
 EACH_RECORDING = pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gpulab.report.results import result
 
 @pytest.fixture
 def report(tmp_path):
-    return with_from_start(load(recorded.run_file("small_kernels-h100-2", tmp_path)), 0)
+    return with_from_start(load(recorded.run_file("h100/small_kernels", tmp_path)), 0)
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -4,7 +4,7 @@ import lzma
 
 from conftest import printed
 from msgspec.structs import replace
-from recorded import CORPUS
+from recorded import recorded_path
 
 from gpulab.core.events import RankTimes
 from gpulab.core.run_file import read_run_file
@@ -15,7 +15,7 @@ from gpulab.report.build import build_report, fold_all
 def test_each_rank_has_its_time_and_what_its_gpu_said(tmp_path):
     """Late rank, recorded on two H200s before clocks were read."""
     path = tmp_path / "late_rank.jsonl"
-    path.write_bytes(lzma.decompress((CORPUS / "h200" / "late_rank.jsonl.xz").read_bytes()))
+    path.write_bytes(lzma.decompress(recorded_path("h200/late_rank").read_bytes()))
     events = read_run_file(path).events
     report = build_report(fold_all(events))
     assert [[rank.rank for rank in each.ranks] for each in report.variants] == [[0, 1]] * 3

@@ -18,7 +18,7 @@ from gpulab.report.short_result import MOST_LINES, ShortResult
 LONG = (
     "function",
     "raises",
-    "cold_start-h200",
+    "h200/cold_start",
     "precision-h200",
     "h200/batch_size",
     "h200/dynamic_shapes",

@@ -1,0 +1,78 @@
+"""Saved runs by name: run files, runs of this machine's history, and recordings that ship."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gpulab.core.run_file import PACKED, RunFileError
+from gpulab.session.run import File, Run
+from gpulab.session.settings import UsageError
+from gpulab.session.store import Store
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+"""A folder for each device, in it a packed run file for each lesson."""
+_SUFFIXES = (".jsonl", f".jsonl{PACKED}")
+_BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
+
+
+def find_run(name: str) -> Path:
+    """The run file that a name stands for: a path, else a scenario's newest run here (NAME~1: the
+    one before it), else a recording that ships (NAME or DEVICE/NAME). UsageError where there is
+    none.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    if name.endswith(_SUFFIXES):
+        raise UsageError(f"there is no file {name}")
+    scenario, before = name, 0
+    if matched := _BEFORE.fullmatch(name):
+        scenario, before = matched[1], int(matched[2])
+    with Store() as store:
+        earlier = [run for part in store.runs() for run in part.runs if run.scenario == scenario]
+    earlier.sort(key=lambda run: run.at, reverse=True)
+    if before < len(earlier):
+        return Path(earlier[before].run_file)
+    if recorded := recording(name):
+        return recorded
+    if earlier:
+        raise UsageError(f"{name}: there are {len(earlier)} runs of {scenario} here")
+    raise UsageError(
+        f"there is no run named {name}: write a run file, a scenario that has run here, or a "
+        f"recording, such as {_an_example()}"
+    )
+
+
+def open_run(name: str) -> Run:
+    """The run that a name stands for, as far as it came. UsageError where it cannot be read."""
+    path = find_run(name)
+    try:
+        run = Run(File(path))
+    except RunFileError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    run.poll()
+    return run
+
+
+def recording(name: str) -> Path | None:
+    """The recording that ships of a scenario, by NAME or DEVICE/NAME."""
+    found = [
+        path for path in recordings() if name in (_name(path), f"{path.parent.name}/{_name(path)}")
+    ]
+    return found[0] if found else None
+
+
+def recordings() -> list[Path]:
+    """All that ship."""
+    return sorted(RECORDINGS.glob(f"*/*.jsonl{PACKED}"))
+
+
+def _name(path: Path) -> str:
+    return path.name.removesuffix(_SUFFIXES[1])
+
+
+def _an_example() -> str:
+    return next((_name(path) for path in recordings()), "none, as this gpulab was installed")
