@@ -343,13 +343,17 @@ class LabApp(App[int]):
 
     def on_ready(self) -> None:
         if self._has_terminal:
-            self.set_interval(_READY_EVERY_S, self._keep_worker_ready)
+            self.set_interval(_READY_EVERY_S, self._look_around)
         if not gc.isenabled():  # the command disabled it
             gc.freeze()
             gc.enable()
 
-    def _keep_worker_ready(self) -> None:
-        """Have torch imported before somebody starts a run, while none is under way."""
+    def _look_around(self) -> None:
+        """Have torch imported before somebody starts a run, while none is under way. Where SIGHUP
+        is ignored, as under nohup, nothing else says that the terminal is gone.
+        """
+        if not os.isatty(sys.stdin.fileno()):
+            return self._interrupt()
         if self._lab.runs.running is None:
             from gpulab.session.worker_process import READY
 

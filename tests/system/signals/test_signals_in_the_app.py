@@ -37,8 +37,12 @@ def test_a_signal_ends_the_app_and_its_run(lab, stage, which):
 
 
 @pytest.mark.slow
-def test_a_terminal_that_goes_away_ends_the_app_and_its_run(lab):
-    terminal, file = app(lab, "MEASURE")
+@pytest.mark.parametrize("on_hang_up", ["SIG_DFL", "SIG_IGN"])
+def test_a_terminal_that_goes_away_ends_the_app_and_its_run(lab, on_hang_up):
+    """Also where SIGHUP is ignored, as under nohup."""
+    terminal, file = app(
+        lab, "MEASURE", f"import signal; signal.signal(signal.SIGHUP, signal.{on_hang_up})"
+    )
     terminal.hang_up()
     assert terminal.end() == 130
     assert outcome_of(file) == "cancelled"
