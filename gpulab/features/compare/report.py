@@ -1,0 +1,171 @@
+"""What `--compare` reports: two sides of each scenario, what differs between them, and how fast B is
+beside A.
+
+Saved runs fill it (`analysis.py`), and so does a command that measures both sides anew, in pairs.
+`--json` writes these structs as they are (schema gpulab.comparison/1). Seconds, watts, shares; None
+is unknown.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from gpulab.core.findings import Finding
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.scenario import Param
+
+SCHEMA = "gpulab.comparison/1"
+
+
+class Pairing(StrEnum):
+    """What the ratio of a row rests on: A and B in turn, in the same seconds of the same device;
+    the speedups of both over their own baselines, each paired within its run; or nothing but the
+    times of separate runs.
+    """
+
+    PAIRED = "paired"
+    WITHIN_RUNS = "paired within runs"
+    UNPAIRED = "unpaired"
+
+
+class DifferenceKind(StrEnum):
+    """What a difference is one of: a changed environment makes it no comparison of the code
+    alone.
+    """
+
+    ENVIRONMENT = "environment"
+    """Device, versions, driver, power limit, clocks."""
+    PARAMETERS = "parameters"
+    SOURCE = "source"
+    METHOD = "method"
+    """How long and how it was measured, what came out."""
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One side of a scenario: `name` as it was given, and what it ran with. Of several runs these
+    are those of the last.
+    """
+
+    name: str
+    run_files: list[str] = []
+    at: str = ""
+    """When its last run started: UTC, ISO 8601."""
+    outcome: Conclusion = Conclusion.MEASURED
+    device: Device | None = None
+    environment: dict[str, str | None] = {}
+    power_limit_w: float | None = None
+    sm_mhz: float | None = None
+    """The mean clock of the SMs over the blocks of its baseline."""
+    params: dict[str, Param] = {}
+    source_sha256: str = ""
+    smoke: bool = False
+    quick: bool = False
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """What A and B do not have in common, as text; None where a side lacks it."""
+
+    what: str
+    kind: DifferenceKind
+    a: str | None
+    b: str | None
+
+
+class ChangedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of one side's source that the other does not have; lines count from 1."""
+
+    side: str
+    """a or b."""
+    line: int
+    text: str
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """A median with its 99 % interval, over `runs` runs; no ends where there are too few values."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    runs: int = 1
+
+
+class GateOutcome(StrEnum):
+    """Whether a threshold is shown to hold, shown to fail, or neither."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """The threshold of a row and what came of it: `most_slower` as a share (0.03 is 3 % longer),
+    `least_speedup` over the baseline of B's own run.
+    """
+
+    outcome: GateOutcome
+    most_slower: float | None = None
+    least_speedup: float | None = None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One variant in A and in B.
+
+    With `against` the values are its speedups over that variant of its own run, else its seconds
+    per step, or per item. `ratio` is how many times as fast B is as A: above 1 it is faster,
+    whatever the values are.
+    """
+
+    variant: str
+    against: str | None = None
+    a: Estimate | None = None
+    b: Estimate | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    mde: float | None = None
+    """The minimum detectable effect."""
+    pairing: Pairing = Pairing.UNPAIRED
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    reason: Finding | None = None
+    gates: list[Gate] = []
+
+    @property
+    def changed(self) -> bool:
+        return self.verdict in (Verdict.FASTER, Verdict.SLOWER)
+
+
+class ScenarioComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One scenario on one device: `a` before, `b` after."""
+
+    scenario: str
+    title: str = ""
+    a: Side
+    b: Side
+    differences: list[Difference] = []
+    changed_lines: list[ChangedLine] = []
+    """The first ones, in the order of the files; `changed_line_count` is of all."""
+    changed_line_count: int = 0
+    rows: list[Row] = []
+    findings: list[Finding] = []
+
+    @property
+    def environment_changed(self) -> list[Difference]:
+        """What makes it no comparison of the code alone."""
+        return [each for each in self.differences if each.kind == DifferenceKind.ENVIRONMENT]
+
+
+class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All scenarios of one command."""
+
+    schema: str = SCHEMA
+    outcome: Conclusion = Conclusion.MEASURED
+    exit_code: ExitCode = ExitCode.MEASURED
+    reason: Finding | None = None
+    before: str
+    after: str
+    comparisons: list[ScenarioComparison] = []
+    findings: list[Finding] = []
+    """What is about no single one of them, such as a scenario that one side alone has."""
