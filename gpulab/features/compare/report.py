@@ -1,5 +1,4 @@
-"""What `--compare` reports: two sides of each scenario, what differs between them, and how fast B is
-beside A.
+"""What `--compare` reports: both sides of each scenario, what differs, and how fast B is beside A.
 
 Saved runs fill it (`analysis.py`), and so does a command that measures both sides anew, in pairs.
 `--json` writes these structs as they are (schema gpulab.comparison/1). Seconds, watts, shares; None
