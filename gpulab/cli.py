@@ -6,8 +6,10 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from itertools import zip_longest
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from gpulab.core.text import one_line, plain
@@ -29,6 +31,7 @@ Refined = TypeVar("Refined", bound="Settings")
 _FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
+_WIDTH = 79
 _SEPARATOR = "--"
 """Before the program that is followed, whose arguments are its own."""
 _OVERVIEW = """\
@@ -38,7 +41,6 @@ that they compute the same, and says which is faster and by how much.
 usage: gpulab [PATH ...] [flags]    the screen: choose a scenario, run it, watch
        gpulab MODE ... [flags]      without the screen
 {modes}
-  --version      gpulab {version}
 flags of a mode: gpulab --run --help, ...; flags of the screen: gpulab . --help
 
 gpulab --doctor                     is this machine ready?
@@ -114,8 +116,7 @@ def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
 def help_text(arguments: Sequence[str]) -> str:
     """The modes, where help alone is asked for; else the page of the mode that is chosen."""
     if all(argument in _HELP for argument in arguments):
-        modes = "\n".join(f"  {mode_flag.mode:<14} {mode_flag.help}" for mode_flag in MODES)
-        return _OVERVIEW.format(modes=modes, version=__version__)
+        return _OVERVIEW.format(modes="\n".join(_in_two_columns()))
     mode = _mode_named(arguments)
     usage, about = _SCREEN_USAGE, _SCREEN_ABOUT
     if mode == Mode.RUN and _SEPARATOR in arguments:
@@ -123,7 +124,7 @@ def help_text(arguments: Sequence[str]) -> str:
     for mode_flag in MODES:
         if mode_flag.mode == mode:
             usage = f"{mode} {mode_flag.usage}"
-            about = f"{mode_flag.help[0].upper()}{mode_flag.help[1:]}.\n{mode_flag.about}"
+            about = fill(mode_flag.about, _WIDTH)
     page = argparse.ArgumentParser(
         usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
         description=about,
@@ -137,6 +138,15 @@ def help_text(arguments: Sequence[str]) -> str:
             if mode in flag.modes:
                 group.add_argument(flag.name, **flag.options)
     return page.format_help()
+
+
+def _in_two_columns() -> Iterator[str]:
+    """All modes, for the overview."""
+    cells = [f"{mode_flag.mode:<13}{mode_flag.help}" for mode_flag in MODES]
+    cells.append(f"--version    gpulab {__version__}")
+    half = (len(cells) + 1) // 2
+    for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
+        yield f"  {left:<39}{right}".rstrip()
 
 
 def _mode_named(arguments: Sequence[str]) -> Mode:

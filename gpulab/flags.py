@@ -160,8 +160,8 @@ class ModeFlag:
 
     `function`, as module:name, carries the mode out: it gets the value of the flag, where it has
     one, and the options of the command, and returns the exit code. It is imported only then.
-    `options` are those of argparse; `help` is its line of `gpulab --help`, `about` what its own
-    page of help adds.
+    `options` are those of argparse; `help` is its line of `gpulab --help`, `about` the beginning of
+    its own page of help.
     """
 
     mode: Mode
@@ -192,59 +192,77 @@ MODES: Sequence[ModeFlag] = (
         Mode.LIST,
         "gpulab.headless.list:show_list",
         "[PATH ...]",
-        "the scenarios, and what is missing to run them",
-        "Scenarios of the files and folders in PATH come first.",
+        "scenarios, their needs",
+        (
+            "The scenarios, and what is missing to run them. Those of the files and folders in "
+            "PATH come first."
+        ),
         {"nargs": "*"},
     ),
     ModeFlag(
         Mode.RUN,
         "gpulab.headless.run:run",
         "WHAT [WHAT ...]",
-        "measure scenarios or functions, print the result",
-        "WHAT is a scenario's name, FILE, FILE:function[,function], a folder, or all.",
+        "measure, show the result",
+        (
+            "Measure scenarios or functions, and print the result. WHAT is a scenario's name, "
+            "FILE, FILE:function[,function], a folder, or all."
+        ),
         {"nargs": "+", "action": "extend"},
     ),
     ModeFlag(
         Mode.SHOW,
         "gpulab.headless.show:show",
         "WHAT[:VARIANT]",
-        "the code of a scenario's variants and of their kernels",
-        "Lines that differ from the baseline are marked. WHAT: a scenario or a file.",
+        "the code of a scenario",
+        (
+            "The code of a scenario's variants, with the lines marked that differ from the "
+            "baseline, and of their kernels. WHAT: a scenario or a file."
+        ),
         {},
     ),
     ModeFlag(
         Mode.CALIBRATE,
         "gpulab.headless.calibrate:calibrate",
         "",
-        "measure the device's ceilings and draw its roofline",
-        "The ceilings are kept for later runs on the same device.",
+        "ceilings of the device",
+        (
+            "Measure the device's ceilings and draw its roofline. They are kept for later runs on"
+            " the same device."
+        ),
         {"action": "store_true"},
     ),
     ModeFlag(
         Mode.NEW,
         "gpulab.headless.new:new",
         "FILE | --new --exercise NAME",
-        "write a scenario to start from, or an exercise",
-        "The file runs as it is. A file that exists is never overwritten.",
+        "write a scenario to edit",
+        (
+            "Write a scenario to start from, or an exercise. The file runs as it is. A file that "
+            "exists is never overwritten."
+        ),
         {"nargs": "?", "const": ""},
     ),
     ModeFlag(
         Mode.FROM_TRACE,
         "gpulab.headless.from_trace:from_trace",
         "TRACE [FILE]",
-        "write a scenario of the heaviest operations of a trace",
-        "TRACE: a torch.profiler trace with shapes. FILE: default TRACE_operations.py.",
+        "a scenario of a trace",
+        (
+            "Write a scenario of the heaviest operations of a trace. TRACE: a torch.profiler "
+            "trace with shapes. FILE: default TRACE_operations.py."
+        ),
         {"nargs": "+"},
     ),
     ModeFlag(
         Mode.FLEET,
         "gpulab.headless.fleet:fleet",
         "FOLDER | ray SCENARIO",
-        "run files of many GPUs: which is slower, and why",
+        "run files of many GPUs",
         (
-            "Each GPU against the median of its model. Exit code 0: no outlier; 8: outliers;\n"
-            "6: too few to compare; 3: no run file could be read. ray SCENARIO first measures\n"
-            "it on every GPU of a Ray cluster."
+            "Which of many GPUs is slower, and why: each against the median of its model, from "
+            "run files. Exit code 0: no outlier; 8: outliers; 6: too few to compare; 3: no run "
+            "file could be read. ray SCENARIO first measures it on every GPU of a Ray cluster."
         ),
         {"nargs": "+"},
     ),
@@ -252,8 +270,11 @@ MODES: Sequence[ModeFlag] = (
         Mode.DOCTOR,
         "gpulab.headless.doctor:show_doctor",
         "",
-        "what this machine has, what is missing, how to fix it",
-        "Exit code 3 where something is broken or torch is missing.",
+        "what is missing here",
+        (
+            "What this machine has, what is missing, and how to fix it. Exit code 3 where "
+            "something is broken or torch is missing."
+        ),
         {"action": "store_true"},
     ),
     ModeFlag(
@@ -261,7 +282,7 @@ MODES: Sequence[ModeFlag] = (
         "gpulab.headless.guide:show_guide",
         "[PAGE] | course LESSON",
         "the manual",
-        "Without PAGE: the list of pages. course LESSON: the questions of a lesson.",
+        ("The manual. Without PAGE: the list of pages. course LESSON: the questions of a lesson."),
         {"nargs": "*"},
     ),
 )
