@@ -85,6 +85,8 @@ class Entry:
     hides: Finding | None = None
     command: tuple[str, ...] = ()
     """Of a program that is started as it is; nothing of it is read but its script, to be shown."""
+    saved: bool = False
+    """It comes from a run file: its own file may be another by now, or on another machine."""
 
     @property
     def scenario(self) -> Scenario | None:
@@ -100,6 +102,8 @@ class Entry:
         """What keeps it from running here: a need that the machine does not meet, or required
         arguments.
         """
+        if self.saved:
+            return None
         if function := self._plain_function:
             if not function.required:
                 return None
@@ -198,7 +202,7 @@ def read_again(entry: Entry) -> Entry:
     """The same entry as its file is now; where the file has lost what it was, an entry with that
     error.
     """
-    if entry.command:
+    if entry.command or entry.saved:
         return entry
     now = read_file(entry.path)
     error = now.error

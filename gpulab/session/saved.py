@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from gpulab.catalog.catalog import Entry
+from gpulab.catalog.reader import EMPTY, read_text
+from gpulab.catalog.source import UnreadableError
+from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
+from gpulab.report.build import CALIBRATION
 from gpulab.session.run import File, Run
 from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
@@ -55,6 +62,31 @@ def open_run(name: str) -> Run:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     run.poll()
     return run
+
+
+def entry_of(request: RunRequest, name: str = "") -> Entry:
+    """What a run file says of its scenario, as lists show it; by its own name where none is
+    given.
+    """
+    subject = subject_of(request.job)
+    if subject is None:
+        return Entry(name or CALIBRATION, Path(CALIBRATION), saved=True)
+    text, judge = EMPTY, ""
+    with suppress(UnreadableError):
+        text = read_text(subject.source)
+        if isinstance(subject, ScenarioFile) and subject.judge:
+            judge = subject.judge
+            read = read_text(judge)
+            text = replace(text, lesson=read.lesson, scenario=read.scenario)
+    return Entry(
+        name or subject.scenario,
+        Path(subject.path),
+        subject.source_sha256,
+        text,
+        source=subject.source,
+        judge=judge,
+        saved=True,
+    )
 
 
 def recording(name: str) -> Path | None:

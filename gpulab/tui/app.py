@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.color import ColorSystem
 from rich.theme import Theme
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.events import Resize
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
@@ -27,7 +29,7 @@ from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
 from gpulab.tui import status
-from gpulab.tui.bindings import KEYS, key_names, keys_of, read_keymap
+from gpulab.tui.bindings import KEYS, RUNNING, key_names, keys_of, read_keymap
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
@@ -76,7 +78,10 @@ def _start(entry: Entry, settings: Settings) -> Source | Finding:
 
 
 class LabApp(App[int]):
-    """One screen over the catalog. `starter` makes the source of a run."""
+    """One screen over the catalog, or over the `entries` that are given. `starter` makes the source
+    of a run. `read_only`: nothing runs here; it is the answer to every key that would run
+    something.
+    """
 
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
@@ -94,7 +99,11 @@ class LabApp(App[int]):
         ascii_only: bool,
         starter: Starter = _start,
         command: Sequence[str] = (),
+        entries: Sequence[Entry] | None = None,
+        read_only: str = "",
+        opens: str | None = None,
     ) -> None:
+        """`opens`: the entry whose source is started as soon as there is something to see."""
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=LabDriver, ansi_color=True)
         self.interrupts = Interrupts()
@@ -114,15 +123,14 @@ class LabApp(App[int]):
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Settings()
         self._has_terminal = False
-        entries = catalog(paths)
-        program = None
+        entries = catalog(paths) if entries is None else entries
         if command:
             from gpulab.session.following import entry_of
 
             program = entry_of(command)
-            entries = [program, *entries]
-        name = program.name if program else None
-        self._lab = LabScreen(entries, self._settings, tick_s, starter, runs_first=name)
+            entries, opens = [program, *entries], program.name
+        self.read_only = read_only
+        self._lab = LabScreen(entries, self._settings, tick_s, starter, runs_first=opens)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The same one for each theme: by it Textual keeps what became of a line.
@@ -147,6 +155,8 @@ class LabApp(App[int]):
         """What the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
             for key in KEYS:
+                if self.read_only and key.runs:
+                    continue
                 if key.id not in ("commands", "list", "previous_panel"):
                     title = key.id.replace("_", " ")
                     yield SystemCommand(
@@ -158,6 +168,19 @@ class LabApp(App[int]):
                 )
         for name in NAMES:
             yield SystemCommand(f"theme {name}", "from now on", partial(self._take_theme, name))
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Every key, click and command comes here."""
+        name = action if isinstance(action, str) else action[1]
+        if self.read_only and name.rpartition(".")[2] in RUNNING:
+            self._lab.say(self.read_only, "yellow")
+            return True
+        return await super().run_action(action, default_namespace, namespaces)
 
     def action_next_theme(self) -> None:
         """The next of the themes; it is kept."""
@@ -209,7 +232,7 @@ class LabApp(App[int]):
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
         if screen is self._lab:
             about = self._lab.about
-            keys = key_names(self._keymap_of_user)
+            keys = key_names(self._keymap_of_user, read_only=bool(self.read_only))
         else:
             about = ""
             keys = keys_of(screen, self._keymap_of_user)
@@ -354,7 +377,7 @@ class LabApp(App[int]):
         """
         if not os.isatty(sys.stdin.fileno()):
             return self._interrupt()
-        if self._lab.runs.running is None:
+        if self._lab.runs.running is None and not self.read_only:
             from gpulab.session.worker_process import READY
 
             # the run that comes next says what the system has too little of

@@ -32,6 +32,8 @@ class KeyBinding:
     display: str = ""
     at_once: bool = False
     """Keys that come with it must find what it has done."""
+    runs: bool = False
+    """It starts something, stops it, or edits what runs: not where runs are only looked at."""
 
     @property
     def binding(self) -> Binding:
@@ -49,18 +51,24 @@ class KeyBinding:
 KEYS = (
     # The list takes Enter for itself, with the same effect.
     KeyBinding("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
-    KeyBinding("run", "r", "run", "run it", "run"),
+    KeyBinding("run", "r", "run", "run it", "run", runs=True),
     KeyBinding(
         "run_longer",
         "t",
         "app.run_longer",
         "run it again for four times as long: intervals half as wide",
+        runs=True,
     ),
-    KeyBinding("options", "p", "app.options", "parameters, device, time, sweep"),
-    KeyBinding("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter"),
-    KeyBinding("predict", "g", "app.predict", "predict the speedup, then run"),
+    KeyBinding("options", "p", "app.options", "parameters, device, time, sweep", runs=True),
+    KeyBinding("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter", runs=True),
+    KeyBinding("predict", "g", "app.predict", "predict the speedup, then run", runs=True),
     KeyBinding(
-        "stop", "s", "stop", "stop what runs, when pressed twice; what was measured stays", "stop"
+        "stop",
+        "s",
+        "stop",
+        "stop what runs, when pressed twice; what was measured stays",
+        "stop",
+        runs=True,
     ),
     KeyBinding("back", "escape", "back", "back; it never stops a run", "back"),
     KeyBinding("list", "l", "back", "back to the list"),
@@ -77,7 +85,9 @@ KEYS = (
     KeyBinding(
         "freeze", "space", "freeze", "in the list: pick a scenario; beside a run: freeze the view"
     ),
-    KeyBinding("run_picked", "R", "run_picked", "run what was picked, one after the other"),
+    KeyBinding(
+        "run_picked", "R", "run_picked", "run what was picked, one after the other", runs=True
+    ),
     KeyBinding("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),
     KeyBinding("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
     KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen"),
@@ -88,11 +98,15 @@ KEYS = (
         "next_family",
         "roofline: the next type of numbers; beside another tab of a function: try fixes",
     ),
-    KeyBinding("what_if", "w", "what_if", "what a part of its step would gain, by delaying it"),
+    KeyBinding(
+        "what_if", "w", "what_if", "what a part of its step would gain, by delaying it", runs=True
+    ),
     KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
     ),
-    KeyBinding("edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did"),
+    KeyBinding(
+        "edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did", runs=True
+    ),
     KeyBinding("copy", "y", "app.copy", "copy the result, and keep it as a file"),
     KeyBinding(
         "history", "h", "app.history", "all runs of this machine; c compares two", "history"
@@ -111,6 +125,8 @@ KEYS = (
     KeyBinding("quit", "q", "quit", "quit; what runs is stopped", "quit"),
 )
 LAB: list[BindingType] = [key.binding for key in KEYS]
+RUNNING = frozenset(key.action.removeprefix("app.") for key in KEYS if key.runs)
+"""Actions that are refused where runs are only looked at."""
 HELP = next(key.binding for key in KEYS if key.id == "help")
 """For the other screens too."""
 _SHOWN = {
@@ -123,11 +139,12 @@ _SHOWN = {
 }
 
 
-def key_names(keymap: Mapping[str, str]) -> list[tuple[str, str]]:
+def key_names(keymap: Mapping[str, str], *, read_only: bool = False) -> list[tuple[str, str]]:
     """(keys as a person writes them, what they do), with those that the user put in place of
     others.
     """
-    names = [(_shown(keymap.get(key.id, key.keys)), key.what) for key in KEYS]
+    keys = [key for key in KEYS if not (read_only and key.runs)]
+    names = [(_shown(keymap.get(key.id, key.keys)), key.what) for key in keys]
     return [("up, down", "choose a scenario, or scroll"), *names]
 
 

@@ -3,10 +3,11 @@
 import pytest
 from found import finding
 from journey import Tape, choose, flat, idle, listed, shown, until, visit
-from recorded import run_file
+from recorded import recorded_path, run_file
 
-from gpulab.core.events import Samples, SoloRun, StageStarted
+from gpulab.core.events import RunStarted, Samples, SoloRun, StageStarted
 from gpulab.session.run import File
+from gpulab.session.saved import entry_of
 from gpulab.session.settings import UsageError
 
 CASES = (
@@ -157,3 +158,26 @@ def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_ti
         assert "E fp8: " in shown(pilot)
 
     visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
+
+
+def test_where_runs_are_only_looked_at_every_key_that_would_run_something_says_so():
+    run = File(recorded_path("h200/batched_matmul"))
+    entry = entry_of(next(event.request for event in run.take() if isinstance(event, RunStarted)))
+    reason = "a run of another is watched here: it is read only"
+
+    async def journey(pilot):
+        await until(pilot, lambda: "limits, and what to do" in flat(pilot))
+        assert "run" not in shown(pilot).splitlines()[-1].split()
+        for key in "rRtpSgsew":
+            await pilot.press("escape", key)
+            assert reason in shown(pilot).splitlines()[0], key
+        await pilot.press("2")
+        await until(pilot, lambda: "@scenario.variant" in flat(pilot))
+
+    visit(
+        journey,
+        starter=lambda *_: File(run.path),
+        entries=[entry],
+        opens=entry.name,
+        read_only=reason,
+    )

@@ -18,6 +18,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input
 
+from gpulab.tui.bindings import RUNNING
+
 _NOTHING = Strip([])
 
 
@@ -118,9 +120,10 @@ class KeysLine(TextPane):
         own = [
             binding for binding in self.screen.BINDINGS if typing and isinstance(binding, Binding)
         ]
+        refused = RUNNING if getattr(self.app, "read_only", "") else frozenset()
         active = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
         for binding in [*own, *active]:
-            if not binding.show or binding.action in shown:
+            if not binding.show or binding.action in shown or binding.action in refused:
                 continue
             shown.add(binding.action)
             key, what = (

@@ -342,7 +342,9 @@ class LabScreen(Screen[int]):
 
     def _derive(self, entry: Entry, what: str) -> None:
         """Ask what to try or to delay, and start the run that the lab derives from a step."""
-        if self.runs.running is not None:
+        if read_only := self._read_only:
+            self.say(read_only, "yellow")
+        elif self.runs.running is not None:
             self.say(status.another_runs(self.runs.running), "yellow")
         else:
             self.run_worker(self._start_derived(entry, what), exclusive=True, group="derived")
@@ -436,6 +438,11 @@ class LabScreen(Screen[int]):
     def _idle(self, settings: Settings) -> str:
         rows = [entry.row for entry in self._catalog.entries.values()]
         return status.idle(settings, rows)
+
+    @property
+    def _read_only(self) -> str:
+        """Why nothing runs here; empty where runs can be started."""
+        return str(getattr(self.app, "read_only", ""))
 
     @property
     def _list(self) -> ScenarioList:
