@@ -145,6 +145,7 @@ class Mode(StrEnum):
     LIST = "--list"
     RUN = "--run"
     FOLLOW = "--run --"
+    REPLAY = "--replay"
     SHOW = "--show"
     CALIBRATE = "--calibrate"
     NEW = "--new"
@@ -209,6 +210,19 @@ MODES: Sequence[ModeFlag] = (
             "FILE, FILE:function[,function], a folder, or all."
         ),
         {"nargs": "+", "action": "extend"},
+    ),
+    ModeFlag(
+        Mode.REPLAY,
+        "gpulab.headless.replay:replay",
+        "[RUN | NAME]",
+        "show a recorded run",
+        (
+            "A run from its file alone, on the screen as it went: pause, speed, steps, stages. "
+            "With any of the flags below but --ascii, or without a terminal: what it printed. RUN: "
+            "a run file. NAME: a scenario's newest run here (NAME~1: the one before), else a "
+            "recording that ships; without it the list of those."
+        ),
+        {"nargs": "?", "const": ""},
     ),
     ModeFlag(
         Mode.SHOW,
@@ -312,6 +326,8 @@ _MEASURES = frozenset({Mode.SCREEN, Mode.RUN})
 _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
 _WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
 _RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
+_REPLAY = frozenset({Mode.REPLAY})
+_PRINTS_A_RUN = _RUN | _REPLAY
 
 GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
@@ -517,29 +533,35 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
     ),
     "what to print and keep": (
         _flag(
+            "--print",
+            _REPLAY,
+            action="store_true",
+            help="print the result, also on a terminal",
+        ),
+        _flag(
             "--top",
-            _RUN | {Mode.FROM_TRACE},
+            _PRINTS_A_RUN | {Mode.FROM_TRACE},
             type=operations,
             metavar="N",
             help="number of operations (default: 8 in a result, 10 of a trace)",
         ),
         _flag(
             "--sort",
-            _RUN,
+            _PRINTS_A_RUN,
             choices=tuple(SortBy),
             metavar="COLUMN",
             help=f"table of operations by a column: {', '.join(SortBy)}",
         ),
         _flag(
             "--group-by",
-            _RUN,
+            _PRINTS_A_RUN,
             choices=tuple(GroupBy),
             metavar="WHAT",
             help="operations summed by operation (default), line of the program, module, or kernel",
         ),
         _flag(
             "--json",
-            _WITH_FILES | {Mode.LIST, Mode.DOCTOR, Mode.FLEET},
+            _WITH_FILES | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.REPLAY},
             nargs="?",
             const="-",
             type=file_name,
@@ -566,7 +588,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--plot",
-            frozenset({Mode.RUN, Mode.CALIBRATE}),
+            _PRINTS_A_RUN | {Mode.CALIBRATE},
             type=path,
             metavar="FILE.png|svg|pdf",
             help="picture for slides: roofline, and times with intervals",
@@ -586,7 +608,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--from-start",
-            _RUN,
+            _PRINTS_A_RUN,
             nargs="?",
             const=0,
             type=steps,
@@ -598,25 +620,25 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--raw",
-            _RUN,
+            _PRINTS_A_RUN,
             action="store_true",
             help="raw times too: min, median, mean, standard deviation, percentiles",
         ),
         _flag(
             "--markdown",
-            _RUN,
+            _PRINTS_A_RUN,
             action="store_true",
             help="instead of the result its comparison and raw times, as tables in Markdown",
         ),
         _flag(
             "--checklist",
-            _RUN_OR_FOLLOW,
+            _RUN_OR_FOLLOW | _REPLAY,
             action="store_true",
             help="answer every question of the performance checklists, with its number",
         ),
         _flag(
             "--verbose",
-            _RUN_OR_FOLLOW | {Mode.FLEET},
+            _RUN_OR_FOLLOW | {Mode.FLEET, Mode.REPLAY},
             action="store_true",
             help="all tables, checks, findings, operations, and the roofline",
         ),

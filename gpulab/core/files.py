@@ -11,7 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_NEVER_BLOCKS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEVER_BLOCKS = 0
+for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # no system has all of them
+    _NEVER_BLOCKS |= getattr(os, _name, 0)
 _IRREPLACEABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
 """What the system says of a file in a folder that cannot be changed, of a mount point, and of a
 file of another.

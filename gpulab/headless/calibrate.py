@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpulab.features.roofline.ceilings_view import ceilings
-from gpulab.headless.drive import drive, show_failures, show_roofline
+from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
+from gpulab.headless.printed import show_calibration, show_failures
 from gpulab.report.build import CALIBRATION
 from gpulab.report.commands import calibration_report
 from gpulab.session.drive import Interrupts
@@ -29,10 +29,7 @@ def calibrate(options: Options) -> int:
     with Interrupts() as interrupts:
         report = drive(start(request, path), interrupts, terminal)
     show_failures(report, terminal)
-    terminal.results.print(ceilings(report))
-    if not options.ranks:  # of links alone nothing is drawn
-        show_roofline(report, terminal)
-    terminal.say(f"run file: {path}")
+    show_calibration(report, terminal, links_only=bool(options.ranks))
     if options.json:
         write_json(calibration_report(report), options.json)
     if options.plot:

@@ -12,9 +12,10 @@ from gpulab.core.statuses import ExitCode
 from gpulab.features.devices.report import Span, costs
 from gpulab.features.devices.view import device_costs
 from gpulab.features.doctor.report import probe_torch
-from gpulab.headless.drive import PlainProgress, drive, show_failures, show_report
+from gpulab.headless.drive import PlainProgress, drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.tries import refuse_others
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport

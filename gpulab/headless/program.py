@@ -10,13 +10,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
-from gpulab.features.findings.checklist_view import checklists
 from gpulab.features.late.report import hang
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, print_error
 from gpulab.report.commands import combine
-from gpulab.report.program_result import program_result
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import drive_to_end
 from gpulab.session.following import start_program
@@ -48,10 +47,7 @@ def follow(command: Sequence[str], options: Options) -> int:
         print_error(f"{one_line(command[0])}: {session.why_not_started}")
         return code
     terminal.err.print()
-    terminal.show(program_result(report, verbose=options.verbose))
-    if options.checklist:
-        terminal.show(checklists(report))
-    terminal.say(f"run file: {report.run_file}")
+    show_program(report, terminal, options)
     if options.json:
         try:
             write_json(combine([report], report.environment), options.json)

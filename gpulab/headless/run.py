@@ -25,16 +25,11 @@ from gpulab.features.repeats.report import over_runs_of
 from gpulab.features.repeats.view import over_runs_view
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.headless.drive import (
-    drive,
-    show_failures,
-    show_markdown,
-    show_raw,
-    show_report,
-)
+from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
+from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport

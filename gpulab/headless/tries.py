@@ -13,10 +13,11 @@ from gpulab.core.statuses import ExitCode
 from gpulab.features.fixes.declarations import gaining
 from gpulab.features.fixes.view import fixes as table
 from gpulab.features.fixes.view import what_ran_together
-from gpulab.headless.drive import drive, show_failures, show_report
+from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.printed import show_failures, show_report
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.results import header

@@ -8,9 +8,10 @@ from gpulab.core.jobs import StepPart
 from gpulab.core.statuses import ExitCode
 from gpulab.features.what_if.view import NOTHING_TO_DELAY
 from gpulab.features.what_if.view import what_if as table
-from gpulab.headless.drive import drive, show_failures, show_report
+from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.tries import refuse_others
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport

@@ -76,7 +76,8 @@ def build_report(
     now: float | None = None,
     findings: Sequence[Finding] = (),
 ) -> RunReport:
-    """The report of one run. `required_speedup` is what every comparison must reach.
+    """The report of one run. `required_speedup` is what every comparison must reach, in place of
+    what the run itself was asked to.
 
     Without its end a run counts as interrupted; `live` reports what one under way has so far, at
     the time `now` on the events' clock, by default that of the last event: it has no exit code yet.
@@ -105,7 +106,9 @@ def build_report(
     for feature in features():
         draft.comparisons = [feature.of_comparison(draft, each) for each in draft.comparisons]
     # Features may withdraw a verdict, so the outcome of the run is known only now.
-    required = required_speedup or getattr(started.request.job, "fail_below", None)
+    job = started.request.job
+    own = getattr(job, "required_speedup", None) or getattr(job, "fail_below", None)
+    required = required_speedup or own
     exit_code, reason = outcome_of(draft, required)
     draft.findings = [*findings, *(each for each in draft.state.invalid if each is not reason)]
     draft.findings += weakening_findings(draft)

@@ -92,9 +92,21 @@ def entry_of(request: RunRequest, name: str = "") -> Entry:
 def recording(name: str) -> Path | None:
     """The recording that ships of a scenario, by NAME or DEVICE/NAME."""
     found = [
-        path for path in recordings() if name in (_name(path), f"{path.parent.name}/{_name(path)}")
+        path
+        for path in recordings()
+        if name in (recorded_name(path), f"{path.parent.name}/{recorded_name(path)}")
     ]
     return found[0] if found else None
+
+
+def recorded_name(path: Path) -> str:
+    """The scenario of a recording that ships."""
+    return path.name.removesuffix(_SUFFIXES[1])
+
+
+def recorded_on(path: Path) -> str:
+    """The kind of device of a recording that ships."""
+    return path.parent.name.upper()
 
 
 def recordings() -> list[Path]:
@@ -102,9 +114,7 @@ def recordings() -> list[Path]:
     return sorted(RECORDINGS.glob(f"*/*.jsonl{PACKED}"))
 
 
-def _name(path: Path) -> str:
-    return path.name.removesuffix(_SUFFIXES[1])
-
-
 def _an_example() -> str:
-    return next((_name(path) for path in recordings()), "none, as this gpulab was installed")
+    return next(
+        (recorded_name(path) for path in recordings()), "none, as this gpulab was installed"
+    )

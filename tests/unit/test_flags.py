@@ -99,6 +99,8 @@ def test_several_flags_are_refused_together():
         (["--fleet", "folder"], Mode.FLEET),
         (["--calibrate", "--seed", "1"], Mode.CALIBRATE),
         (["--new", "x.py"], Mode.NEW),
+        (["--replay"], Mode.REPLAY),
+        (["--replay", "run.jsonl"], Mode.REPLAY),
         (["--show", "x.py"], Mode.SHOW),
         (["--from-trace", "t.json", "x.py"], Mode.FROM_TRACE),
     ],

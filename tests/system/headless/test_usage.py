@@ -79,7 +79,7 @@ def test_mistakes_say_what_to_write(gpulab, arguments, message):
 @pytest.mark.parametrize(
     ("mode", "flags", "message"),
     [
-        (Mode.LIST, ["--list", "--plot", "out.png"], "--plot; it requires --run or --calibrate"),
+        (Mode.LIST, ["--list", "--plot", "out.png"], "--plot; it requires --run or --replay"),
         (Mode.LIST, ["--list", "--time", "3"], "--time; it requires the screen or --run"),
         (Mode.DOCTOR, ["--doctor", "--sweep", "n=1,2"], "--sweep; it requires --run"),
         (Mode.DOCTOR, ["--doctor", "--output", "x.jsonl"], "--output; it requires"),

@@ -1,0 +1,1 @@
+"""A run that is played again from its file, at its own speed or another."""

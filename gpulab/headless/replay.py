@@ -1,0 +1,96 @@
+"""`--replay` without the screen: what a run printed when it was made, from its file alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+
+from gpulab.core.jobs import TELEMETRY_ON, Calibrate, Follow, RunRequest, TimedJob
+from gpulab.core.statuses import ExitCode
+from gpulab.features.goodput.job import with_from_start
+from gpulab.features.replay.view import made_on
+from gpulab.headless.options import Options
+from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.headless.plot import check_plot, plot
+from gpulab.headless.printed import (
+    show_calibration,
+    show_failures,
+    show_markdown,
+    show_program,
+    show_report,
+)
+from gpulab.report.commands import CalibrationReport, CommandReport, calibration_report, combine
+from gpulab.report.report import RunReport
+from gpulab.session.run import Run
+from gpulab.session.saved import open_run, recorded_name, recorded_on, recordings
+
+
+def replay(name: str, options: Options) -> int:
+    """Print and write what the run gave; returns its exit code. Without a name: what ships.
+    UsageError.
+    """
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    if not name:
+        terminal.say(*_what_ships(recordings(), terminal.results.width))
+        return 0
+    run = open_run(name)
+    check_json(options.json_file, [run.source.path])
+    if options.plot:
+        check_plot(options.plot)
+    options = _as_it_was_made(options, run.state.request)
+    report = run.report
+    if options.from_start is not None:
+        report = with_from_start(report, options.from_start)
+    terminal.note(f"recorded on {made_on(report)}", "dim")
+    show_failures(report, terminal)
+    job = run.state.job
+    match job:
+        case Calibrate():
+            show_calibration(report, terminal, links_only=bool(job.ranks))
+        case Follow():
+            show_program(report, terminal, options)
+        case _ if options.markdown:
+            show_markdown(report, terminal)
+        case _:
+            show_report(report, terminal, options)
+    if options.json:
+        write_json(_command(run, report), options.json)
+    if options.plot:
+        plot([([report], options.plot)], terminal)
+    return ExitCode.FAILED if report.exit_code is None else report.exit_code
+
+
+def _command(run: Run, report: RunReport) -> CommandReport | CalibrationReport:
+    """The outermost JSON, as the mode that made the run writes it."""
+    if isinstance(run.state.job, Calibrate):
+        return calibration_report(report)
+    return combine([report], report.environment)
+
+
+def _as_it_was_made(options: Options, request: RunRequest | None) -> Options:
+    """With those flags of the run that chose what to print."""
+    job = request.job if request else None
+    if not isinstance(job, TimedJob) or request is None:
+        return options
+    telemetry = request.telemetry
+    profile = request.profile
+    return replace(
+        options,
+        memory=profile is not None and profile.memory is not None,
+        retune=job.retune,
+        telemetry=None if telemetry == TELEMETRY_ON and not job.quick else telemetry,
+        from_start=0 if options.from_start is None and job.from_start else options.from_start,
+    )
+
+
+def _what_ships(paths: Sequence[Path], width: int) -> list[str]:
+    """For each device a heading, and the names that `--replay` takes."""
+    lines = []
+    for device, of_device in groupby(paths, recorded_on):
+        names = " ".join(map(recorded_name, of_device))
+        lines.append(f"recorded on {device}")
+        lines += wrap(names, width, initial_indent="  ", subsequent_indent="  ")
+    return lines or ["no recording ships with this gpulab"]
