@@ -146,6 +146,7 @@ class Mode(StrEnum):
     RUN = "--run"
     FOLLOW = "--run --"
     REPLAY = "--replay"
+    COMPARE = "--compare"
     SHOW = "--show"
     CALIBRATE = "--calibrate"
     NEW = "--new"
@@ -223,6 +224,20 @@ MODES: Sequence[ModeFlag] = (
             "recording that ships; without it the list of those."
         ),
         {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
+        Mode.COMPARE,
+        "gpulab.headless.compare:compare",
+        "BEFORE AFTER",
+        "two runs side by side",
+        (
+            "Compare saved runs before and after a change: what differs between them, then how "
+            "fast each variant is. A side is a run file, a scenario's newest run here (NAME, "
+            "NAME~1 the one before), a recording, or a folder of run files: several runs a side "
+            "say how much runs differ. Exit code 3: nothing to compare; that of AFTER where it is "
+            "3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
+        ),
+        {"nargs": "+"},
     ),
     ModeFlag(
         Mode.SHOW,
@@ -327,6 +342,7 @@ _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
 _WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
 _RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
 _REPLAY = frozenset({Mode.REPLAY})
+_COMPARE = frozenset({Mode.COMPARE})
 _PRINTS_A_RUN = _RUN | _REPLAY
 
 GROUPS: Mapping[str, Sequence[Flag]] = {
@@ -561,7 +577,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--json",
-            _WITH_FILES | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.REPLAY},
+            _WITH_FILES | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.REPLAY, Mode.COMPARE},
             nargs="?",
             const="-",
             type=file_name,
@@ -626,9 +642,9 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--markdown",
-            _PRINTS_A_RUN,
+            _PRINTS_A_RUN | _COMPARE,
             action="store_true",
-            help="instead of the result its comparison and raw times, as tables in Markdown",
+            help="the result as tables in Markdown instead; of a run its raw times too",
         ),
         _flag(
             "--checklist",
@@ -638,9 +654,9 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--verbose",
-            _RUN_OR_FOLLOW | {Mode.FLEET, Mode.REPLAY},
+            _RUN_OR_FOLLOW | {Mode.FLEET, Mode.REPLAY, Mode.COMPARE},
             action="store_true",
-            help="all tables, checks, findings, operations, and the roofline",
+            help="all tables, checks, findings, operations, lines that differ, and the roofline",
         ),
         _flag("--ascii", frozenset(Mode), action="store_true", help="ASCII characters only"),
     ),

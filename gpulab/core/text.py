@@ -64,6 +64,27 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+_MARKS = re.compile(r"[\\\\`*_\[\]<>|~&]")
+_LINKS = re.compile(r"[@#]|(?<=:)(?=//)|(?<=\bwww)(?=\.)")
+_NOTHING = "<!-- -->"
+
+
+def markdown_text(text: str) -> str:
+    """One line of text as Markdown that shows it as it is: nothing of it is markup, and nobody is
+    mentioned.
+    """
+    escaped = _MARKS.sub(lambda mark: f"\\{mark[0]}", one_line(text))
+    return _LINKS.sub(lambda mark: f"{mark[0]}{_NOTHING}", escaped)
+
+
+def markdown_code(text: str) -> list[str]:
+    """Lines of a diff as a fenced block that none of them can end."""
+    rows = [plain(line) for line in text.split("\n")]
+    longest = max((len(run[0]) for row in rows for run in re.finditer("`+", row)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}diff", *rows, fence]
+
+
 def without_boilerplate(text: str) -> str:
     """A CUDA error without the advice that torch repeats below each."""
     return _BOILERPLATE.sub("", text)

@@ -17,6 +17,7 @@ from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.engine import findings as engine
 from gpulab.features.alone import findings as alone
 from gpulab.features.checks import findings as checks
+from gpulab.features.compare import findings as compare
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.elapsed import findings as elapsed
 from gpulab.features.findings import findings as advice
@@ -48,6 +49,7 @@ _MODULES = (
     telemetry,
     kernels,
     history,
+    compare,
     repeats,
     doctor,
     program,

@@ -19,7 +19,8 @@ from gpulab.session.store import Store
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 """A folder for each device, in it a packed run file for each lesson."""
-_SUFFIXES = (".jsonl", f".jsonl{PACKED}")
+SUFFIXES = (".jsonl", f".jsonl{PACKED}")
+"""Of run files."""
 _BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
 
 
@@ -31,7 +32,7 @@ def find_run(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    if name.endswith(_SUFFIXES):
+    if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0
     if matched := _BEFORE.fullmatch(name):
@@ -101,7 +102,7 @@ def recording(name: str) -> Path | None:
 
 def recorded_name(path: Path) -> str:
     """The scenario of a recording that ships."""
-    return path.name.removesuffix(_SUFFIXES[1])
+    return path.name.removesuffix(SUFFIXES[1])
 
 
 def recorded_on(path: Path) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
 from gpulab.flags import GROUPS, Mode
@@ -63,7 +64,9 @@ def structs_in(kind):
     return [struct for part in getattr(kind, "__args__", ()) for struct in structs_in(part)]
 
 
-@pytest.mark.parametrize("struct", [CommandReport, CalibrationReport, FleetReport])
+@pytest.mark.parametrize(
+    "struct", [CommandReport, CalibrationReport, FleetReport, ComparisonReport]
+)
 def test_every_field_of_the_json_is_on_its_page(struct):
     words = set(re.findall(r"\w+", JSON))
     assert sorted(set(fields_of(struct)) - words) == []

@@ -14,6 +14,7 @@ import msgspec
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.features.gate.report import Gate
 from gpulab.scenario import Param
 
 SCHEMA = "gpulab.comparison/1"
@@ -49,7 +50,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    scenario: str = ""
     run_files: list[str] = []
+    host: str = ""
     at: str = ""
     """When its last run started: UTC, ISO 8601."""
     outcome: Conclusion = Conclusion.MEASURED
@@ -91,30 +94,12 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1
 
 
-class GateOutcome(StrEnum):
-    """Whether a threshold is shown to hold, shown to fail, or neither."""
-
-    HOLDS = "holds"
-    FAILS = "fails"
-    INCONCLUSIVE = "inconclusive"
-
-
-class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """The threshold of a row and what came of it: `most_slower` as a share (0.03 is 3 % longer),
-    `least_speedup` over the baseline of B's own run.
-    """
-
-    outcome: GateOutcome
-    most_slower: float | None = None
-    least_speedup: float | None = None
-
-
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One variant in A and in B.
 
-    With `against` the values are its speedups over that variant of its own run, else its seconds
-    per step, or per item. `ratio` is how many times as fast B is as A: above 1 it is faster,
-    whatever the values are.
+    Where it is paired within runs, the values are its speedups over `against` in its own run, else
+    its seconds per step, or per item. `ratio` is how many times as fast B is as A: above 1 it is
+    faster, whatever the values are.
     """
 
     variant: str
@@ -127,9 +112,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     mde: float | None = None
     """The minimum detectable effect."""
     pairing: Pairing = Pairing.UNPAIRED
+    own_speedup: Estimate | None = None
+    """Of B over `against`, within its own run: what a gate for a speedup is about."""
     verdict: Verdict = Verdict.INCONCLUSIVE
     reason: Finding | None = None
-    gates: list[Gate] = []
 
     @property
     def changed(self) -> bool:
@@ -166,5 +152,7 @@ class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     before: str
     after: str
     comparisons: list[ScenarioComparison] = []
+    gates: list[Gate] = []
+    """What was demanded of rows, and what came of it."""
     findings: list[Finding] = []
     """What is about no single one of them, such as a scenario that one side alone has."""

@@ -29,9 +29,9 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
-from gpulab.core.jobs import subject_of
 from gpulab.draw.canvas import wide
-from gpulab.features.history.compare import compare_view
+from gpulab.features.compare.analysis import SavedRun, saved_run
+from gpulab.features.compare.page import compare_view
 from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import (
     columns,
@@ -222,10 +222,10 @@ class HistoryList(ScrollView, can_focus=True):
 
 @dataclass(frozen=True)
 class Opened:
-    """A run file as it is read now, and the text of the file that it measured."""
+    """A run file as it is read now, for panels and for a comparison."""
 
     run: LiveRun
-    source: str
+    saved: SavedRun
 
     @property
     def report(self) -> RunReport:
@@ -473,14 +473,7 @@ class ComparePage(Page):
 
     def _text(self, width: int) -> Text:
         (_, first), (_, second) = self._both
-        sources = first.source, second.source
-        return compare_view(
-            first.report,
-            second.report,
-            width=width,
-            sources=sources,
-            all_lines=self._all_lines,
-        )
+        return compare_view(first.saved, second.saved, width=width, all_lines=self._all_lines)
 
     def _say(self, message: str = "") -> None:
         self._title = message or _TITLE
@@ -525,8 +518,7 @@ def _read(past: PastRun) -> Opened | str:
     run = read_run(past)
     if isinstance(run, str):
         return run
-    subject = subject_of(run.state.request.job) if run.state.request else None
-    return Opened(live_run(run.report, run.state), subject.source if subject else "")
+    return Opened(live_run(run.report, run.state), saved_run(run.report, run.state))
 
 
 def _opened(run: LiveRun, width: int) -> RenderableType:

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 from recorded import report_of
 
-from gpulab.features.history.compare import compare_view
+from gpulab.features.compare.analysis import SavedRun
+from gpulab.features.compare.page import compare_view
 
 FIRST = "import torch\n\n\ndef a(lab):\n    return 1\n\n\ndef b(lab):\n    return 2\n"
 
@@ -16,8 +17,16 @@ def report(tmp_path_factory):
     return report_of("precision-h200", tmp_path_factory.mktemp("runs"))
 
 
-def rows(first, second, sources=("", ""), width=100, **options):
-    return compare_view(first, second, width=width, sources=sources, **options).plain.split("\n")
+def shown(first, second, sources=("", ""), width=100, **options):
+    both = [
+        SavedRun(report=report, values={}, source=source)
+        for report, source in zip((first, second), sources, strict=True)
+    ]
+    return compare_view(*both, width=width, **options)
+
+
+def rows(*arguments, **options):
+    return shown(*arguments, **options).plain.split("\n")
 
 
 def below(text, heading):
@@ -32,8 +41,8 @@ def changed(report):
 def test_what_differs_comes_first_and_what_does_not_is_one_entry(report):
     other = replace(report, params={"n": 4096}, environment={**report.environment, "torch": "9.9"})
     text = rows(report, other)
-    assert text[1].split() == ["parameters", "n=8192", "n=4096"]
-    assert text[2].split()[0] == "torch"
+    assert text[1].split()[0] == "torch"
+    assert text[2].split() == ["parameters", "n=8192", "n=4096"]
     assert text[3].startswith("the same")
     assert "device NVIDIA H200" in text[3]
     assert not any("lines that differ" in row for row in text), "the files are the same"
@@ -86,10 +95,10 @@ def test_a_run_file_without_its_source_says_so(report):
 
 def test_hostile_lines_stay_lines(report):
     second = FIRST + "x = '\x1b[31m\u202e\x0c'\n\tif x:\n"
-    shown = compare_view(report, changed(report), width=60, sources=(FIRST, second))
-    text = below(shown.plain.split("\n"), "the lines that differ")
+    page = shown(report, changed(report), (FIRST, second), width=60)
+    text = below(page.plain.split("\n"), "the lines that differ")
     assert [row[:9].split() for row in text] == [["10", "+", "x"], ["11", "+"]]
-    assert not {"\x1b", "\u202e"} & set(shown.plain)
+    assert not {"\x1b", "\u202e"} & set(page.plain)
 
 
 @pytest.mark.parametrize("width", [60, 79, 119])

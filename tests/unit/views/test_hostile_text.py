@@ -24,11 +24,12 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Shows
 from gpulab.features.code import view as code
 from gpulab.features.code import view as machine_code
+from gpulab.features.compare.analysis import SavedRun
+from gpulab.features.compare.page import compare_view
 from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
 from gpulab.features.doctor import view as doctor
 from gpulab.features.guide import view as glossary
-from gpulab.features.history import compare
 from gpulab.features.history import view as history
 from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.features.kernels.differences import Change, KernelDifference
@@ -122,7 +123,10 @@ def of_report(report):
     yield "result on a screen", results.result(report, screen=on_screen)
     yield (
         "compare_view",
-        compare.compare_view(report, report, width=100, sources=("a", report.title)),
+        compare_view(
+            *(SavedRun(report=report, values={}, source=source) for source in ("a", report.title)),
+            width=100,
+        ),
     )
     for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), width=80):
         yield "outcome", line

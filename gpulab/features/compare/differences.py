@@ -1,0 +1,152 @@
+"""What two runs do not have in common: device, versions, settings, and the lines of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import zip_longest
+
+from gpulab.core.machine import Device
+from gpulab.core.units import plural
+from gpulab.features.compare.report import (
+    ChangedLine,
+    Difference,
+    DifferenceKind,
+    Side,
+)
+from gpulab.scenario import Param
+
+_PLACE = ("platform",)
+"""Of the environment, what says where it ran."""
+_MAJOR = ("gpulab", "python", "numpy")
+"""Of these the first two parts of a version count; a further one is no changed environment."""
+_CLOCK = 0.05
+"""A relative difference of clocks from which on they are not the same."""
+_UUID = 12
+"""Characters of a GPU's that tell it from others."""
+_MOST_COMPARED = 2_000
+"""Lines of a file between its first and its last change: to match more of them takes seconds."""
+
+
+def differences_of(a: Side, b: Side) -> list[Difference]:
+    """The environment first, the source last. What one side does not know is no difference."""
+    return [fact for fact in _facts(a, b) if fact.a != fact.b]
+
+
+_WORTH_A_WORD = ("device", "driver", "torch", "power limit", "parameters")
+
+
+def in_common(a: Side, b: Side) -> list[str]:
+    """What is alike and worth a word, such as device NVIDIA H200."""
+    alike = [fact for fact in _facts(a, b) if fact.a and fact.a == fact.b]
+    return [f"{fact.what} {fact.a}" for fact in alike if fact.what in _WORTH_A_WORD]
+
+
+def _facts(a: Side, b: Side) -> Iterator[Difference]:
+    """All that may differ; what does not has the same text twice."""
+    if a.device and b.device:
+        yield _environment("device", device_name(a.device), device_name(b.device))
+    for name in sorted(a.environment.keys() & b.environment.keys(), key=_place_of_version):
+        yield _version(name, a.environment[name], b.environment[name])
+    if a.power_limit_w and b.power_limit_w:
+        yield _environment("power limit", f"{a.power_limit_w:.0f} W", f"{b.power_limit_w:.0f} W")
+    if a.device and b.device and a.device.sm_mhz and b.device.sm_mhz:
+        yield _environment("highest clock", _mhz(a.device.sm_mhz), _mhz(b.device.sm_mhz))
+    if a.sm_mhz and b.sm_mhz and abs(b.sm_mhz / a.sm_mhz - 1) > _CLOCK:
+        yield _environment("SM clock", _mhz(a.sm_mhz), _mhz(b.sm_mhz))
+    names = [name for name in {**a.params, **b.params} if a.params.get(name) != b.params.get(name)]
+    yield Difference(
+        what="parameters",
+        kind=DifferenceKind.PARAMETERS,
+        a=_assignments(a.params, names or a.params),
+        b=_assignments(b.params, names or b.params),
+    )
+    yield _method("scenario", a.scenario, b.scenario)
+    yield _method("outcome", a.outcome, b.outcome)
+    yield _method("length", _length(a), _length(b))
+    if a.host and b.host:
+        yield _method("host", a.host, b.host)
+    if a.device and b.device and a.device.uuid and b.device.uuid:
+        yield _method("GPU", a.device.uuid[:_UUID], b.device.uuid[:_UUID])
+    yield Difference(
+        what="source",
+        kind=DifferenceKind.SOURCE,
+        a=a.source_sha256[:12] or None,
+        b=b.source_sha256[:12] or None,
+    )
+
+
+def _environment(what: str, a: str | None, b: str | None) -> Difference:
+    return Difference(what=what, kind=DifferenceKind.ENVIRONMENT, a=a, b=b)
+
+
+def _method(what: str, a: str | None, b: str | None) -> Difference:
+    return Difference(what=what, kind=DifferenceKind.METHOD, a=a, b=b)
+
+
+def _version(name: str, a: str | None, b: str | None) -> Difference:
+    if name in _PLACE:
+        return _method(name, a, b)
+    if name in _MAJOR and a and b and a.split(".")[:2] == b.split(".")[:2]:
+        return _method(name, a, b)
+    return _environment(name, a, b)
+
+
+def _mhz(value: float) -> str:
+    return f"{value:.0f} MHz"
+
+
+_FIRST_VERSIONS = ("driver", "torch", "cuda", "triton", "python", "gpulab")
+
+
+def _place_of_version(name: str) -> tuple[int, str]:
+    place = len(_FIRST_VERSIONS)
+    if name in _FIRST_VERSIONS:
+        place = _FIRST_VERSIONS.index(name)
+    return place, name
+
+
+def device_name(device: Device | None) -> str:
+    if device is None:
+        return ""
+    if device.kind == "cpu":
+        return f"{device.name}, {plural(device.threads, 'thread')}"
+    return device.name
+
+
+def _assignments(params: Mapping[str, Param], names: Iterable[str]) -> str | None:
+    return " ".join(f"{name}={params[name]}" for name in names if name in params) or None
+
+
+def _length(side: Side) -> str:
+    if side.smoke:
+        return "smoke"
+    return "quick" if side.quick else "full"
+
+
+@lru_cache(maxsize=1)
+def changed_lines(a: str, b: str) -> list[ChangedLine]:
+    """Every line of one file that is not in the other, in the order of the files."""
+    mine, other = a.split("\n"), b.split("\n")
+    start = next(
+        (place for place, both in enumerate(zip_longest(mine, other)) if both[0] != both[1]),
+        len(mine),
+    )
+    end = 0
+    while end < min(len(mine), len(other)) - start and mine[-1 - end] == other[-1 - end]:
+        end += 1
+    mine, other = mine[start : len(mine) - end], other[start : len(other) - end]
+    blocks: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(mine), 0, len(other))]
+    if max(len(mine), len(other)) <= _MOST_COMPARED:
+        blocks = SequenceMatcher(None, mine, other).get_opcodes()
+    changes = []
+    for kind, a_from, a_to, b_from, b_to in blocks:
+        if kind != "equal":
+            changes += [_line("a", start + place, mine[place]) for place in range(a_from, a_to)]
+            changes += [_line("b", start + place, other[place]) for place in range(b_from, b_to)]
+    return changes
+
+
+def _line(side: str, place: int, text: str) -> ChangedLine:
+    return ChangedLine(side=side, line=place + 1, text=text)

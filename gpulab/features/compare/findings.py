@@ -1,0 +1,36 @@
+"""What the reader of a comparison must know besides its figures."""
+
+from __future__ import annotations
+
+from gpulab.core.findings import Rank, finding
+
+
+@finding(
+    "the {what} changed: {before} -> {after}; this is no comparison of the code alone",
+    rank=Rank.INVALIDATING,
+)
+def environment_changed(*, what: str, before: str, after: str) -> None: ...
+@finding("the environment changed ({what:list}): what is slower is not shown to be the code")
+def environment_may_explain(*, what: list[str]) -> None: ...
+@finding("there is no row of this variant")
+def variant_not_compared() -> None: ...
+@finding(
+    "unpaired rows compare times of separate processes: their intervals are wider by how much runs "
+    "differ",
+    rank=Rank.EXPLAINING,
+)
+def unpaired_times() -> None: ...
+@finding("{scenario} is on one side alone: {side}")
+def on_one_side(*, scenario: str, side: str) -> None: ...
+@finding("{side}'s runs differ among themselves in: {what:list}")
+def mixed_side(*, side: str, what: list[str]) -> None: ...
+@finding("only in {side}")
+def variant_on_one_side(*, side: str) -> None: ...
+@finding("{side}: off the CPU for up to {share:.0%} of the time: other work disturbed it")
+def side_contended(*, side: str, share: float) -> None: ...
+@finding("{side}'s run is not whole: {outcome}")
+def run_not_whole(*, side: str, outcome: str) -> None: ...
+@finding("skipped {file}: {why}")
+def file_skipped(*, file: str, why: str) -> None: ...
+@finding("nothing to compare: A and B have no measured variant in common")
+def nothing_in_common() -> None: ...

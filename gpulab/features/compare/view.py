@@ -1,0 +1,149 @@
+"""A comparison in the terminal: the answer, what differs, then a row for each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.core.units import plural, span, times
+from gpulab.draw.styles import STYLES
+from gpulab.draw.table import columns_table, rows_table
+from gpulab.features.compare.differences import in_common
+from gpulab.features.compare.report import (
+    ComparisonReport,
+    Difference,
+    Pairing,
+    Row,
+    ScenarioComparison,
+    Side,
+)
+from gpulab.features.compare.words import (
+    FEW_LINES,
+    HEADINGS,
+    answers,
+    environment_lines,
+    gate_lines,
+    line_text,
+    other_lines,
+    shared_differences,
+    title,
+    value,
+)
+from gpulab.features.gate.report import GateOutcome
+from gpulab.report.sentences import lines
+
+_GATE_STYLES = {
+    GateOutcome.HOLDS: "green",
+    GateOutcome.FAILS: "bold red",
+    GateOutcome.INCONCLUSIVE: "yellow",
+}
+
+
+def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> RenderableType:
+    """All scenarios; with `verbose` all lines of the source that differ."""
+    parts: list[RenderableType] = []
+    for verdict, line in answers(report):
+        parts.append(Text(line, f"bold {STYLES[verdict] if verdict else ''}".strip()))
+    parts += [Text(line, _GATE_STYLES[outcome]) for outcome, line in gate_lines(report)]
+    parts += [Text(line, "bold yellow") for line in environment_lines(report.comparisons)]
+    parts += [Text(line, "yellow") for line in lines(report.findings)]
+    shared = shared_differences(report.comparisons)
+    if shared:
+        parts += ["", _differences(shared)]
+    several = len(report.comparisons) > 1
+    for each in report.comparisons:
+        parts.append("")
+        if several:
+            parts.append(Text(each.scenario, "bold"))
+        else:
+            parts.append(_sides(each))
+        own = [difference for difference in each.differences if difference not in shared]
+        if own:
+            parts.append(_differences(own))
+        parts += _lines(each, verbose=verbose)
+        parts += _tables(each)
+        parts += [Text(line, "dim") for line in other_lines(each)]
+    return Group(*parts)
+
+
+def _sides(comparison: ScenarioComparison) -> RenderableType:
+    """Which runs these are, and what they have in common."""
+    table = rows_table()
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
+        table.add_row(Text(letter, "bold"), Text(_said(side)))
+    alike = in_common(comparison.a, comparison.b)
+    if alike:
+        table.add_row("both", Text(", ".join(alike), "dim"))
+    return table
+
+
+def _said(side: Side) -> str:
+    text = f"{side.name}"
+    if len(side.run_files) > 1:
+        return f"{text}: {plural(len(side.run_files), 'run')}, the last {_when(side)}"
+    return f"{text}, {_when(side)}"
+
+
+def _when(side: Side) -> str:
+    return side.at[:19].replace("T", " ")
+
+
+def _differences(differences: Sequence[Difference]) -> Table:
+    table = columns_table()
+    table.add_column("what differs", overflow="fold")
+    table.add_column("A", overflow="fold")
+    table.add_column("B", overflow="fold")
+    for each in differences:
+        table.add_row(Text(each.what), Text(each.a or "none"), Text(each.b or "none"))
+    return table
+
+
+def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[RenderableType]:
+    """Of the source, those that differ."""
+    shown = comparison.changed_lines if verbose else comparison.changed_lines[:FEW_LINES]
+    if not shown:
+        return
+    yield ""
+    text = Text("lines that differ, A - and B +", "bold", no_wrap=True, overflow="ellipsis")
+    for each in shown:
+        text.append(
+            f"\n{line_text(each)}", "not bold red" if each.side == "a" else "not bold green"
+        )
+    left = comparison.changed_line_count - len(shown)
+    if left:
+        text.append(f"\n      and {left:,} more{'' if verbose else ': --verbose'}", "not bold dim")
+    yield text
+
+
+def _tables(comparison: ScenarioComparison) -> Iterator[RenderableType]:
+    for pairing in Pairing:
+        rows = [row for row in comparison.rows if row.pairing == pairing]
+        if rows:
+            yield ""
+            yield rows_of(rows, HEADINGS[pairing])
+    yield ""
+
+
+def rows_of(rows: Sequence[Row], heading: str) -> Table:
+    """Rows with the same pairing."""
+    table = columns_table()
+    table.title = heading
+    table.title_style = "bold"
+    table.title_justify = "left"
+    table.add_column("variant", overflow="fold", min_width=7)
+    for head in ("A", "B", "B/A speed", "99 % interval"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            title(row),
+            value(row, row.a),
+            value(row, row.b),
+            times(row.ratio) if row.ratio else "",
+            span(row.low, row.high),
+            Text(row.verdict, STYLES[row.verdict]),
+        )
+    return table

@@ -1,0 +1,145 @@
+"""What a comparison says, in words: the same in the terminal, on the screen and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.core.statuses import Verdict
+from gpulab.core.units import plural, seconds, span, times
+from gpulab.features.compare.findings import environment_changed
+from gpulab.features.compare.report import (
+    ChangedLine,
+    ComparisonReport,
+    Difference,
+    Estimate,
+    Pairing,
+    Row,
+    ScenarioComparison,
+)
+from gpulab.features.gate.report import GateOutcome
+from gpulab.report.sentences import lines, with_reason
+
+_MOST_ANSWERS = 8
+FEW_LINES = 12
+"""Of the source, where not all are asked for."""
+HEADINGS = {
+    Pairing.PAIRED: "A and B measured in turn (paired)",
+    Pairing.WITHIN_RUNS: "speedup over its own baseline (paired within each run)",
+    Pairing.UNPAIRED: "time in separate runs (unpaired)",
+}
+
+
+def title(row: Row) -> str:
+    """What the values of a row are of."""
+    if row.pairing == Pairing.WITHIN_RUNS:
+        return f"{row.variant} over {row.against}"
+    return row.variant
+
+
+def value(row: Row, estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    if row.pairing == Pairing.WITHIN_RUNS:
+        return times(estimate.value)
+    return seconds(estimate.value)
+
+
+def change(row: Row) -> str:
+    """A row in a line: what, from, to, and how many times as fast."""
+    text = f"{title(row)}: "
+    if row.a and row.b:
+        text += f"{value(row, row.a)} → {value(row, row.b)}, "
+    return f"{text}{times(row.ratio)} as fast ({span(row.low, row.high)})"
+
+
+def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
+    """What changed, a line a row, slower ones first; else that no change is shown."""
+    changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
+    changed.sort(key=lambda entry: entry[1].ratio or 1.0)
+    changed.sort(key=lambda entry: entry[1].verdict != Verdict.SLOWER)
+    if not changed:
+        return [_nothing_changed(report)]
+    several = len(report.comparisons) > 1
+    said: list[tuple[Verdict | None, str]] = []
+    for each, row in changed[:_MOST_ANSWERS]:
+        scenario = f"{each.scenario}, " if several else ""
+        said.append((row.verdict, f"{row.verdict}: {scenario}{change(row)}"))
+    if len(changed) > _MOST_ANSWERS:
+        more = plural(len(changed) - _MOST_ANSWERS, "more row")
+        said.append((None, f"and {more} changed"))
+    return said
+
+
+def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
+    rows = [row for each in report.comparisons for row in each.rows]
+    if not rows:
+        return Verdict.INVALID, with_reason("not compared", report.reason)
+    if all(row.verdict == Verdict.SAME for row in rows):
+        return Verdict.SAME, "same: no row differs by more than 2 %"
+    if all(row.ratio is None for row in rows):
+        return Verdict.INVALID, "no row can be compared: the verdicts below say why"
+    return None, "no change is shown: the intervals say how large one may be"
+
+
+def conclusion(row: Row) -> str:
+    """A row in a sentence, whether it changed or not."""
+    if row.changed:
+        return f"{row.verdict}: {change(row)}"
+    if row.ratio is None:
+        return with_reason(f"{title(row)}: {row.verdict}", row.reason)
+    if row.verdict == Verdict.SAME:
+        return f"{title(row)}: same ({span(row.low, row.high)})"
+    return f"{title(row)}: no change is shown ({span(row.low, row.high)} as fast)"
+
+
+def line_text(line: ChangedLine) -> str:
+    """A line of the source with its number and its sign."""
+    sign = "-" if line.side == "a" else "+"
+    return f"{line.line:>5} {sign} {line.text.expandtabs(4)}"
+
+
+def environment_lines(comparisons: Sequence[ScenarioComparison]) -> list[str]:
+    """What makes it no comparison of the code alone; each once, however many scenarios have it."""
+    said: dict[str, None] = {}
+    for each in comparisons:
+        about = [entry for entry in each.findings if entry.code == environment_changed.code]
+        said |= dict.fromkeys(lines(about))
+    return list(said)
+
+
+def other_lines(comparison: ScenarioComparison) -> list[str]:
+    """The other findings, and why rows are as they are."""
+    others = [entry for entry in comparison.findings if entry.code != environment_changed.code]
+    reasons = [
+        with_reason(f"{title(row)} {row.verdict}", row.reason)
+        for row in comparison.rows
+        if row.ratio is None and row.reason
+    ]
+    return [*reasons, *lines(others)]
+
+
+def shared_differences(comparisons: Sequence[ScenarioComparison]) -> list[Difference]:
+    """What differs in each of several scenarios alike, and is said once."""
+    if len(comparisons) < 2:
+        return []
+    first, *others = comparisons
+    return [
+        each
+        for each in first.differences
+        if all(each in comparison.differences for comparison in others)
+    ]
+
+
+def gate_lines(report: ComparisonReport) -> list[tuple[GateOutcome, str]]:
+    """A line for each gate that does not hold; one line where all do."""
+    gates = report.gates
+    several = len(report.comparisons) > 1
+    missed: list[tuple[GateOutcome, str]] = []
+    for gate in sorted(gates, key=lambda gate: gate.outcome != GateOutcome.FAILS):
+        if gate.outcome != GateOutcome.HOLDS:
+            scenario = f"{gate.scenario}, " if several else ""
+            missed.append((gate.outcome, f"gate {gate.outcome}: {scenario}{gate.words}"))
+    if gates and not missed:
+        demands = ", ".join(dict.fromkeys(gate.demand for gate in gates))
+        return [(GateOutcome.HOLDS, f"gate holds: {demands}, in {plural(len(gates), 'row')}")]
+    return missed

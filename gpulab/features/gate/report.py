@@ -1,0 +1,87 @@
+"""A gate: a threshold that a figure of a run, or of a comparison of two, must be shown to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from gpulab.core.findings import Finding
+from gpulab.core.statuses import ExitCode, first_in_order
+from gpulab.core.units import span, times
+from gpulab.report.sentences import sentence
+
+
+class GateKind(StrEnum):
+    """SPEEDUP: over the baseline of its own run, at least; SLOWDOWN: of B against A, at most."""
+
+    SPEEDUP = "fail below"
+    SLOWDOWN = "fail if slower"
+
+
+class GateOutcome(StrEnum):
+    """The whole interval reaches the threshold, none of it does, or neither is shown."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """What was demanded of one variant, and what came of it.
+
+    `threshold` is a speedup, or a share: 0.03 allows 3 % more time. `ratio` with its ends is what
+    was measured: the speedup, or how many times as fast B is as A. `reason` says why nothing is
+    concluded from it.
+    """
+
+    scenario: str
+    variant: str
+    kind: GateKind
+    threshold: float
+    outcome: GateOutcome
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: Finding | None = None
+
+    @property
+    def demand(self) -> str:
+        if self.kind == GateKind.SPEEDUP:
+            return f"at least {times(self.threshold)}"
+        return f"at most {self.threshold * 100:.3g} % slower"
+
+    @property
+    def words(self) -> str:
+        """What was demanded, and what was measured, in a line."""
+        text = f"{self.variant}: {self.demand}"
+        if self.ratio is not None:
+            text += f", measured {times(self.ratio)}"
+        if self.low is not None:
+            text += f" ({span(self.low, self.high)})"
+        if self.reason:
+            text += f": {sentence(self.reason)}"
+        return text
+
+
+def least_ratio(kind: GateKind, threshold: float) -> float:
+    """The ratio that a threshold stands for: 3 % more time is 0.971 times as fast."""
+    return threshold if kind == GateKind.SPEEDUP else 1 / (1 + threshold)
+
+
+def outcome_of(least: float, low: float | None, high: float | None) -> GateOutcome:
+    """By the interval of a ratio, None where there is none."""
+    if low is None or high is None or low < least <= high:
+        return GateOutcome.INCONCLUSIVE
+    return GateOutcome.HOLDS if low >= least else GateOutcome.FAILS
+
+
+def exit_code_of(gates: Sequence[Gate]) -> ExitCode:
+    """5 where any fails, else 6 where any is inconclusive."""
+    codes = {
+        GateOutcome.HOLDS: ExitCode.MEASURED,
+        GateOutcome.FAILS: ExitCode.SLOWER,
+        GateOutcome.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+    }
+    return first_in_order(codes[gate.outcome] for gate in gates)

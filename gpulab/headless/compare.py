@@ -1,0 +1,93 @@
+"""`--compare`: saved runs before and after a change, or two folders of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from gpulab.core.findings import Finding
+from gpulab.core.run_file import RunFileError
+from gpulab.core.statuses import Conclusion
+from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
+from gpulab.features.compare.findings import file_skipped
+from gpulab.features.compare.markdown import comparison_markdown
+from gpulab.features.compare.report import ComparisonReport
+from gpulab.features.compare.view import comparison_view
+from gpulab.headless.options import Options
+from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.report.report import RunReport
+from gpulab.session.run import File, Run
+from gpulab.session.saved import SUFFIXES, open_run
+from gpulab.session.settings import UsageError
+
+_WITHOUT_RESULT = (Conclusion.FAILED, Conclusion.INTERRUPTED, Conclusion.SKIPPED)
+
+
+def compare(words: Sequence[str], options: Options) -> int:
+    """Compare BEFORE with AFTER and print what differs; returns the exit code. UsageError where a
+    side is no run.
+    """
+    if len(words) != 2:
+        raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    check_json(options.json_file, [])
+    before, after = words
+    skipped: list[Finding] = []
+    a = _side(before, skipped)
+    b = _side(after, skipped)
+    report = compare_sides(before, after, a, b)
+    return finish(replace(report, findings=[*report.findings, *skipped]), options, terminal)
+
+
+def finish(report: ComparisonReport, options: Options, terminal: Terminal) -> int:
+    """Print a comparison, and write what was asked for; returns its exit code."""
+    if options.markdown:
+        terminal.say(*comparison_markdown(report))
+    else:
+        terminal.show(comparison_view(report, verbose=options.verbose))
+    if options.json:
+        write_json(report, options.json)
+    return report.exit_code
+
+
+def _side(name: str, skipped: list[Finding]) -> list[SavedRun]:
+    """The runs that a name stands for: one, or those of a folder. What of a folder is no run, or
+    measured nothing, is skipped.
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        only = open_run(name)
+        return [saved_run(only.report, only.state)]
+    runs = []
+    for path in sorted(folder.rglob("*")):
+        if not path.name.endswith(SUFFIXES) or not path.is_file():
+            continue
+        try:
+            run = _opened(path)
+        except RunFileError as error:
+            skipped.append(file_skipped(file=str(path), why=str(error).removeprefix(f"{path} ")))
+        except OSError as error:
+            skipped.append(file_skipped(file=str(path), why=error.strerror or str(error)))
+        else:
+            if why := _useless(run.report):
+                skipped.append(file_skipped(file=str(path), why=why))
+            else:
+                runs.append(run)
+    if not runs:
+        raise UsageError(f"{name}: no run file in this folder holds a whole run")
+    return runs
+
+
+def _useless(report: RunReport) -> str:
+    """Why a run of a folder is none to compare; empty where it is one."""
+    if report.smoke:
+        return "a smoke run is no measurement"
+    return str(report.outcome) if report.outcome in _WITHOUT_RESULT else ""
+
+
+def _opened(path: Path) -> SavedRun:
+    run = Run(File(path))
+    run.poll()
+    return saved_run(run.report, run.state)

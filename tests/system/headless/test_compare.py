@@ -1,0 +1,96 @@
+"""`--compare`: saved runs before and after a change; what differs comes first, then each variant."""
+
+import json
+import lzma
+
+import pytest
+from recorded import recorded_path
+
+NAME = "h200/vector_add"
+
+
+def variant_of(name, path, change=None):
+    """A recording as a run file of its own, with each of its events as `change` makes it."""
+    lines = lzma.decompress(recorded_path(name).read_bytes()).decode().splitlines()
+    events = [json.loads(line) for line in lines]
+    for event in events:
+        if change:
+            change(event)
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    return path
+
+
+def slower(variant, factor):
+    def change(event):
+        if event.get("type") != "Samples":
+            return
+        place = event["names"].index(variant) if variant in event["names"] else None
+        times = zip(event["variant"], event["times_s"], strict=True)
+        event["times_s"] = [time * factor if who == place else time for who, time in times]
+
+    return change
+
+
+def with_driver(version):
+    def change(event):
+        if event.get("type") == "WorkerReady":
+            event["environment"]["driver"] = version
+
+    return change
+
+
+@pytest.fixture
+def compared(lab):
+    def call(*arguments, code=0):
+        finished = lab.call_over(None, "--compare", *arguments)
+        assert finished.code == code, finished.stderr
+        return finished.stdout
+
+    return call
+
+
+def test_a_slower_variant_is_found_over_its_own_baseline_and_comes_first(compared, lab):
+    before = variant_of(NAME, lab.folder / "before.jsonl")
+    after = variant_of(NAME, lab.folder / "after.jsonl", slower("in_triton", 1.1))
+    text = compared(before, after)
+    first, *rest = text.splitlines()
+    assert first.startswith("slower: in_triton over in_torch: ")
+    assert "0.909x as fast" in first
+    assert "changed:" not in text
+    assert [line for line in rest if "unpaired" in line]
+    report = json.loads(compared(before, after, "--json"))
+    verdicts = {row["variant"]: row["verdict"] for row in report["comparisons"][0]["rows"]}
+    assert verdicts.pop("in_triton") == "slower"
+    assert set(verdicts.values()) == {"inconclusive"}
+
+
+def test_a_changed_environment_is_said_as_that(compared, lab):
+    before = variant_of(NAME, lab.folder / "before.jsonl", with_driver("570.1"))
+    text = compared(before, NAME)
+    assert (
+        "the driver changed: 570.1 -> 580.159.04; this is no comparison of the code alone" in text
+    )
+    markdown = compared(before, NAME, "--markdown")
+    assert "| driver | 570.1 | 580.159.04 |" in markdown
+
+
+def test_folders_are_matched_by_scenario(compared, lab):
+    for side in ("before", "after"):
+        folder = lab.folder / side
+        folder.mkdir()
+        for number in range(4):
+            variant_of(NAME, folder / f"{number}.jsonl")
+    variant_of("h200/reduction", lab.folder / "after" / "other.jsonl")
+    (lab.folder / "after" / "torn.jsonl").write_text("{")
+    text = compared("before", "after")
+    assert "reduction (NVIDIA H200) is on one side alone: B" in text
+    assert "skipped after/torn.jsonl" in text
+    assert "4 runs" in text
+    assert "same: no row differs" in text, "four runs that are alike on either side"
+
+
+def test_sides_that_are_no_runs_are_usage_errors(compared, lab):
+    assert compared(NAME, code=2) == ""
+    assert compared(NAME, "nothing-of-this-name", code=2) == ""
+    (lab.folder / "empty").mkdir()
+    assert compared("empty", NAME, code=2) == ""
