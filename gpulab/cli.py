@@ -262,9 +262,21 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
         parser.error(problem)
     if chosen is None:
         return _open_screen(parser, given)
+    if chosen.screen and _has_terminal() and not _asks_to_print(given):
+        # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
+        gc.disable()
+        return chosen.open_screen(given)
     from gpulab.headless.options import Options
 
     return chosen.carry_out(given, _refined(Options, parser, given))
+
+
+def _asks_to_print(given: argparse.Namespace) -> bool:
+    return any(hasattr(given, flag.destination) for flag in _FLAGS if flag.name != "--ascii")
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _run_program(
@@ -293,11 +305,10 @@ def _open_screen(
     for path in given.paths:
         if _is_scenario(path):
             parser.error(f"{path} is a scenario, not a file: gpulab --run {path} measures it")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not _has_terminal():
         parser.error(
             "the screen needs a terminal; without one use --list, --run, --guide or --help"
         )
-    # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
     gc.disable()
     from gpulab.session.settings import Settings
     from gpulab.tui.app import open_lab

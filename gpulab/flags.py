@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -147,6 +147,7 @@ class Mode(StrEnum):
     FOLLOW = "--run --"
     REPLAY = "--replay"
     COMPARE = "--compare"
+    WATCH = "--watch"
     SHOW = "--show"
     CALIBRATE = "--calibrate"
     NEW = "--new"
@@ -172,6 +173,7 @@ class ModeFlag:
     help: str
     about: str
     options: Mapping[str, Any]
+    screen: str = ""
 
     @property
     def destination(self) -> str:
@@ -181,12 +183,22 @@ class ModeFlag:
         return hasattr(given, self.destination)
 
     def carry_out(self, given: argparse.Namespace, options: Any) -> int:
-        module, _, name = self.function.partition(":")
         value = getattr(given, self.destination)
-        function = getattr(import_module(module), name)
+        function = _function(self.function)
         if value is True:
             return int(function(options))
         return int(function(value, options))
+
+    def open_screen(self, given: argparse.Namespace) -> int:
+        value = getattr(given, self.destination)
+        return int(_function(self.screen)(value, ascii_only=hasattr(given, "ascii")))
+
+
+def _function(place: str) -> Callable[..., Any]:
+    """By module:name."""
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 MODES: Sequence[ModeFlag] = (
@@ -238,6 +250,20 @@ MODES: Sequence[ModeFlag] = (
             "3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
         ),
         {"nargs": "+"},
+    ),
+    ModeFlag(
+        Mode.WATCH,
+        "gpulab.headless.watch:watch",
+        "[RUN | FOLDER]",
+        "follow a live run",
+        (
+            "Follow a run of another process, user or host by its file, which is only read. RUN: a "
+            "run file, or a scenario that runs here. FOLDER: the runs in it, as --share writes "
+            "them; by default those of yours on this machine. With any of the flags below but "
+            "--ascii, or without a terminal: waits for its end and prints the result."
+        ),
+        {"nargs": "?", "const": ""},
+        screen="gpulab.tui.watching:watch",
     ),
     ModeFlag(
         Mode.SHOW,
@@ -341,9 +367,9 @@ _MEASURES = frozenset({Mode.SCREEN, Mode.RUN})
 _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
 _WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
 _RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
-_REPLAY = frozenset({Mode.REPLAY})
+_OF_A_FILE = frozenset({Mode.REPLAY, Mode.WATCH})
 _COMPARE = frozenset({Mode.COMPARE})
-_PRINTS_A_RUN = _RUN | _REPLAY
+_PRINTS_A_RUN = _RUN | _OF_A_FILE
 
 GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
@@ -550,7 +576,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
     "what to print and keep": (
         _flag(
             "--print",
-            _REPLAY,
+            _OF_A_FILE,
             action="store_true",
             help="print the result, also on a terminal",
         ),
@@ -577,7 +603,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--json",
-            _WITH_FILES | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.REPLAY, Mode.COMPARE},
+            _WITH_FILES | _OF_A_FILE | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE},
             nargs="?",
             const="-",
             type=file_name,
@@ -648,13 +674,13 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--checklist",
-            _RUN_OR_FOLLOW | _REPLAY,
+            _RUN_OR_FOLLOW | _OF_A_FILE,
             action="store_true",
             help="answer every question of the performance checklists, with its number",
         ),
         _flag(
             "--verbose",
-            _RUN_OR_FOLLOW | {Mode.FLEET, Mode.REPLAY, Mode.COMPARE},
+            _RUN_OR_FOLLOW | _OF_A_FILE | {Mode.FLEET, Mode.COMPARE},
             action="store_true",
             help="all tables, checks, findings, operations, lines that differ, and the roofline",
         ),

@@ -87,6 +87,8 @@ class Entry:
     """Of a program that is started as it is; nothing of it is read but its script, to be shown."""
     saved: bool = False
     """It comes from a run file: its own file may be another by now, or on another machine."""
+    heading: str = ""
+    """Under which it is listed, in place of its topic."""
 
     @property
     def scenario(self) -> Scenario | None:
@@ -122,6 +124,7 @@ class Entry:
         scenario = self.scenario
         row = ScenarioRow(
             name=self.name,
+            topic=self.heading,
             title=self.title,
             path=shown_path(self.path),
             own=self.own,
@@ -139,7 +142,7 @@ class Entry:
             )
         return replace_fields(
             row,
-            topic=one_line(scenario.topic),
+            topic=self.heading or one_line(scenario.topic),
             lesson=plain(self._lesson),
             claim=one_line(scenario.claim),
             variants=tuple(scenario.variants),

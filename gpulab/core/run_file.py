@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,11 +25,17 @@ from gpulab.core.limits import RUN_FILE_LINE_BYTES
 from gpulab.core.text import plain
 from gpulab.core.wire import UNREADABLE, decode, encode
 
+try:
+    import fcntl
+except ImportError:  # run files are read where no run can be made, too
+    fcntl = None  # type: ignore[assignment]
+
 FORMAT = "gpulab.run"
 VERSION = 2
 PACKED = ".xz"
 """Ending of the name of a run file that was compressed after its run."""
-_LONGEST = RUN_FILE_LINE_BYTES + 2
+LONGEST = RUN_FILE_LINE_BYTES + 2
+"""Bytes of a line with its newline, and one more: what is longer is no event."""
 
 
 class RunFileError(ValueError):
@@ -51,7 +57,7 @@ def is_run_file(start: bytes) -> bool:
 
 class RunFile:
     """Writes one run as it goes: whole lines, straight to the kernel. FileExistsError: runs are
-    never overwritten.
+    never overwritten. It is locked for as long as its process lives, however that dies.
     """
 
     def __init__(self, path: Path, gpulab: str) -> None:
@@ -60,6 +66,10 @@ class RunFile:
         self._fd = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
         )
+        # before the header: whoever reads that may ask for the lock
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
 
     def append(self, events: Sequence[Event]) -> None:
@@ -75,59 +85,96 @@ class RunFile:
             view = view[os.write(self._fd, view) :]
 
 
+def is_held(fd: int) -> bool | None:
+    """Whether a process writes the run file that is open here; None where locks do not tell."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
+
+
+class Lines:
+    """Makes events of the lines of a run file as they come, and keeps count of what are none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.count = 0
+        self.garbled: list[int] = []
+        """The numbers, from 1, of lines that are no events."""
+        self.unknown = 0
+        """Events of unknown types."""
+
+    def take(self, line: bytes) -> Event | None:
+        """The event of one whole line. RunFileError where the first is no header of this
+        version.
+        """
+        self.count += 1
+        if self.count == 1:
+            _check_header(self._path, line)
+            return None
+        try:
+            event = decode(line)
+        except ValueError:
+            self.garbled.append(self.count)
+            return None
+        if event is None:
+            self.unknown += 1
+        return event
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What could not be read."""
+        return _unread(self.garbled, self.unknown)
+
+
+def _unread(garbled: Sequence[int], unknown: int) -> list[Finding]:
+    problems = []
+    if garbled:
+        problems.append(garbled_lines(lines=[str(number) for number in garbled]))
+    if unknown:
+        problems.append(unknown_events(count=unknown))
+    return problems
+
+
 @dataclass(frozen=True)
 class Recording:
     """What a run file holds: its events, and what could not be read of it."""
 
     events: list[Event]
     garbled: list[int]
-    """The numbers, from 1, of lines that are no events."""
     unknown: int
-    """Events of unknown types."""
     cut: bool
     """Whether an unterminated last line was dropped."""
 
     @property
     def findings(self) -> list[Finding]:
         """What could not be read."""
-        problems = []
-        if self.garbled:
-            problems.append(garbled_lines(lines=[str(number) for number in self.garbled]))
-        if self.unknown:
-            problems.append(unknown_events(count=self.unknown))
-        return problems
+        return _unread(self.garbled, self.unknown)
 
 
 def read_run_file(path: Path) -> Recording:
     """Read a run file, whole or cut. RunFileError where it is none, or where it has another
     version.
     """
-    has_header = False
+    lines = Lines(path)
     events: list[Event] = []
-    garbled: list[int] = []
-    unknown = 0
     cut = False
     with _opened(path) as file:
-        for number, line in enumerate(_lines(file), 1):
-            cut = not line.endswith(b"\n") and len(line) < _LONGEST
+        for line in _lines(file):
+            cut = not line.endswith(b"\n") and len(line) < LONGEST
             if cut:
                 break
-            if not has_header:
-                _check_header(path, line)
-                has_header = True
-                continue
-            try:
-                event = decode(line)
-            except ValueError:
-                garbled.append(number)
-                continue
-            if event is None:
-                unknown += 1
-            else:
+            if (event := lines.take(line)) is not None:
                 events.append(event)
-    if not has_header:
+    if not lines.count:
         raise RunFileError(f"{path} has no complete line: the run ended before it began")
-    return Recording(events, garbled, unknown, cut)
+    return Recording(events, lines.garbled, lines.unknown, cut)
 
 
 _TYPE = b'{"type":"'
@@ -142,7 +189,7 @@ def lines_of(path: Path, types: Collection[str]) -> Iterator[tuple[str, bytes]]:
     begin = len(_TYPE)
     has_header = False
     with _opened(path) as file:
-        for line in iter(partial(file.readline, _LONGEST), b""):
+        for line in iter(partial(file.readline, LONGEST), b""):
             if not has_header and line.endswith(b"\n"):
                 _check_header(path, line)
                 has_header = True
@@ -171,10 +218,10 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
     """With their newlines; of a line that is too long the beginning, which is no event."""
-    while line := file.readline(_LONGEST):
+    while line := file.readline(LONGEST):
         yield line
         while line and not line.endswith(b"\n"):
-            line = file.readline(_LONGEST)
+            line = file.readline(LONGEST)
 
 
 def _check_header(path: Path, line: bytes) -> None:

@@ -13,7 +13,7 @@ from gpulab.core.statuses import ExitCode
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.replay.view import made_on
 from gpulab.headless.options import Options
-from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.printed import (
     show_calibration,
@@ -37,14 +37,24 @@ def replay(name: str, options: Options) -> int:
         terminal.say(*_what_ships(recordings(), terminal.results.width))
         return 0
     run = open_run(name)
+    check_files(run, options)
+    terminal.note(f"recorded on {made_on(run.report)}", "dim")
+    return show_run(run, options, terminal)
+
+
+def check_files(run: Run, options: Options) -> None:
+    """UsageError where what is to be written cannot be."""
     check_json(options.json_file, [run.source.path])
     if options.plot:
         check_plot(options.plot)
+
+
+def show_run(run: Run, options: Options, terminal: Terminal) -> int:
+    """Print and write what a run gave; returns its exit code."""
     options = _as_it_was_made(options, run.state.request)
     report = run.report
     if options.from_start is not None:
         report = with_from_start(report, options.from_start)
-    terminal.note(f"recorded on {made_on(report)}", "dim")
     show_failures(report, terminal)
     job = run.state.job
     match job:

@@ -54,6 +54,7 @@ from gpulab.tui.themes import (
 )
 
 if TYPE_CHECKING:
+    from gpulab.catalog.listing import ScenarioRow
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.run import Source
@@ -130,7 +131,13 @@ class LabApp(App[int]):
             program = entry_of(command)
             entries, opens = [program, *entries], program.name
         self.read_only = read_only
-        self._lab = LabScreen(entries, self._settings, tick_s, starter, runs_first=opens)
+        self._lab = LabScreen(
+            entries, self._settings, tick_s, starter, runs_first=opens, idle=self.words_of_idle
+        )
+
+    def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
+        """The first line while nothing runs."""
+        return status.idle(self._settings, rows)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The same one for each theme: by it Textual keeps what became of a line.

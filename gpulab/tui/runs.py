@@ -25,6 +25,11 @@ Starter = Callable[[Entry, Settings], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
 
 
+def words_of(source: Source) -> str:
+    """What there is to say of a source beside its events."""
+    return str(getattr(source, "words", ""))
+
+
 class Runs:
     """`running` is the name of the scenario that runs; `stopping`: it was told to stop."""
 
@@ -65,6 +70,11 @@ class Runs:
         self._settings[name] = settings
 
     @property
+    def any(self) -> bool:
+        """Whether there is one of any scenario."""
+        return bool(self._runs)
+
+    @property
     def current(self) -> Run | None:
         """What runs."""
         return self.of(self.running)
@@ -73,6 +83,16 @@ class Runs:
         """Start a run; returns the problem where that cannot be."""
         self.sweeps.pop(entry.name, None)
         return self._start(entry, settings or self.settings(entry.name))
+
+    def follow(self, entry: Entry) -> str | None:
+        """Show the run of a run file, from where it was left; returns the problem where that cannot
+        be. What was shown before waits.
+        """
+        run = self.of(entry.name)
+        if run is None:
+            return self.start(entry)
+        self.running = None if run.ended else entry.name
+        return None
 
     def start_sweep(self, entry: Entry, text: str) -> str | None:
         """Start a run for each value of `name=a,b,c`, and then the final; returns the problem where

@@ -129,6 +129,16 @@ class ScenarioList(OptionList):
             self.highlighted = self.get_option_index(before)
         return self._by_course
 
+    def list_again(self, rows: Sequence[ScenarioRow]) -> None:
+        """List these; the cursor stays on its own where that is among them."""
+        before = self.chosen
+        self._rows = {row.name: row for row in rows}
+        self._name_width = max((len(row.name) for row in rows), default=0)
+        self._show(rows)
+        chosen = before if before in self._rows else _first_to_run(rows)
+        if chosen is not None:
+            self.highlighted = self.get_option_index(chosen)
+
     def go_to(self, name: str) -> None:
         """Put the cursor on it, in sight of all."""
         self.show_only(None)
@@ -365,6 +375,11 @@ class CatalogColumn(Vertical):
         self.scenarios.change(entry.row)
         return entry
 
+    def list_again(self, entries: Sequence[Entry]) -> None:
+        """List these in place of those that are listed."""
+        self.entries = {entry.name: entry for entry in entries}
+        self.scenarios.list_again([entry.row for entry in entries])
+
     def cannot_run(self, name: str) -> None:
         """It was to run, and this machine lacks something for it."""
         self._marked.add(name)
@@ -400,7 +415,10 @@ class CatalogColumn(Vertical):
         """In a thread: what earlier runs came to, so that the list knows it after a restart."""
         from gpulab.tui.earlier import earlier_of
 
-        earlier_runs = earlier_of(list(self.entries.values()))
+        entries = [entry for entry in self.entries.values() if not entry.saved]
+        if not entries:
+            return
+        earlier_runs = earlier_of(entries)
         self.app.call_from_thread(self._show_history, earlier_runs)
 
     def _show_history(self, earlier_runs: Mapping[str, EarlierRuns]) -> None:

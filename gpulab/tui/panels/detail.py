@@ -9,12 +9,12 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
+from gpulab.tui.runs import Runs, words_of
 
 if TYPE_CHECKING:
     from gpulab.catalog.catalog import Entry
     from gpulab.session.run import Run
     from gpulab.tui.earlier import EarlierRuns
-    from gpulab.tui.runs import Runs
 
 
 class Detail(TabbedContent):
@@ -100,9 +100,16 @@ class Detail(TabbedContent):
                 sweep=runs.sweeps.get(name),
                 together=runs.together.get(name),
                 settings=settings,
-                age=earlier.after(entry) if earlier and name in runs.reopened else "",
+                age=_age(run, entry, earlier if name in runs.reopened else None),
                 earlier=earlier.facts(entry) if earlier else {},
             )
             pane.show(tab.content(selection), follow=tab.follows_end)
             if opened and (words := tab.first_in_sight(selection)):
                 pane.scroll_to_text(words)
+
+
+def _age(run: Run | None, entry: Entry, earlier: EarlierRuns | None) -> str:
+    """The line above the result of an earlier run, or of one that was followed."""
+    if earlier is not None:
+        return earlier.after(entry)
+    return words_of(run.source) if run is not None and run.ended else ""

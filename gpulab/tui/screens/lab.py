@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -21,11 +20,12 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry
+from gpulab.catalog.listing import ScenarioRow
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
-from gpulab.tui.runs import Runs, Starter
+from gpulab.tui.runs import Runs, Starter, words_of
 
 if TYPE_CHECKING:
     from gpulab.features.history.report import PastRun
@@ -79,6 +79,8 @@ class StatusLine(TextPane):
             self._progress_of = progress_of
             self._progress = _progress(run.report, in_sight=in_sight)
         text = self._progress
+        if words := words_of(run.source):
+            text = f"{words} · {text}"
         sweep = self._runs.sweeps.get(self._runs.running or "")
         if sweep is not None:
             text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
@@ -104,8 +106,12 @@ class LabScreen(Screen[int]):
         tick_s: float,
         starter: Starter,
         runs_first: str | None = None,
+        *,
+        idle: Callable[[Sequence[ScenarioRow]], str],
     ) -> None:
-        """`runs_first`: the entry that is started as soon as there is something to see."""
+        """`runs_first`: the entry that is started as soon as there is something to see. `idle`: the
+        words of the first line while nothing runs.
+        """
         super().__init__()
         self._catalog = CatalogColumn(entries)
         self._tick_s = tick_s
@@ -114,7 +120,8 @@ class LabScreen(Screen[int]):
         self.complete = False
         """The tabs are there too; until then it cannot be left."""
         self._stop_asked_at: float | None = None
-        self._line = StatusLine(self.runs, partial(self._idle, settings))
+        self._words_of_idle = idle
+        self._line = StatusLine(self.runs, self._idle)
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._reading: set[str] = set()
@@ -196,7 +203,9 @@ class LabScreen(Screen[int]):
     @on(OptionList.OptionSelected)
     def action_open(self) -> None:
         """Show what there is of the scenario under the cursor: its run, or its lesson."""
-        if (name := self._list.chosen) is not None:
+        if (entry := self.chosen) is not None and entry.saved:
+            self.run()
+        elif (name := self._list.chosen) is not None:
             has_run = self.runs.of(name) or name in self._catalog.earlier
             self.action_show("result" if has_run else "lesson")
 
@@ -209,7 +218,8 @@ class LabScreen(Screen[int]):
         name = self._list.chosen
         if name is None:
             return
-        if self.runs.running is not None:
+        saved = self._catalog.entries[name].saved
+        if self.runs.running is not None and not saved:
             self.say(status.another_runs(self.runs.running), "yellow")
         elif problem := self._start(name, sweep):
             self.say(problem, "bold red")
@@ -281,6 +291,11 @@ class LabScreen(Screen[int]):
         """Show a message in the first line, until the next key."""
         self._line.say(text, style)
         self.refresh_rows()
+
+    def list_again(self, entries: Sequence[Entry]) -> None:
+        """List these in place of those that are listed; the cursor stays on its own."""
+        self._catalog.list_again(entries)
+        self._resized()
 
     def looks_at(self, entry: Entry) -> None:
         """Say that its step is looked at, which takes seconds."""
@@ -435,9 +450,8 @@ class LabScreen(Screen[int]):
     def on_unmount(self) -> None:
         self.runs.end()  # where the app ends in some other way
 
-    def _idle(self, settings: Settings) -> str:
-        rows = [entry.row for entry in self._catalog.entries.values()]
-        return status.idle(settings, rows)
+    def _idle(self) -> str:
+        return self._words_of_idle([entry.row for entry in self._catalog.entries.values()])
 
     @property
     def _read_only(self) -> str:
@@ -451,7 +465,12 @@ class LabScreen(Screen[int]):
     def _start(self, name: str, sweep: str | None = None) -> str | None:
         """Start a run, or a sweep; returns the problem where that cannot be."""
         entry = self._catalog.read_again(name)
-        problem = self.runs.start(entry) if sweep is None else self.runs.start_sweep(entry, sweep)
+        if entry.saved:
+            problem = self.runs.follow(entry)
+        elif sweep is None:
+            problem = self.runs.start(entry)
+        else:
+            problem = self.runs.start_sweep(entry, sweep)
         if problem:
             return problem
         if self._ticks:

@@ -67,7 +67,7 @@ def test_an_unknown_type_is_skipped_and_counted_and_a_garbled_line_is_numbered(p
 
 
 def test_a_line_that_is_too_long_is_one_garbled_line(path, monkeypatch):
-    monkeypatch.setattr(run_file, "_LONGEST", path.stat().st_size)
+    monkeypatch.setattr(run_file, "LONGEST", path.stat().st_size)
     path.write_bytes(
         path.read_bytes() + b"x" * 3 * path.stat().st_size + b"\n" + encode(SMALL_RUN[0])
     )

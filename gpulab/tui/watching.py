@@ -1,0 +1,139 @@
+"""The screen over runs of other processes, which are only read: one, or those of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from gpulab.catalog.catalog import Entry
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.source import is_folder
+from gpulab.core.findings import Finding
+from gpulab.core.run_file import RunFileError
+from gpulab.core.units import plural
+from gpulab.draw.terminal import shows_unicode
+from gpulab.session.going_on import FoundRun, RunsFolder, place_of, source_of
+from gpulab.session.run import Source
+from gpulab.session.run_files import at_home
+from gpulab.session.saved import entry_of
+from gpulab.session.settings import Settings, UsageError
+from gpulab.tui.app import LabApp
+
+_LOOK_S = 1.0
+_READ_ONLY = "watching only reads: it starts and stops nothing"
+_GOING_ON, _ENDED = "going on", "ended"
+
+
+def watch(name: str, *, ascii_only: bool) -> int:
+    """Open the screen over a run, or over those of a folder; returns the exit code. UsageError."""
+    return WatchApp(place_of(name), ascii_only=ascii_only or not shows_unicode()).run_on_terminal()
+
+
+class WatchApp(LabApp):
+    """Over a folder it lists what comes, and shows the first run that goes on."""
+
+    def __init__(self, place: Path, *, ascii_only: bool) -> None:
+        self._place = place
+        self._folder: RunsFolder | None = None
+        self._paths: dict[str, Path] = {}
+        self._listed: list[Entry] = []
+        self._problem = ""
+        if place.suffix and not is_folder(place):
+            self._paths[place.stem] = place
+            self._listed = [Entry(place.stem, place, saved=True)]
+        else:
+            self._folder = RunsFolder(place)
+            self._listed = self._found()
+        super().__init__(
+            ascii_only=ascii_only,
+            starter=self._open,
+            entries=self._listed,
+            read_only=_READ_ONLY,
+            opens=self._first,
+        )
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(_LOOK_S, self._look)
+
+    def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
+        """How many runs there are to watch."""
+        if self._problem:
+            return self._problem
+        going_on = sum(row.topic == _GOING_ON for row in rows)
+        if self._folder is None:
+            return f"watched: {at_home(self._place)}"
+        if going_on:
+            return f"{plural(going_on, 'run')} going on in {at_home(self._place)}: enter watches"
+        return f"no run goes on in {at_home(self._place)}: waiting for one"
+
+    @property
+    def _first(self) -> str | None:
+        """What is shown without a key: the only run, or the newest that goes on."""
+        return next(
+            (
+                entry.name
+                for entry in self._listed
+                if self._folder is None or entry.heading == _GOING_ON
+            ),
+            None,
+        )
+
+    def _open(self, entry: Entry, _: Settings) -> Source | Finding:
+        try:
+            return source_of(self._paths[entry.name])
+        except (OSError, RunFileError) as error:
+            raise UsageError(f"{entry.path}: {error}") from None
+
+    def _look(self) -> None:
+        """List what there is by now."""
+        entries = self._listed
+        if self._folder is not None:
+            entries = self._found()
+        else:
+            run = self._lab.runs.of(entries[0].name)
+            if run and run.state.request and not entries[0].sha256:
+                entries = [entry_of(run.state.request, entries[0].name)]
+        if entries == self._listed or not self._lab.complete:
+            return
+        known = {entry.name for entry in self._listed if entry.heading == _GOING_ON}
+        self._listed = entries
+        self._lab.list_again(entries)
+        started = [entry.name for entry in entries if entry.heading == _GOING_ON]
+        new = [name for name in started if name not in known]
+        if new and not self._lab.runs.any:
+            self._lab.go_to(new[0])
+        elif new:
+            self._lab.say(f"{new[0]} has started: enter on it watches it")
+
+    def _found(self) -> list[Entry]:
+        """Those of the folder, as lists show them: what goes on first."""
+        assert self._folder is not None
+        try:
+            found, self._problem = self._folder.look(), ""
+        except OSError as error:
+            self._problem = f"{at_home(self._place)}: {error.strerror or error}"
+            found = []
+        before = {entry.name: entry for entry in self._listed}
+        names = {path: name for name, path in self._paths.items()}
+        entries = []
+        for run in sorted(found, key=lambda run: not run.goes_on):
+            name = names.get(run.path) or _name(run)
+            while self._paths.setdefault(name, run.path) != run.path:
+                name += "+"
+            heading = _GOING_ON if run.goes_on else _ENDED
+            entry = before.get(name) or entry_of(run.started.request, name)
+            entries.append(entry if entry.heading == heading else replace(entry, heading=heading))
+        return entries
+
+
+def _name(run: FoundRun) -> str:
+    """Its scenario, and when it started, by the clock of this place."""
+    try:
+        at = datetime.fromisoformat(run.started.at).astimezone()
+    except (ValueError, OverflowError):
+        return run.scenario
+    today = at.date() == datetime.now().astimezone().date()
+    return f"{run.scenario} {at:{'%H:%M:%S' if today else '%b %d %H:%M'}}"
