@@ -5,7 +5,8 @@ marked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from math import prod
 
@@ -107,37 +108,115 @@ def code_view(
     what the compiler `made` of those, and the operations that each ran, where it was profiled.
     Without a `width` lines are whole, however long.
     """
-    codes = variant_code(source, variants)
-    if not codes:
+    marked = marked_code(source, variants, report, kernels)
+    if not marked:
         whole = SourceFunction("", 1, source.splitlines() or ["the file cannot be read"])
-        return _lines(whole, set(), "", _failed_lines(None, report), width)
+        return _lines(MarkedCode(whole, failed=_failed_lines(None, report)), width)
     parts: list[RenderableType] = []
-    functions: dict[int, SourceFunction] = {}
-    for name, code in codes.items():
-        against, sign = _against(name, codes)
-        differ = _changed_lines(code.function, against.function if against else None)
-        failed = _failed_lines(name, report)
-        parts += [
-            _heading(name, report, width, first=sign == "-"),
-            _lines(code.function, differ, sign, failed, width),
-            *_helper_parts(code, against, functions, sign, failed, width),
-            *_kernel_parts(name, codes, kernels or {}, sign, width),
-            "",
-        ]
-        functions |= {each.first: each for each in (code.function, *code.helpers)}
-    for number, around in _failed_elsewhere(source, functions.values(), report):
+    for each in marked:
+        parts += [*_variant_parts(each, report, width), ""]
+    functions = [block.code for each in marked for block in each.functions]
+    for number, around in _failed_elsewhere(source, functions, report):
         heading = _rule(f"line {number}, outside of the variants", "", width)
-        parts += [heading, _lines(around, set(), "", _failed_lines(None, report), width), ""]
+        block = MarkedCode(around, failed=_failed_lines(None, report))
+        parts += [heading, _lines(block, width), ""]
     if made is not None:
         parts += [made, ""]
     if report is not None and (ran := operations(report)) is not None:
         parts += [ran, ""]
-    kept = len(source.splitlines()) - sum(len(code.lines) for code in functions.values())
-    legend = f"- only in the baseline, + not in it; {kept} more lines of the file are shared"
+    kept = len(source.splitlines()) - sum(len(code.lines) for code in functions)
+    legend = f"{SIGNS}; {kept} more lines of the file are shared"
     if width:  # on the screen
         legend += ": e opens it"
     parts.append(Text(legend, "dim"))
     return Group(*parts)
+
+
+SIGNS = "- only in the baseline, + not in it"
+"""What the signs before lines mean."""
+
+
+@dataclass(frozen=True)
+class MarkedCode:
+    """Lines of a file: a `sign` before those `changed`, by their places, and by the number of a
+    line what `failed` there.
+    """
+
+    code: SourceFunction
+    changed: Collection[int] = ()
+    sign: str = ""
+    failed: Mapping[int, str] = field(default_factory=dict)
+    language: str = "python"
+    caption: str = ""
+
+    @property
+    def lines(self) -> Iterator[tuple[int, str, Text]]:
+        """(number, sign or a blank, the line in its colours)."""
+        whole = "\n".join(self.code.lines)
+        highlighted = Syntax("", self.language, theme="ansi_dark").highlight(whole)
+        lines = highlighted.split("\n", allow_blank=True)[: len(self.code.lines)]
+        for place, line in enumerate(lines):
+            yield self.code.first + place, self.sign if place in self.changed else " ", line
+
+
+@dataclass(frozen=True)
+class MarkedVariant:
+    """The function of a variant, the helpers that are met first there, the names of those `above`,
+    and its kernels in CUDA C++.
+    """
+
+    name: str
+    is_baseline: bool
+    functions: Sequence[MarkedCode]
+    above: Sequence[str]
+    kernels: Sequence[MarkedCode]
+
+
+def marked_code(
+    source: str,
+    variants: Sequence[str],
+    report: RunReport | None,
+    kernels: Mapping[str, Sequence[KernelText]] | None = None,
+) -> list[MarkedVariant]:
+    """Every variant with what differs from the baseline marked; nothing of a file that cannot be
+    read.
+    """
+    codes = variant_code(source, variants)
+    marked: list[MarkedVariant] = []
+    shown: set[int] = set()
+    for name, code in codes.items():
+        against, sign = _against(name, codes)
+        failed = _failed_lines(name, report)
+        differ = _changed_lines(code.function, against.function if against else None)
+        reference = None if against is None else _joined(against.helpers)
+        helpers = (helper for helper in code.helpers if helper.first not in shown)
+        functions = [MarkedCode(code.function, differ, sign, failed)]
+        functions += [
+            MarkedCode(helper, _changed_lines(helper, reference), sign, failed)
+            for helper in helpers
+        ]
+        above = dict.fromkeys(helper.name for helper in code.helpers if helper.first in shown)
+        in_cuda = list(_kernel_code_of(name, codes, kernels or {}, sign))
+        marked.append(MarkedVariant(name, sign == "-", functions, list(above), in_cuda))
+        shown |= {block.code.first for block in functions}
+    return marked
+
+
+def _variant_parts(
+    marked: MarkedVariant, report: RunReport | None, width: int | None
+) -> Iterator[RenderableType]:
+    own, *helpers = marked.functions
+    yield _heading(marked.name, report, width, first=marked.is_baseline)
+    yield _lines(own, width)
+    for helper in helpers:
+        yield ""
+        yield _lines(helper, width)
+    if marked.above:
+        text = f"{'':{_NUMBER}}   {', '.join(marked.above)}: above"
+        yield Text(text, "dim", no_wrap=True, overflow="ellipsis" if width else "ignore")
+    for kernel in marked.kernels:
+        yield Text(f"{'':{_NUMBER}}   {kernel.caption}", "italic")
+        yield _lines(kernel, width)
 
 
 def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode | None, str]:
@@ -152,37 +231,16 @@ def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode |
     return codes[others[0]], "-"
 
 
-def _helper_parts(
-    code: VariantCode,
-    against: VariantCode | None,
-    functions: Mapping[int, SourceFunction],
-    sign: str,
-    failed: Mapping[int, str],
-    width: int | None,
-) -> Iterator[RenderableType]:
-    """The helpers of a variant, each where it is met first; later it is named."""
-    reference = None if against is None else _joined(against.helpers)
-    for helper in code.helpers:
-        if helper.first not in functions:
-            yield ""
-            yield _lines(helper, _changed_lines(helper, reference), sign, failed, width)
-    repeated = dict.fromkeys(helper.name for helper in code.helpers if helper.first in functions)
-    if repeated:
-        text = f"{'':{_NUMBER}}   {', '.join(repeated)}: above"
-        yield Text(text, "dim", no_wrap=True, overflow="ellipsis" if width else "ignore")
-
-
 def _joined(functions: Iterable[SourceFunction]) -> SourceFunction:
     return SourceFunction("", 1, [line for function in functions for line in function.lines])
 
 
-def _kernel_parts(
+def _kernel_code_of(
     name: str,
     codes: Mapping[str, VariantCode],
     kernels: Mapping[str, Sequence[KernelText]],
     sign: str,
-    width: int | None,
-) -> Iterator[RenderableType]:
+) -> Iterator[MarkedCode]:
     """The kernels of a variant as CUDA C++, against those of the baseline; of the baseline against
     the next variant.
     """
@@ -196,8 +254,8 @@ def _kernel_parts(
     for text in reversed(named.values()):
         code = _kernel_code(text)
         block = "" if text.threads is None else f", {prod(text.threads)} threads a block"
-        yield Text(f"{'':{_NUMBER}}   {text.name}{block}", "italic")
-        yield _lines(code, _changed_lines(code, whole), sign, {}, width, language="cuda")
+        changed = _changed_lines(code, whole)
+        yield MarkedCode(code, changed, sign, {}, "cuda", f"{text.name}{block}")
 
 
 def _kernel_code(text: KernelText) -> SourceFunction:
@@ -206,7 +264,7 @@ def _kernel_code(text: KernelText) -> SourceFunction:
 
 def _heading(name: str, report: RunReport | None, width: int | None, *, first: bool) -> Text:
     """A rule with the name at its left, and what was measured at its right."""
-    right, style = _measured(name, report)
+    right, style = measured(name, report)
     return _rule(f"{name}{' · the baseline' if first else ''}", right, width, style)
 
 
@@ -217,7 +275,8 @@ def _rule(left: str, right: str, width: int | None, style: str = "") -> Text:
     return text.append(right, f"not bold {style}".strip())
 
 
-def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
+def measured(name: str, report: RunReport | None) -> tuple[str, str]:
+    """(time, speedup and verdict of a variant, their style)."""
     if report is None or name not in (each.name for each in report.variants):
         return "", ""
     variant = report.variant(name)
@@ -231,26 +290,15 @@ def _measured(name: str, report: RunReport | None) -> tuple[str, str]:
     return f"{text}  {times(comparison.speedup)} {verdict}", STYLES[verdict]
 
 
-def _lines(
-    code: SourceFunction,
-    changed: set[int],
-    sign: str,
-    failed: Mapping[int, str],
-    width: int | None,
-    *,
-    language: str = "python",
-) -> Text:
+def _lines(block: MarkedCode, width: int | None) -> Text:
     """Numbered lines in their colours; a sign before each that the other one does not have."""
-    highlighted = Syntax("", language, theme="ansi_dark").highlight("\n".join(code.lines))
     text = Text(no_wrap=True, overflow="ellipsis" if width else "ignore")
-    for place, line in enumerate(highlighted.split("\n", allow_blank=True)[: len(code.lines)]):
-        number = code.first + place
-        mark = sign if place in changed else " "
+    for number, mark, line in block.lines:
         text.append(f"{number:>{_NUMBER}} ", "dim")
         text.append(f"{mark} ", "bold" if mark != " " else "")
         text.append_text(line)
-        if number in failed:
-            message = f"{FAILED_HERE}{failed[number]}"
+        if number in block.failed:
+            message = f"{FAILED_HERE}{block.failed[number]}"
             fits = _NUMBER + 3 + line.cell_len + len(message) <= (width or _WIDTH)
             text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
         text.append("\n")
