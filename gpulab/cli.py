@@ -85,7 +85,7 @@ exit codes:
   0 measured   2 usage   3 the scenario failed, or its needs are unmet
   4 wrong output   5 slower than --fail-below   6 inconclusive with --fail-below
   7 invalid   130 interrupted; of several the first of 130 2 3 4 7 5 6
-  74 a file or a stream cannot be read or written (stdout, --json, --plot)
+  74 a file or a stream cannot be read or written (--json, --plot, --export)
 """
 
 

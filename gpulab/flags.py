@@ -636,6 +636,16 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="picture for slides: roofline, and times with intervals",
         ),
         _flag(
+            "--export",
+            _PRINTS_A_RUN,
+            type=path,
+            metavar="FILE.html|md|svg|cast",
+            help=(
+                "the run as a page to share, a report in Markdown, a picture of the screen, or a "
+                "cast for asciinema"
+            ),
+        ),
+        _flag(
             "--trace",
             _RUN_OR_FOLLOW,
             type=trace,

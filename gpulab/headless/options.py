@@ -21,6 +21,7 @@ class Options(Settings):
     raw: bool = False
     markdown: bool = False
     plot: Path | None = None
+    export: Path | None = None
     repeat: int | None = None
     """How many times the whole is measured, in fresh processes."""
     every_s: float | None = None

@@ -30,11 +30,10 @@ from gpulab.features.tuning.view import tunings
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
 from gpulab.report.program_result import program_result
-from gpulab.report.raw_times import RAW_NOTE, markdown, raw_table
+from gpulab.report.raw_times import RAW_NOTE, raw_table
 from gpulab.report.report import RunReport
-from gpulab.report.results import failures, header, result
+from gpulab.report.results import failures, result
 from gpulab.report.short_result import ShortResult
-from gpulab.report.view import comparison_table, failure_causes, inconclusive, note_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -96,17 +95,12 @@ def show_raw(report: RunReport, terminal: Terminal) -> None:
 
 def show_markdown(report: RunReport, terminal: Terminal) -> None:
     """Print the comparison, what weakens it, and the raw times in Markdown."""
-    heading, *facts = header(report).plain.split("\n")
-    terminal.say(f"**{heading}**", "", *facts, "")
-    for line, _ in failure_causes(report):
-        terminal.say(line, "")
-    if report.timed:
-        terminal.say(*markdown(comparison_table(report)), "")
-        for line, _ in [*inconclusive(report), *note_lines(report)]:
-            terminal.say(f"- {line}")
-        terminal.say("")
-        with _of_run_file(terminal):
-            terminal.say(*markdown(raw_table(report)), "", RAW_NOTE, "")
+    # it brings what colours code, which takes a while and nobody else needs
+    from gpulab.features.export.markdown import raw_times, summary
+
+    terminal.say(*summary(report))
+    with _of_run_file(terminal):
+        terminal.say(*raw_times(report))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from gpulab.core.jobs import TELEMETRY_ON, Calibrate, Follow, RunRequest, TimedJ
 from gpulab.core.statuses import ExitCode
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.replay.view import made_on
+from gpulab.headless.export import check_export, export
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
@@ -47,6 +48,8 @@ def check_files(run: Run, options: Options) -> None:
     check_json(options.json_file, [run.source.path])
     if options.plot:
         check_plot(options.plot)
+    if options.export:
+        check_export(options.export)
 
 
 def show_run(run: Run, options: Options, terminal: Terminal) -> int:
@@ -68,6 +71,8 @@ def show_run(run: Run, options: Options, terminal: Terminal) -> int:
             show_report(report, terminal, options)
     if options.json:
         write_json(_command(run, report), options.json)
+    if options.export:
+        export([(report, options.export)], terminal)
     if options.plot:
         plot([([report], options.plot)], terminal)
     return ExitCode.FAILED if report.exit_code is None else report.exit_code

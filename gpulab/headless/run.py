@@ -26,6 +26,7 @@ from gpulab.features.repeats.view import over_runs_view
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.drive import drive
+from gpulab.headless.export import export
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
@@ -339,11 +340,15 @@ class _Command:
         if options.json:
             write_json(command, options.json)
         pictures: list[tuple[Sequence[RunReport], Path]] = []
+        pages: list[tuple[RunReport, Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
             if planned_run.picture and report.run_file:
                 pictures.append(([report], planned_run.picture))
+            if planned_run.page and report.run_file:
+                pages.append((report, planned_run.page))
         if options.plot:
             pictures += curves(swept, options.plot)
+        export(pages, terminal)
         plot(pictures, terminal)
         return command.exit_code
 

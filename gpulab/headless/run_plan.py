@@ -4,7 +4,7 @@ measurement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
 from gpulab.core.statuses import CeilingChoice
+from gpulab.headless.export import check_export
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file
 from gpulab.headless.plot import check_plot
@@ -32,6 +33,7 @@ class PlannedRun:
     request: RunRequest | RunReport
     path: Path
     picture: Path | None
+    page: Path | None
     label: str
     repetition: int = 0
 
@@ -54,10 +56,12 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
-    pictures = _pictures(labels, options)
+    pictures = _files_of(labels, "--plot", options.plot, check_plot, options)
+    pages = _files_of(labels, "--export", options.export, check_export, options)
     planned = []
     for repetition in range(options.repeat or 1):
-        for launch, request, picture in zip(launches, requests, pictures, strict=True):
+        files = zip(launches, requests, pictures, pages, strict=True)
+        for launch, request, picture, page in files:
             label = _numbered(launch.label, repetition, options.repeat)
             if isinstance(request, RunRequest):
                 if repetition and options.profile != "on":
@@ -65,8 +69,8 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
                 if repetition or len(launches) > 1:
                     request = _with_own_trace(request, label)
             if repetition:
-                picture = None
-            planned.append(PlannedRun(launch, request, Path(), picture, label, repetition))
+                picture = page = None
+            planned.append(PlannedRun(launch, request, Path(), picture, page, label, repetition))
     paths = _paths([planned_run.label for planned_run in planned], options)
     check_json(options.json_file, paths)
     written = {path.resolve() for path in (*paths, Path(options.json or "-"))}
@@ -143,20 +147,25 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
     return paths
 
 
-def _pictures(labels: Sequence[str], options: Options) -> list[Path | None]:
-    """Where each run's picture goes: of several, each has the run's label in its name.
+def _files_of(
+    labels: Sequence[str],
+    flag: str,
+    target: Path | None,
+    check: Callable[[Path], None],
+    options: Options,
+) -> list[Path | None]:
+    """Where what a flag writes of each run goes: of several, each has the run's label in its name.
     UsageError.
     """
-    target = options.plot
     if target is None:
         return [None] * len(labels)
     if options.json_file == target:
-        raise UsageError(f"--plot {target}: that is where --json goes")
-    pictures = [target]
+        raise UsageError(f"{flag} {target}: that is where --json goes")
+    files = [target]
     if len(labels) > 1:
-        pictures = [target.with_stem(f"{target.stem}-{label}") for label in labels]
-    if len(set(pictures)) < len(pictures):
-        raise UsageError("--plot: two of the runs have the same name; run them one by one")
-    for picture in pictures:
-        check_plot(picture)
-    return [*pictures]
+        files = [target.with_stem(f"{target.stem}-{label}") for label in labels]
+    if len(set(files)) < len(files):
+        raise UsageError(f"{flag}: two of the runs have the same name; run them one by one")
+    for file in files:
+        check(file)
+    return [*files]

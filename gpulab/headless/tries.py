@@ -109,6 +109,7 @@ def refuse_others(flag: str, options: Options, *, params: bool) -> None:
         "--repeat": options.repeat is not None,
         "--fail-below": options.required_speedup is not None,
         "--plot": options.plot is not None,
+        "--export": options.export is not None,
         "--trace": options.trace is not None,
         "--from-start": options.from_start is not None,
         "--set": bool(options.chosen) and not params,

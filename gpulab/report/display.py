@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from io import StringIO
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from gpulab.core import text as safe
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.units import seconds, times
 from gpulab.draw.styles import with_star
+from gpulab.features.export.html import Html, element, joined
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.report.sentences import sentence_with_place
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 _WIDTH = 120
 _CELL = "padding:2px 12px 2px 0;border:0;text-align:{align};white-space:nowrap"
 _BAR_PX = 160
-_BAR = (
-    '<div style="width:{px}px"><div style="width:{percent:.1f}%;height:10px;'
-    'background:#5b8fd6"></div></div>'
-)
 
 
 def text(report: RunReport) -> str:
@@ -59,15 +55,20 @@ def one_line(report: RunReport) -> str:
 
 
 def html(report: RunReport) -> str:
-    """The same as a table with a bar for each time: no scripts, no style sheet, every text
-    escaped.
-    """
+    """The same as a table with a bar for each time: no scripts, no style sheet."""
     heading, *facts = _rendered(header(report)).split("\n")
-    lines = [f"<div><b>{_escaped(heading)}</b></div>"]
-    lines += [f"<div>{_escaped(line)}</div>" for line in (*facts, *_reasons(report))]
+    lines = [element("div", element("b", safe.one_line(heading)))]
+    lines += [element("div", safe.one_line(line)) for line in (*facts, *_reasons(report))]
     if report.timed:
-        lines += ['<table style="border:0">', *_rows(report), "</table>"]
+        lines.append(element("table", "\n", *_rows(report), style="border:0"))
     return "\n".join(lines)
+
+
+def rendered(report: RunReport, form: str) -> str:
+    """The run as a file of that form. ValueError where there is none."""
+    from gpulab.features.export.forms import rendered
+
+    return rendered(report, form)
 
 
 def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure:
@@ -82,34 +83,38 @@ def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Fi
     return plotted(reports, path)
 
 
-def _rows(report: RunReport) -> Iterator[str]:
+def _rows(report: RunReport) -> Iterator[Html]:
     table = comparison_table(report)
     aligned = ["right" if column.justify == "right" else "left" for column in table.columns]
     names = [str(column.header) for column in table.columns]
     heads = [_cell("th", *head) for head in zip(names, aligned, strict=True)]
-    yield f"<tr>{heads[0]}<th></th>{''.join(heads[1:])}</tr>"
+    yield _row(heads, element("th"))
     medians = {variant.name: time.median for variant, time in report.timed}
     longest = max(medians.values())
     for row in zip(*(column.cells for column in table.columns), strict=True):
         texts = [_rendered(cell) for cell in row]
         cells = [_cell("td", *one) for one in zip(texts, aligned, strict=True)]
-        bar = ""
         median = medians.get(str(row[0]))
-        if median is not None and longest:
-            bar = _BAR.format(px=_BAR_PX, percent=100 * median / longest)
-        yield f"<tr>{cells[0]}<td>{bar}</td>{''.join(cells[1:])}</tr>"
+        bar = _bar(median / longest) if median is not None and longest else Html("")
+        yield _row(cells, element("td", bar))
 
 
-def _cell(kind: str, content: str, align: str) -> str:
-    return f'<{kind} style="{_CELL.format(align=align)}">{_escaped(content)}</{kind}>'
+def _row(cells: Sequence[Html], bar: Html) -> Html:
+    first, *others = cells
+    return joined([element("tr", first, bar, *others), "\n"])
+
+
+def _bar(share: float) -> Html:
+    bar = element("div", style=f"width:{share:.1%};height:10px;background:#5b8fd6")
+    return element("div", bar, style=f"width:{_BAR_PX}px")
+
+
+def _cell(kind: str, content: str, align: str) -> Html:
+    return element(kind, safe.one_line(content), style=_CELL.format(align=align))
 
 
 def _reasons(report: RunReport) -> list[str]:
     return [safe.plain(line) for line, _ in failure_causes(report)]
-
-
-def _escaped(content: str) -> str:
-    return escape(safe.one_line(content))
 
 
 def _rendered(content: RenderableType) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from statistics import fmean, median, quantiles, stdev
 
@@ -45,6 +46,15 @@ def _distribution(times_s: Sequence[float]) -> list[str]:
     return list(map(seconds, figures))
 
 
+_MARKUP = re.compile(r"([\\`<>\[\]|]|\*(?=\S)|(?<!\w)_(?=\w)|&(?=[#\w])|^[#+=~-])", re.ASCII)
+"""What means something in a text, or at its beginning."""
+
+
+def markdown_text(text: str) -> str:
+    """A text of one line as Markdown that shows it as it is."""
+    return _MARKUP.sub(r"\\\1", one_line(text))
+
+
 def markdown(table: Table) -> list[str]:
     """The lines of the table as Markdown."""
     heads = [_cell(column.header) or " " for column in table.columns]
@@ -58,4 +68,4 @@ def markdown(table: Table) -> list[str]:
 
 
 def _cell(content: RenderableType) -> str:
-    return one_line(str(content)).replace("|", "\\|")
+    return markdown_text(str(content))

@@ -706,6 +706,17 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 
         return display.figure([self], path)
 
+    def render(self, form: str) -> str:
+        """The run as a file of that form: "html", a page that opens anywhere; "md", Markdown for a
+        pull request; "svg", a picture of a terminal; "cast", its replay for asciinema; or "text".
+
+        What the report has no place for, such as the source, comes from the run file, and is
+        missing where that is gone. ValueError of another form.
+        """
+        from gpulab.report import display
+
+        return display.rendered(self, form)
+
     def __str__(self) -> str:
         from gpulab.report import display
 

@@ -95,7 +95,7 @@ def result(
     table: list[RenderableType] = []
     if report.compares and report.timed:
         table = [comparison_table(report), ""]
-    trust = _lines(_trust(report))
+    trust = _lines(trust_lines(report))
     if screen is None:
         parts = [header(report), "", *outcome(report), *_derived(report, together), *table]
         if figure is not None:
@@ -225,7 +225,10 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     return text.append(f"  99 %: {span(comparison.low, comparison.high)}")
 
 
-def _trust(report: RunReport) -> list[Line]:
+def trust_lines(report: RunReport) -> list[Line]:
+    """Below the table: grades and claims, what explains and weakens the result, how it was
+    measured.
+    """
     lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
     lines += [*both_clocks(report), *inconclusive(report), *note_lines(report)]
     if report.method.epochs:

@@ -36,6 +36,7 @@ VALUES = {
     "--fail-below": "1.2x",
     "--from-start": "1000",
     "--plot": "p.png",
+    "--export": "p.html",
     "--trace": "t.json",
     "--exercise": "row_norms",
     "--arch": "sm_90",
@@ -195,6 +196,7 @@ def test_the_screen_takes_what_refines_its_runs():
         "--json",
         "--fail-below",
         "--plot",
+        "--export",
         "--trace",
     }
 

@@ -70,19 +70,23 @@ def _line(advice: Advice, start: str) -> Text:
 
 
 def advice_of(variants: Sequence[VariantReport]) -> RenderableType | None:
-    """Each finding with its numbers and the code to write; None without any finding."""
+    """The same below a heading; None without any finding."""
+    parts = advice(variants)
+    return Group(Text("findings", "bold"), *parts) if parts else None
+
+
+def advice(variants: Sequence[VariantReport]) -> list[RenderableType]:
+    """Each finding with its numbers and the code to write."""
     parts: list[RenderableType] = []
     for variant in variants:
-        for number, advice in enumerate(variant.advice, start=1):
+        for number, found in enumerate(variant.advice, start=1):
             title = Text(f"{variant.name} {number}: ", "bold")
-            title.append(sentence(advice.finding), "not bold")
-            if bound := gain(advice):
+            title.append(sentence(found.finding), "not bold")
+            if bound := gain(found):
                 title.append(f" ({bound})")
             parts.append(title)
-            parts.append(Padding(Group(*_details(advice)), (0, 0, 0, 2), expand=False))
-    if not parts:
-        return None
-    return Group(Text("findings", "bold"), *parts)
+            parts.append(Padding(Group(*_details(found)), (0, 0, 0, 2), expand=False))
+    return parts
 
 
 def _details(advice: Advice) -> Iterator[Text]:

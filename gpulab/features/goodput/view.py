@@ -137,11 +137,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
     """The parts of each step that was profiled, and what must be known of them; None where none
     was.
     """
-    profiled = {
-        variant.name: variant.goodput
-        for variant in report.variants
-        if variant.goodput and variant.goodput.goodput is not None
-    }
+    profiled = _profiled(report)
     if not profiled:
         return None
     points = {variant.name: variant.roofline for variant in report.variants}
@@ -174,6 +170,26 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
     if with_notes:
         below += _notes(report, profiled)
     return Group(table, "", *below)
+
+
+def measured_parts(report: RunReport) -> RenderableType | None:
+    """The seconds of each part of every step that was profiled, and the notes; None where none
+    was.
+    """
+    profiled = _profiled(report)
+    if not profiled:
+        return None
+    parts = parts_table(profiled, frozenset())
+    below: list[RenderableType] = [parts] if parts else []
+    return Group(*below, *_notes(report, profiled))
+
+
+def _profiled(report: RunReport) -> dict[str, GoodputReport]:
+    return {
+        variant.name: variant.goodput
+        for variant in report.variants
+        if variant.goodput and variant.goodput.goodput is not None
+    }
 
 
 def share(summary: GoodputReport | JobGoodput) -> str:

@@ -52,6 +52,11 @@ _AS = {
 _CELLS = 14
 
 
+def shown_stage(stage: Stage) -> str:
+    """The name of a stage on the screen."""
+    return _SHOWN[_AS.get(stage, stage)]
+
+
 def draw_stages(run: LiveRun, area: Area) -> None:
     progress = run.report.progress
     if run.report.program is not None:
@@ -75,7 +80,7 @@ def draw_stages(run: LiveRun, area: Area) -> None:
 
 def _under_way(run: LiveRun) -> str:
     progress = run.report.progress
-    words = _SHOWN[_AS.get(progress.stage, progress.stage)].upper()
+    words = shown_stage(progress.stage).upper()
     if not run.report.under_way:
         return str(run.report.outcome).upper()
     if progress.stage == Stage.MEASURE and progress.planned_processes:

@@ -202,7 +202,7 @@ def test_odd_names_of_files_are_listed_and_written_safely(lab, gpulab):
 
 def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_plain_one(lab, gpulab):
     path = own(lab, "x\x1b[31m\u202e\nforged .py")
-    files = ("--output", "runs", "--plot", "out.svg", "--json", "r.json")
+    files = ("--output", "runs", "--plot", "out.svg", "--json", "r.json", "--export", "out.html")
     done = gpulab("--run", path, *RUN.split()[2:], "--smoke", "--sweep", "n=64,65", *files)
     assert done.code == 0, done.stderr
     assert safe(done.stdout)
@@ -211,7 +211,7 @@ def test_a_scenario_with_an_odd_name_runs_and_every_file_that_it_makes_has_a_pla
     assert not [line for line in lines if line.startswith("forged")]
     assert safe((lab.folder / "r.json").read_text())
     made = [path.name for path in [*(lab.folder / "runs").iterdir(), *lab.folder.glob("out*")]]
-    assert len(made) == 5
+    assert len(made) == 7
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.") for name in made), made
 
 

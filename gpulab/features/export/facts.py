@@ -1,0 +1,109 @@
+"""What every form of a run says in words: the answer, on what and when, and how to run it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
+from gpulab.core.units import byte_count, seconds, span, times
+from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
+from gpulab.features.alone.view import headline
+from gpulab.features.export.record import Record
+from gpulab.report.report import RunReport
+from gpulab.report.view import short_run
+
+
+def title(report: RunReport) -> str:
+    if report.title or report.scenario:
+        return report.title or report.scenario
+    return f"Ceilings of {report.device.name}" if report.device else "Ceilings"
+
+
+def subtitle(report: RunReport) -> str:
+    """On what, with which parameters, when."""
+    said = [report.device.name] if report.device else []
+    said += [f"{name}={value}" for name, value in report.params.items()]
+    said += [report.at[:10], *short_run(report)]
+    return " · ".join(fact for fact in said if fact)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out, such as 36.4x faster, with its style; of which comparison; and why that is the
+    number that counts.
+    """
+
+    short: str
+    style: str
+    words: str = ""
+    why: str = ""
+
+
+def answer(record: Record) -> Answer:
+    """Of the comparison that matters most; without one, of the run."""
+    report = record.report
+    comparison = record.live.main_comparison if report.compares else None
+    if comparison is None or comparison.speedup is None:
+        word = with_star(report.outcome, quick=report.quick)
+        return Answer(word, OUTCOME_STYLES[report.outcome])
+    words = f"{comparison.variant} against {comparison.against}"
+    sustained = comparison.sustained
+    if sustained and sustained.headline_reason:
+        speedup, ends = times(sustained.speedup), span(sustained.low, sustained.high)
+        words += f", sustained; interleaved {times(comparison.speedup)}"
+    else:
+        speedup, ends = times(comparison.speedup), span(comparison.low, comparison.high)
+    if ends:
+        words += f" · {report.method.confidence:.0%} interval {ends}"
+    verdict = with_star(comparison.verdict, quick=report.quick)
+    _, why = headline(report)
+    return Answer(f"{speedup} {verdict}", STYLES[comparison.verdict], words, why)
+
+
+def source_of(request: RunRequest | None) -> str:
+    """The text of the file that ran; empty where it was not kept."""
+    subject = subject_of(request.job) if request else None
+    return subject.source if subject else ""
+
+
+def facts(record: Record) -> Iterator[tuple[str, str]]:
+    report = record.report
+    device = report.device
+    if device:
+        yield "device", device.name
+        if device.capability:
+            yield "compute capability", str(device.capability)
+        yield "memory", byte_count(device.memory_bytes) if device.memory_bytes else ""
+        yield "last-level cache", byte_count(device.l2_bytes) if device.l2_bytes else ""
+        yield "CPU threads", str(device.threads)
+    for name, version in report.environment.items():
+        yield name, version or ""
+    yield "measured at", f"{report.at[:19].replace('T', ' ')} UTC" if report.at else ""
+    yield "took", seconds(report.progress.elapsed_s) if report.progress.elapsed_s else ""
+    yield "seed", "" if report.seed is None else str(report.seed)
+    yield "source", f"SHA-256 {report.source_sha256}" if report.source_sha256 else ""
+    yield "run file", Path(report.run_file).name
+
+
+def command(request: RunRequest, report: RunReport) -> str:
+    """What measures the same again."""
+    subject = subject_of(request.job)
+    if isinstance(subject, Program):
+        return f"gpulab --run -- {shlex.join(subject.argv)}"
+    words = ["gpulab", "--run", report.scenario]
+    if isinstance(subject, FunctionFile):
+        names = ",".join(variant.name for variant in subject.variants)
+        words[-1] = f"{Path(subject.path).name}:{names}"
+    for name, value in report.params.items():
+        words += ["--set", f"{name}={value}"]
+    if request.job.device != "cuda:0":
+        words += ["--device", request.job.device]
+    if request.job.threads != 1:
+        words += ["--threads", str(request.job.threads)]
+    if report.seed is not None:
+        words += ["--seed", str(report.seed)]
+    words += [f"--{kind}" for kind in ("quick", "smoke") if getattr(report, kind)]
+    return shlex.join(words)

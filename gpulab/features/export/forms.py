@@ -1,0 +1,30 @@
+"""The forms that a run can be had in, by the endings of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from gpulab.features.export.record import Record, record_of
+from gpulab.report.report import RunReport
+
+_MODULES: Mapping[str, str] = {
+    "html": "page:page",
+    "md": "markdown:document",
+    "svg": "screen:screen",
+    "cast": "cast:cast",
+    "text": "screen:text",
+}
+ENDINGS = (".html", ".md", ".svg", ".cast")
+"""Of files that are written."""
+
+
+def rendered(report: RunReport, form: str) -> str:
+    """ValueError where there is no such form."""
+    if form not in _MODULES:
+        raise ValueError(f"{form!r}: write one of {', '.join(_MODULES)}")
+    module, _, name = _MODULES[form].partition(":")
+    render: Callable[[Record], str] = getattr(
+        import_module(f"gpulab.features.export.{module}"), name
+    )
+    return render(record_of(report))

@@ -1,0 +1,299 @@
+"""A run as one page of HTML that opens anywhere: it asks for no other file, and runs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from rich.console import RenderableType
+from rich.text import Text
+
+from gpulab.catalog.kernels import kernels_of
+from gpulab.catalog.reader import read_text
+from gpulab.catalog.source import UnreadableError
+from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
+from gpulab.core.text import plain
+from gpulab.features.checks.view import checks, grades
+from gpulab.features.code.view import FAILED_HERE, SIGNS, MarkedCode, marked_code, measured
+from gpulab.features.export import html
+from gpulab.features.export.charts import (
+    parts_picture,
+    placed_roofline,
+    roofline_picture,
+    telemetry_picture,
+    times_picture,
+)
+from gpulab.features.export.facts import answer, command, facts, source_of, subtitle, title
+from gpulab.features.export.html import Html, element, joined
+from gpulab.features.export.record import Record
+from gpulab.features.findings.view import advice
+from gpulab.features.fixes.view import fixes
+from gpulab.features.goodput.operations import operations
+from gpulab.features.goodput.view import job_goodput, measured_parts
+from gpulab.features.kernels.view import kernels
+from gpulab.features.memory.view import memory
+from gpulab.features.ranks.view import ranks
+from gpulab.features.roofline.ceilings_view import CeilingTable
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import first_family, limits, notes, point_table
+from gpulab.features.telemetry.fields import RATE_HZ
+from gpulab.features.telemetry.view import solo_runs
+from gpulab.features.tuning.view import tunings
+from gpulab.features.what_if.view import what_if
+from gpulab.report.program_result import program_result
+from gpulab.report.report import RunReport
+from gpulab.report.results import failures, lesson_figure, trust_lines
+from gpulab.report.view import Line, comparison_table, failure_causes, required
+from gpulab.version import __version__
+
+_STYLE = Path(__file__).with_name("page.css")
+_WIDE = 400
+"""Columns that tables and notes may take: a browser folds them."""
+
+
+def page(record: Record) -> str:
+    """The whole file."""
+    report = record.report
+    sections = [
+        element("section", element("h2", heading), *parts)
+        for heading, content in _sections(record)
+        if (parts := [part for part in content if part])
+    ]
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content=f"gpulab {__version__}"),
+        element("title", f"{report.scenario}: {title(report)}"),
+        element("style", _style()),
+    ]
+    body = element(
+        "body", element("header", *_header(report)), element("main", *sections), _footer(report)
+    )
+    return f"<!DOCTYPE html>\n{element('html', element('head', *head), body, lang='en')}\n"
+
+
+@cache
+def _style() -> Html:
+    return Html(_STYLE.read_text(encoding="utf-8"))
+
+
+def _header(report: RunReport) -> Iterator[Html]:
+    yield element("p", f"gpulab · {report.scenario}", class_="dim")
+    yield element("h1", title(report))
+    yield element("p", subtitle(report), class_="dim")
+
+
+def _footer(report: RunReport) -> Html:
+    words = "Measured and written by gpulab"
+    return element("footer", element("p", f"{words} {report.environment.get('gpulab') or ''}"))
+
+
+def _sections(record: Record) -> Iterator[tuple[str, Iterator[Html]]]:
+    report = record.report
+    yield "Result", _result(record)
+    yield "Lesson", _lesson(record.request)
+    yield "Code", _code(record)
+    yield "Where the time goes", _parts(report)
+    yield "Roofline", _roofline(report)
+    yield "Findings", _findings(report)
+    yield "Memory, kernels, tuning", _views(*(view(report) for view in _TABLES))
+    yield "Trust", _trust(report)
+    yield "Telemetry", _telemetry(record)
+    yield "Environment", _environment(record)
+
+
+_TABLES = (ranks, memory, tunings, kernels, job_goodput)
+
+
+def _views(*content: RenderableType | None) -> Iterator[Html]:
+    return (html.of(each) for each in content)
+
+
+def _source_of(words: str) -> Html:
+    """Where the numbers of a figure are from."""
+    return element("p", words, class_="source")
+
+
+def _lines(lines: Sequence[Line]) -> Iterator[Html]:
+    for words, style in lines:
+        yield element("p", words, class_=html.class_of(style))
+
+
+def _result(record: Record) -> Iterator[Html]:
+    """The verdict first, then times and the table of all comparisons."""
+    report = record.report
+    yield from _lines(failure_causes(report))
+    if report.program is not None:
+        yield html.of(program_result(report, verbose=True))
+        return
+    yield from _answer(record)
+    yield from _lines(required(report))
+    if report.shows == "speedup" or report.functions:
+        yield _figure(times_picture(record), _of_times(report))
+    else:
+        yield html.of(lesson_figure(report))
+    if report.fixes:
+        yield html.of(fixes(report, None))
+    if report.what_if is not None:
+        yield html.of(what_if(report.what_if))
+    if report.compares and report.timed:
+        yield html.of(comparison_table(report))
+    yield html.of(failures(report))
+
+
+def _figure(picture: Html | None, caption: str) -> Html:
+    if picture is None:
+        return Html("")
+    return element("figure", picture, element("figcaption", caption))
+
+
+def _of_times(report: RunReport) -> str:
+    words = (
+        f"Measured: time per {report.per}, the median as a bar with its "
+        f"{report.method.confidence:.0%} interval"
+    )
+    return f"{words}; a dot is the median of one process."
+
+
+def _answer(record: Record) -> Iterator[Html]:
+    found = answer(record)
+    strong = element("strong", found.short, class_=html.class_of(found.style))
+    yield element("p", strong, element("span", found.words), class_="answer")
+    if found.why:
+        yield element("p", found.why, class_="dim")
+    yield from _lines(grades(record.report))
+
+
+def _lesson(request: RunRequest | None) -> Iterator[Html]:
+    subject = subject_of(request.job) if request else None
+    if not isinstance(subject, ScenarioFile):
+        return
+    try:
+        text = read_text(subject.judge or subject.source).lesson
+    except UnreadableError:
+        return
+    _, _, rest = text.partition("\n")
+    # no image, which would be a request; tags are text
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    yield element("div", Html(markdown.render(plain(rest))), class_="lesson")
+    if subject.claim:
+        yield element("p", f"Claim: {subject.claim}")
+
+
+def _code(record: Record) -> Iterator[Html]:
+    """Each variant with the lines that differ from the baseline."""
+    report = record.report
+    source = source_of(record.request)
+    if not source:
+        if record.problem:
+            yield element("p", f"no source: {record.problem}", class_="dim")
+        return
+    names = tuple(variant.name for variant in report.variants)
+    marked = marked_code(source, names, report, kernels_of(source, names, report.params))
+    kernels_above: set[int] = set()
+    for each in marked:
+        words, style = measured(each.name, report)
+        name = f"{each.name} (baseline)" if each.is_baseline else each.name
+        aside = element("span", words, class_=html.class_of(style))
+        yield element("h3", name, " ", aside)
+        for block in each.functions:
+            yield _block(block)
+        if each.above:
+            yield element("p", f"{', '.join(each.above)}: above", class_="dim")
+        for block in each.kernels:
+            known = block.code.first in kernels_above
+            yield element("p", f"{block.caption}{': above' * known}", class_="dim")
+            if not known:
+                kernels_above.add(block.code.first)
+                yield _block(block)
+    if len(marked) > 1:
+        yield _source_of(f"{SIGNS}; lines that all variants share are left out")
+
+
+_SIGNS = {"+": "ins", "-": "del"}
+
+
+def _block(block: MarkedCode) -> Html:
+    """Numbers and signs are drawn by the style sheet: what is copied is code."""
+    lines = []
+    for number, sign, line in block.lines:
+        code = html.spans(line)
+        if number in block.failed:
+            message = f"{FAILED_HERE}{block.failed[number]}"
+            code = joined([code, element("span", message, class_="red bold")])
+        name = _SIGNS.get(sign, "span")
+        lines.append(element(name, code, "\n", class_="line", data_n=f"{number:>4} {sign}"))
+    return element("pre", element("code", *lines))
+
+
+def _parts(report: RunReport) -> Iterator[Html]:
+    if report.program is not None:
+        return
+    picture = parts_picture(report)
+    if picture is None:
+        return
+    on_gpu = "an upper bound, since gaps between launches count; " if report.on_gpu else ""
+    profiled = any(v.goodput and v.goodput.goodput is not None for v in report.variants)
+    words = f"Measured by the marks of the step: {on_gpu}one bar is one step."
+    if profiled:
+        words = "Profiled, corrected for what the profiler adds: one bar is one step."
+    yield _figure(picture, words)
+    yield html.of(measured_parts(report))
+    yield html.of(operations(report))
+
+
+def _roofline(report: RunReport) -> Iterator[Html]:
+    roofline = roofline_of(report)
+    if roofline is not None and roofline.points:
+        family = first_family(roofline)
+        words = (
+            "Rates are measured, of declared work; roofs are measured on this device where no "
+            "other source is named."
+        )
+        plot = placed_roofline(roofline, family)
+        if plot is not None:
+            yield _figure(roofline_picture(roofline, family, plot), words)
+        columns = point_table(roofline.points, family, width=_WIDE).columns
+        # bars of glyphs, which repeat a share, have a gap and no head
+        yield html.columns([column for column in columns if column.head or not column.gap])
+        for note in notes(roofline.points, family, plot, width=_WIDE):
+            yield element("p", note, class_="dim")
+    for variant in report.variants:
+        yield html.of(limits([variant]))
+
+
+def _findings(report: RunReport) -> Iterator[Html]:
+    for part in advice(report.variants):
+        yield element("h3", html.spans(part)) if isinstance(part, Text) else html.of(part)
+
+
+def _trust(report: RunReport) -> Iterator[Html]:
+    if report.program is not None:
+        return
+    yield from _lines(trust_lines(report))
+    yield html.of(checks(report))
+
+
+def _telemetry(record: Record) -> Iterator[Html]:
+    words = f"Measured, {RATE_HZ} readings a second, drawn as means; at the right the highest."
+    yield _figure(telemetry_picture(record), words)
+    yield html.of(solo_runs(record.report))
+
+
+def _environment(record: Record) -> Iterator[Html]:
+    report = record.report
+    rows = [
+        element("tr", element("th", name, scope="row"), element("td", value))
+        for name, value in facts(record)
+        if value
+    ]
+    yield element("div", element("table", element("tbody", *rows)), class_="wide")
+    if record.request:
+        yield element("h3", "Run it again")
+        yield element("pre", element("code", command(record.request, report)))
+    if report.ceilings and report.ceilings.ceilings:
+        summary = element("summary", "Ceilings of this device, and where each is from")
+        yield element("details", summary, html.of(CeilingTable(report.ceilings.ceilings)))

@@ -1,0 +1,196 @@
+"""A run as a page, as Markdown, as a picture of the screen, and as a cast: whole, small, and safe
+whatever the texts of its run file are.
+"""
+
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from hostile import EACH_RECORDING, FORGED, hostile
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+from recorded import recorded_path, report_of, run_file, write_run
+
+from gpulab.core.events import RunStarted
+from gpulab.core.readable import readable
+from gpulab.core.run_file import read_run_file
+from gpulab.core.text import plain
+from gpulab.features.export.cast import HEIGHT
+from gpulab.features.export.forms import rendered
+from gpulab.features.export.markdown import document
+from gpulab.features.export.page import page
+from gpulab.features.export.record import record_of
+from gpulab.features.export.screen import screen
+from gpulab.headless.scripting import load
+from gpulab.session.saved import recordings
+
+LARGEST = 100_000
+"""Bytes of a page."""
+_EMPTY = {"meta", "br"}
+_ATTRIBUTES = {
+    *("class", "charset", "name", "content", "lang", "scope", "data-n", "role", "aria-label"),
+    *("viewbox", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "cx", "cy", "r", "d"),
+    "points",
+}
+MARKUP = '"></style></svg></td><script>alert(1)</script><img src=x onerror=alert(1)>'
+"""Would end whatever it stands in."""
+
+
+class Strict(HTMLParser):
+    """Tags close in their order; of attributes there are only those that can ask for nothing."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts = [], set(), []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        names = {name for name, _ in attributes}
+        assert names <= _ATTRIBUTES, (tag, attributes)
+        self.tags.add(tag)
+        if tag not in _EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in _EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+
+def forged(report):
+    """The same with markup in every text."""
+    return readable(hostile(report, text=f"\x1b[31m\u202e\ud800{FORGED}{MARKUP}\n"))
+
+
+@EACH_RECORDING
+def test_a_page_shows_texts_as_texts_and_asks_for_nothing(recorded, tmp_path):
+    report = report_of(recorded, tmp_path)
+    for each in (report, forged(report)):
+        text = page(record_of(replace(each, run_file=report.run_file)))
+        read = Strict(text)
+        assert text == plain(text)
+        assert not read.tags & {"script", "img", "link", "iframe", "object", "base", "a"}
+        style = text.partition("<style>")[2].partition("</style>")[0]
+        assert not re.search(r"url\(|@import|@font-face", style)
+    assert FORGED in "".join(read.texts)
+
+
+def test_a_lesson_with_markup_in_title_text_code_and_parameters_shows_it(tmp_path):
+    """Its source is text too: a docstring with tags, an image, a link that is a script."""
+    start, *events = read_run_file(recorded_path("lesson-batched_matmul")).events
+    assert isinstance(start, RunStarted)
+    subject = start.request.job.subject
+    docstring = f"Title.\n\n<script>1</script> ![x](http://x/y.png) [y](javascript:1) {MARKUP}\n"
+    subject = replace(
+        subject,
+        title="<script>alert(1)</script>",
+        source=subject.source.replace('"""', f"'''{docstring}'''\n\"\"\"", 1).replace(
+            "products =", f"# {MARKUP}\n    products ="
+        ),
+        params={"batch": MARKUP},
+        claim=MARKUP,
+    )
+    request = replace(start.request, job=replace(start.request.job, subject=subject))
+    path = tmp_path / "run.jsonl"
+    write_run(path, [replace(start, request=request), *events])
+    report = load(path)
+    text = report.render("html")
+    read = Strict(text)
+    assert "<script>alert(1)</script>" in read.texts
+    assert not read.tags & {"script", "img", "a"}
+    assert "".join(read.texts).count("onerror=alert(1)") >= 4
+    tokens = MarkdownIt("commonmark").enable("table").parse(report.render("md"))
+    kinds = {token.type for each in tokens for token in (each, *(each.children or []))}
+    assert not kinds & {"html_block", "html_inline", "image", "link_open"}
+    ElementTree.fromstring(report.render("svg"))
+
+
+@EACH_RECORDING
+def test_other_forms_of_hostile_runs_are_whole(recorded, tmp_path):
+    report = report_of(recorded, tmp_path)
+    record = record_of(replace(forged(report), run_file=report.run_file))
+    picture = screen(record)
+    ElementTree.fromstring(picture)
+    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
+    tokens = MarkdownIt("commonmark").enable("table").parse(document(record))
+    kinds = {token.type for each in tokens for token in (each, *(each.children or []))}
+    assert not kinds & {"html_block", "html_inline", "image", "link_open"}
+
+
+def shown(lines):
+    """The screen of a cast as its lines, and the markers."""
+    rows, markers = [[" "] * 120 for _ in range(HEIGHT)], []
+    for _, kind, text in lines:
+        if kind == "m":
+            markers.append(text)
+            continue
+        for row, column, words in re.findall(
+            r"\x1b\[(\d+);(\d+)H((?:[^\x1b]|\x1b\[[\d;]*m)*)", text
+        ):
+            words = re.sub(r"\x1b\[[\d;]*m", "", words)
+            start = int(column) - 1
+            rows[int(row) - 1][start : start + len(words)] = words
+        known = re.sub(r"\x1b\[([\d;]*[mH]|2J|\?25[lh])", "", text)
+        assert known == plain(known)
+    assert {len(row) for row in rows} == {120}
+    return ["".join(row) for row in rows], markers
+
+
+def test_a_cast_has_the_stages_as_markers_and_ends_with_the_result(tmp_path):
+    report = report_of("lesson-batched_matmul", tmp_path)
+    header, *lines = map(json.loads, report.render("cast").splitlines())
+    assert (header["version"], header["width"], header["height"]) == (2, 120, HEIGHT)
+    assert header["idle_time_limit"] == 2
+    times = [at for at, _, _ in lines]
+    assert times == sorted(times)
+    assert header["duration"] == times[-1]
+    rows, markers = shown(lines)
+    assert (markers[:2], markers[-1]) == (["start", "check"], "result")
+    assert {"measure", "profile"} <= set(markers)
+    assert any(row.startswith("FASTER       bmm") for row in rows)
+    while_measuring, _ = shown(lines[: lines.index([times[-2], "m", "result"]) - 1])
+    assert any("bmm over loop" in row for row in while_measuring)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (path.parent.name == "h200"))
+        for path in recordings()
+    ],
+    ids=lambda path: path.name,
+)
+def test_the_page_of_a_normal_run_is_small(path):
+    text = load(path).render("html")
+    assert len(text.encode()) <= LARGEST
+    assert text.count("<svg") >= 2
+
+
+def test_without_its_file_a_run_still_has_a_page_which_says_what_is_missing(tmp_path):
+    path = run_file("lesson-batched_matmul", tmp_path)
+    report = load(path)
+    whole = report.render("html")
+    path.unlink()
+    text = report.render("html")
+    assert "lesson-batched_matmul.jsonl: No such file" in text
+    assert "5.83x faster" in text
+    assert len(text) < len(whole)
+    assert "FASTER" in report.render("cast")
+
+
+def test_forms_by_name(tmp_path):
+    report = report_of("function", tmp_path)
+    assert "train:step" in report.render("text")
+    assert report.render("md").startswith("# ")
+    with pytest.raises(ValueError, match=r"'pdf': write one of html, md, svg, cast, text"):
+        rendered(report, "pdf")
