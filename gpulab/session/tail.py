@@ -20,7 +20,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
 from gpulab.core.run_file import LONGEST, Lines, RunFileError, is_held
 
-_MOST_BYTES = 1 << 22
+_MOST_BYTES = 1 << 24
 """Of one look: a face goes on drawing while it catches up with a long run."""
 _QUIET_S = 1.0
 """Without a new byte, until the lock is asked for; telemetry comes at 10 Hz."""
@@ -54,7 +54,7 @@ class Tail:
         self._read = 0
         self._partial = b""
         self._problem = ""
-        self._deleted = False
+        self._deleted = self._catches_up = False
         self._over: Following | None = None
         self._closing: list[Finding] = []
         self._started: RunStarted | None = None
@@ -76,6 +76,11 @@ class Tail:
     @property
     def findings(self) -> Sequence[Finding]:
         return [*self._lines.findings, *self._closing]
+
+    @property
+    def catches_up(self) -> bool:
+        """Whether the last look did not come to the end of the file."""
+        return self._catches_up
 
     @property
     def standing(self) -> Following:
@@ -179,6 +184,7 @@ class Tail:
         if status.st_size == self._read:
             return b""
         data = os.read(self._fd, _MOST_BYTES)
+        self._catches_up = len(data) == _MOST_BYTES
         self._read += len(data)
         self._grew_at, self._alive = monotonic(), None
         return data

@@ -103,8 +103,11 @@ class LabApp(App[int]):
         entries: Sequence[Entry] | None = None,
         read_only: str = "",
         opens: str | None = None,
+        share: float = 1.0,
     ) -> None:
-        """`opens`: the entry whose source is started as soon as there is something to see."""
+        """`opens`: the entry whose source is started as soon as there is something to see. `share`:
+        of a core, for what is drawn while something runs.
+        """
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=LabDriver, ansi_color=True)
         self.interrupts = Interrupts()
@@ -132,7 +135,13 @@ class LabApp(App[int]):
             entries, opens = [program, *entries], program.name
         self.read_only = read_only
         self._lab = LabScreen(
-            entries, self._settings, tick_s, starter, runs_first=opens, idle=self.words_of_idle
+            entries,
+            self._settings,
+            tick_s,
+            starter,
+            runs_first=opens,
+            idle=self.words_of_idle,
+            share=share,
         )
 
     def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:

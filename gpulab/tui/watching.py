@@ -22,6 +22,8 @@ from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.app import LabApp
 
 _LOOK_S = 1.0
+_SHARE = 0.01
+"""Of a core, for one of many watchers on a machine that measures."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
 
@@ -52,6 +54,7 @@ class WatchApp(LabApp):
             entries=self._listed,
             read_only=_READ_ONLY,
             opens=self._first,
+            share=_SHARE,
         )
 
     def on_mount(self) -> None:

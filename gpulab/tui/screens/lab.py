@@ -23,6 +23,7 @@ from gpulab.catalog.catalog import Entry
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
+from gpulab.tui.budget import Budget
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.runs import Runs, Starter, words_of
@@ -108,13 +109,15 @@ class LabScreen(Screen[int]):
         runs_first: str | None = None,
         *,
         idle: Callable[[Sequence[ScenarioRow]], str],
+        share: float = 1.0,
     ) -> None:
         """`runs_first`: the entry that is started as soon as there is something to see. `idle`: the
-        words of the first line while nothing runs.
+        words of the first line while nothing runs. `share`: of a core, for what ticks draw.
         """
         super().__init__()
         self._catalog = CatalogColumn(entries)
         self._tick_s = tick_s
+        self._budget = Budget(share)
         self.runs = Runs(settings, starter)
         self._quitting = False
         self.complete = False
@@ -478,6 +481,10 @@ class LabScreen(Screen[int]):
         return None
 
     def _tick(self) -> None:
+        run = self.runs.current
+        catches_up = run is not None and getattr(run.source, "catches_up", False)
+        if not self._budget.allows() and not catches_up:
+            return
         name = self.runs.poll()
         if name is not None and (run := self.runs.of(name)):
             self._line.say()
