@@ -122,6 +122,22 @@ def speedup(text: str) -> float:
     return value
 
 
+def least_speedup(text: str) -> tuple[str, float]:
+    """A speedup, or VARIANT=SPEEDUP; the name is empty where there is none."""
+    name, equals, value = text.rpartition("=")
+    if equals and not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{shown(text)}: write 1.2x, or VARIANT=1.2x")
+    return name, speedup(value)
+
+
+def share(text: str) -> float:
+    """3%, or the same as a share: 0.03."""
+    value = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 < value < 1:
+        raise _not_a(text, "a share of the time, such as 3%")
+    return value
+
+
 def width(text: str) -> float:
     """0.2%, or the same as a share: 0.002."""
     value = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -370,6 +386,8 @@ _RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
 _OF_A_FILE = frozenset({Mode.REPLAY, Mode.WATCH})
 _COMPARE = frozenset({Mode.COMPARE})
 _PRINTS_A_RUN = _RUN | _OF_A_FILE
+_GATED = _RUN | _COMPARE
+_SLOWER = 0.03
 
 GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
@@ -622,11 +640,48 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--fail-below",
-            _RUN,
-            dest="required_speedup",
-            type=speedup,
-            metavar="1.2x",
-            help="exit code 5 if a speedup is below, 6 if inconclusive",
+            _GATED,
+            action="append",
+            type=least_speedup,
+            metavar="[VARIANT=]1.2x",
+            help="exit code 5 if a speedup (of this variant) is below, 6 if inconclusive",
+        ),
+        _flag(
+            "--fail-if-slower",
+            _COMPARE,
+            nargs="?",
+            const=_SLOWER,
+            type=share,
+            metavar="3%",
+            help="exit code 5 if B takes that much longer than A (3%%), 6 if inconclusive",
+        ),
+        _flag(
+            "--gate",
+            _GATED,
+            type=path,
+            metavar="FILE.toml",
+            help="thresholds of each scenario (default: gpulab.toml, where there is one)",
+        ),
+        _flag(
+            "--junit",
+            _GATED,
+            type=path,
+            metavar="FILE.xml",
+            help="what passed and failed, as JUnit XML",
+        ),
+        _flag(
+            "--benchmark-json",
+            _GATED,
+            type=path,
+            metavar="FILE",
+            help="times for github-action-benchmark (customSmallerIsBetter)",
+        ),
+        _flag(
+            "--bmf",
+            _GATED,
+            type=path,
+            metavar="FILE",
+            help="times and speedups in the Bencher Metric Format",
         ),
         _flag(
             "--plot",

@@ -210,6 +210,22 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all variants have one: else the baseline and the fastest."""
 
 
+class Required(msgspec.Struct, frozen=True, kw_only=True):
+    """Speedups that comparisons must reach: those of variants that are named, and every other one;
+    None demands nothing.
+    """
+
+    every: PositiveAmount | None = None
+    variants: dict[Name, PositiveAmount] = {}
+
+    def __bool__(self) -> bool:
+        return self.every is not None or bool(self.variants)
+
+    def of(self, variant: str) -> float | None:
+        """What a comparison of this variant must reach."""
+        return self.variants.get(variant, self.every)
+
+
 class TimedJob(Job, frozen=True, kw_only=True):
     """What all jobs that time variants have in common. `time_s` is for rounds: builds and checks
     come on top.
@@ -242,6 +258,8 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """What every comparison must reach: the run may end as soon as each is known to, or one is
     known not to.
     """
+    required_speedups: dict[Name, PositiveAmount] = {}
+    """What the comparisons of some variants must reach, in its place."""
     from_start: bool = False
     """Whether it matters what the first process takes to start: then no other starts beside it."""
     solo_runs: bool = True
@@ -265,6 +283,10 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """For files that nobody keeps: the session makes it, and removes it; so does the worker's
     supervisor.
     """
+
+    @property
+    def required(self) -> Required:
+        return Required(every=self.required_speedup, variants=self.required_speedups)
 
     @property
     def starts_matter(self) -> bool:

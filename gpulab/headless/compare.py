@@ -12,9 +12,12 @@ from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import Conclusion
 from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
 from gpulab.features.compare.findings import file_skipped
+from gpulab.features.compare.for_ci import cases_of, metrics_of
+from gpulab.features.compare.gating import gated
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
+from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.report.report import RunReport
@@ -33,22 +36,30 @@ def compare(words: Sequence[str], options: Options) -> int:
         raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     check_json(options.json_file, [])
+    check_ci_files(options)
+    demands = Demands(options)
+    demands.say(terminal)
     before, after = words
     skipped: list[Finding] = []
     a = _side(before, skipped)
     b = _side(after, skipped)
     report = compare_sides(before, after, a, b)
-    return finish(replace(report, findings=[*report.findings, *skipped]), options, terminal)
+    report = replace(report, findings=[*report.findings, *skipped])
+    return finish(report, options, demands, terminal)
 
 
-def finish(report: ComparisonReport, options: Options, terminal: Terminal) -> int:
-    """Print a comparison, and write what was asked for; returns its exit code."""
+def finish(report: ComparisonReport, options: Options, demands: Demands, terminal: Terminal) -> int:
+    """Print a comparison with its gates, and write what was asked for; returns its exit code."""
+    variants = {each.scenario: [row.variant for row in each.rows] for each in report.comparisons}
+    demands.check_names(variants)
+    report = gated(report, demands.of)
     if options.markdown:
         terminal.say(*comparison_markdown(report))
     else:
         terminal.show(comparison_view(report, verbose=options.verbose))
     if options.json:
         write_json(report, options.json)
+    write_for_ci(options, cases_of(report), metrics_of(report))
     return report.exit_code
 
 

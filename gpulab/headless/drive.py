@@ -115,7 +115,6 @@ def drive(
     live: Session,
     interrupts: Interrupts,
     terminal: Terminal,
-    required_speedup: float | None = None,
     *,
     before: Sequence[Text] = (),
     last: bool = True,
@@ -128,7 +127,7 @@ def drive(
     """
     interrupts.stop_with(live.cancel)
     with progress_of(terminal, before) as progress:
-        report = drive_to_end(live, required_speedup, [progress]).report
+        report = drive_to_end(live, [progress]).report
     interrupted = report.exit_code == ExitCode.INTERRUPTED
     if last or interrupted:
         interrupts.end(answered=interrupted)

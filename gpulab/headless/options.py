@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,15 @@ class Options(Settings):
     markdown: bool = False
     plot: Path | None = None
     export: Path | None = None
+    fail_below: Sequence[tuple[str, float]] = ()
+    """(variant, speedup): what it must reach; an empty name stands for all others."""
+    fail_if_slower: float | None = None
+    """As a share of the time before."""
+    gate: Path | None = None
+    """Thresholds of scenarios, in TOML."""
+    junit: Path | None = None
+    benchmark_json: Path | None = None
+    bmf: Path | None = None
     repeat: int | None = None
     """How many times the whole is measured, in fresh processes."""
     every_s: float | None = None

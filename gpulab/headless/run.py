@@ -19,6 +19,7 @@ from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
 from gpulab.core.units import duration, seconds, span, times
 from gpulab.draw.styles import QUICK, STYLES, with_star
+from gpulab.features.gate.runs import cases_of_command, metrics_of_command
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.features.repeats.report import over_runs_of
@@ -27,6 +28,7 @@ from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
+from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.plot import plot
@@ -230,9 +232,12 @@ def run(names: Sequence[str], options: Options) -> int:
         return on_all_devices(names, options)
     if options.keep:
         raise UsageError("--keep writes what --try makes: add --try")
-    planned = plan_runs(names, options)
+    demands = Demands(options)
+    check_ci_files(options)
+    planned = plan_runs(names, options, demands)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    command = _Command(planned, options, terminal)
+    demands.say(terminal)
+    command = _Command(planned, options, demands, terminal)
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
     return command.finish()
@@ -243,8 +248,15 @@ class _Command:
     what they give.
     """
 
-    def __init__(self, planned: Sequence[PlannedRun], options: Options, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        planned: Sequence[PlannedRun],
+        options: Options,
+        demands: Demands,
+        terminal: Terminal,
+    ) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
+        self._demands = demands
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
         self._to_make = [
@@ -322,7 +334,7 @@ class _Command:
             self._environment,
             [scenario.sweep for scenario in swept],
             over_runs,
-            required_speedup=options.required_speedup,
+            required_of=self._demands.required_of,
             interrupted=self._interrupted,
         )
         if over_runs is not None:
@@ -339,6 +351,9 @@ class _Command:
             terminal.say(f"run files: {self._planned[0].path.parent}")
         if options.json:
             write_json(command, options.json)
+        repeated = command.over_runs
+        cases = cases_of_command(reports, repeated, self._demands.required_of)
+        write_for_ci(options, cases, metrics_of_command(reports, repeated))
         pictures: list[tuple[Sequence[RunReport], Path]] = []
         pages: list[tuple[RunReport, Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
@@ -371,8 +386,7 @@ class _Command:
                 report = _not_started(planned_run, error)
             else:
                 before = [heading] if several else []
-                required = None if options.repeat else options.required_speedup
-                report = drive(live, interrupts, terminal, required, before=before, last=last)
+                report = drive(live, interrupts, terminal, before=before, last=last)
             show_failures(report, terminal)
         if options.from_start is not None:
             report = with_from_start(report, options.from_start)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
 from gpulab.core.statuses import CeilingChoice
 from gpulab.headless.export import check_export
+from gpulab.headless.gate import Demands
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file
 from gpulab.headless.plot import check_plot
@@ -38,7 +39,7 @@ class PlannedRun:
     repetition: int = 0
 
 
-def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
+def plan_runs(names: Sequence[str], options: Options, demands: Demands) -> list[PlannedRun]:
     """All runs that the names mean; repetitions as a whole. UsageError,
     ScenarioNotFoundError.
     """
@@ -51,8 +52,11 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
                 launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
-    settings = replace_fields(options, required_speedup=None) if options.repeat else options
-    requests = [plan(launch, settings, several=several) for launch in launches]
+    demands.check(launches)
+    requests = [
+        plan(launch, _with_demands(launch, options, demands), several=several)
+        for launch in launches
+    ]
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
@@ -82,10 +86,20 @@ def plan_runs(names: Sequence[str], options: Options) -> list[PlannedRun]:
     ]
 
 
+def _with_demands(launch: Launch, options: Options, demands: Demands) -> Options:
+    """What a run that is repeated must reach is asked of all of them together."""
+    if options.repeat or launch.functions:
+        return options
+    required = demands.required_of(launch.entry.name)
+    return replace_fields(
+        options, required_speedup=required.every, required_speedups=required.variants
+    )
+
+
 def _check(launches: Sequence[Launch], options: Options) -> None:
     if not launches:
         raise UsageError("there is nothing to run: no scenario was found")
-    if options.required_speedup and any(launch.functions for launch in launches):
+    if options.fail_below and any(launch.functions for launch in launches):
         raise UsageError(
             "--fail-below: plain functions are not compared; put them into a scenario (--new FILE)"
         )

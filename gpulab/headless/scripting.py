@@ -85,7 +85,7 @@ def run(
     with Interrupts((signal.SIGINT,), patience_s=None) as interrupts, _shown(progress) as watchers:
         source = start(request, path or default_path(launch.label))
         interrupts.stop_with(source.cancel)
-        return drive_to_end(source, settings.required_speedup, watchers).report
+        return drive_to_end(source, watchers).report
 
 
 def load(path: str | PathLike[str]) -> RunReport:

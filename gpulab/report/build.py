@@ -20,7 +20,15 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import TimedJob, TimeFunctions, subject_of
+from gpulab.core.jobs import (
+    AnyJob,
+    Follow,
+    Measure,
+    Required,
+    TimedJob,
+    TimeFunctions,
+    subject_of,
+)
 from gpulab.core.statuses import (
     ExitCode,
     Relation,
@@ -107,8 +115,7 @@ def build_report(
         draft.comparisons = [feature.of_comparison(draft, each) for each in draft.comparisons]
     # Features may withdraw a verdict, so the outcome of the run is known only now.
     job = started.request.job
-    own = getattr(job, "required_speedup", None) or getattr(job, "fail_below", None)
-    required = required_speedup or own
+    required = required_of(job) if required_speedup is None else Required(every=required_speedup)
     exit_code, reason = outcome_of(draft, required)
     draft.findings = [*findings, *(each for each in draft.state.invalid if each is not reason)]
     draft.findings += weakening_findings(draft)
@@ -120,7 +127,8 @@ def build_report(
     report = replace(
         _without_outcome(draft, started),
         at=started.at,
-        fail_below=required,
+        fail_below=required.every,
+        fail_below_of=required.variants,
         run_file=run_file,
         outcome=conclusion_of(exit_code),
         exit_code=exit_code,
@@ -129,6 +137,14 @@ def build_report(
     for feature in features():
         report = feature.of_run(draft, report)
     return report
+
+
+def required_of(job: AnyJob | Follow) -> Required:
+    """What its comparisons must reach: by the command, or else by the scenario itself."""
+    required = job.required if isinstance(job, TimedJob) else Required()
+    if not required and isinstance(job, Measure):
+        return Required(every=job.fail_below)
+    return required
 
 
 def _without_outcome(draft: Draft, started: RunStarted) -> RunReport:

@@ -6,11 +6,12 @@ The outermost JSON.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from gpulab.core.findings import Finding
+from gpulab.core.jobs import Required
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of, first_in_order
@@ -96,12 +97,12 @@ def combine(
     sweeps: Sequence[Sweep] = (),
     over_runs: Sequence[OverRuns] | None = None,
     *,
-    required_speedup: float | None = None,
+    required_of: Callable[[str], Required] = lambda scenario: Required(),
     interrupted: bool = False,
     devices: Sequence[DeviceCost] = (),
 ) -> CommandReport:
     """All runs of one command. `over_runs`, None of a command that repeats nothing, must reach what
-    is required.
+    is required, by the name of the scenario.
 
     `interrupted`: while no run was under way.
     """
@@ -111,8 +112,9 @@ def combine(
     if interrupted or any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
         code = ExitCode.INTERRUPTED
     reason = None
-    if over_runs is not None and required_speedup is not None and code == ExitCode.MEASURED:
-        code, reason = gate(over_runs, required_speedup)
+    if over_runs is not None and code == ExitCode.MEASURED:
+        required = {run.scenario: required_of(run.scenario) for run in runs}
+        code, reason = gate(over_runs, required)
     return CommandReport(
         outcome=conclusion_of(code),
         exit_code=code,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import Examined, Planned, ProcessStarted, Stopped, VariantFailed
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Follow, Measure, TimeFunctions
+from gpulab.core.jobs import Follow, Measure, Required, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
 from gpulab.report import findings
 from gpulab.report.feature import Draft
@@ -153,12 +153,8 @@ def _beats(
     return both[0].high < both[1].low
 
 
-def outcome_of(
-    draft: Draft, required_speedup: float | None
-) -> tuple[ExitCode | None, Finding | None]:
-    """(exit code, reason), both None of a run under way. `required_speedup` is what every
-    comparison must reach.
-    """
+def outcome_of(draft: Draft, required: Required) -> tuple[ExitCode | None, Finding | None]:
+    """(exit code, reason), both None of a run under way."""
     if draft.under_way:
         return None, None
     state = draft.state
@@ -191,9 +187,9 @@ def outcome_of(
     verdicts = {comparison.verdict: comparison.variant for comparison in reversed(comparisons)}
     if Status.INVALID in statuses or Verdict.INVALID in verdicts:
         return ExitCode.INVALID, None
-    if required_speedup is None:
+    if not required:
         return ExitCode.MEASURED, None
-    code, reason = _against_required(comparisons, required_speedup)
+    code, reason = _against_required(comparisons, required)
     job = state.job
     is_exercise = isinstance(job, Measure) and job.subject.exercise
     if code == ExitCode.MEASURED and is_exercise and Verdict.UNCHECKED in verdicts:
@@ -215,20 +211,26 @@ def _baseline_skipped(reason: Finding | None) -> Finding:
 
 
 def _against_required(
-    comparisons: Sequence[Comparison], required: float
+    comparisons: Sequence[Comparison], required: Required
 ) -> tuple[ExitCode, Finding | None]:
-    """Each comparison must be shown to reach the requirement, and fails it where its whole interval
-    lies below.
+    """Each comparison must be shown to reach what is required of it, and fails where its whole
+    interval lies below.
     """
-    if not comparisons:
-        return ExitCode.INCONCLUSIVE, findings.nothing_compared(required=required)
-    for comparison in comparisons:
-        if comparison.high is not None and comparison.high < required:
-            return ExitCode.SLOWER, findings.below_required(comparison.variant, required=required)
-    for comparison in comparisons:
+    demanded = [(entry, least) for entry in comparisons if (least := required.of(entry.variant))]
+    for comparison, least in demanded:
+        if comparison.high is not None and comparison.high < least:
+            return ExitCode.SLOWER, findings.below_required(comparison.variant, required=least)
+    for comparison, least in demanded:
         reason = comparison.reason
         contradicted = reason and reason.code == findings.sustained_contradicts.code
-        if comparison.low is None or comparison.low < required or contradicted:
-            missed = findings.not_shown_to_reach(comparison.variant, required=required)
+        if comparison.low is None or comparison.low < least or contradicted:
+            missed = findings.not_shown_to_reach(comparison.variant, required=least)
             return ExitCode.INCONCLUSIVE, missed
+    compared = {comparison.variant for comparison, _ in demanded}
+    for name, least in required.variants.items():
+        if name not in compared:
+            return ExitCode.INCONCLUSIVE, findings.not_shown_to_reach(name, required=least)
+    if not demanded:
+        nothing = findings.nothing_compared(required=required.every or 1.0)
+        return ExitCode.INCONCLUSIVE, nothing
     return ExitCode.MEASURED, None

@@ -577,6 +577,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Which one it is an answer to."""
     fail_below: float | None = None
     """What every comparison had to reach: by the command line, or by the scenario itself."""
+    fail_below_of: dict[str, float] = {}
+    """What those of some variants had to reach, in its place."""
     device: Device | None = None
     environment: dict[str, str | None] = {}
     method: Method = Method()

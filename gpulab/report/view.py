@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.findings import Finding, Rank
+from gpulab.core.jobs import Required
 from gpulab.core.statuses import (
     Clock,
     ExitCode,
@@ -264,23 +265,31 @@ def required(report: RunReport) -> list[Line]:
     """Whether what was required is reached: of a failed run that is no exercise its reason says
     why not.
     """
-    if report.fail_below is None or report.under_way:
+    if report.under_way:
+        return []
+    if not report.exercise:
+        return _reached(report)
+    if report.fail_below is None:
         return []
     speedup = times(report.fail_below)
-    if not report.exercise:
-        return _reached(report, speedup)
     what = f"exercise {report.exercise}"
     if report.exit_code == ExitCode.MEASURED:
         return [(f"{what}: passed (required: {speedup})", "bold green")]
     return [(f"{what}: not passed (required: {speedup}, and every check passed)", "bold")]
 
 
-def _reached(report: RunReport, required_speedup: str) -> list[Line]:
-    lows = [(entry.low, entry.variant) for entry in report.comparisons if entry.low is not None]
-    if report.exit_code != ExitCode.MEASURED or not lows:
+def _reached(report: RunReport) -> list[Line]:
+    """By the comparison that is nearest to what is required of it."""
+    demands = Required(every=report.fail_below, variants=report.fail_below_of)
+    reached = [
+        (entry.low / least, entry.low, least, entry.variant)
+        for entry in report.comparisons
+        if entry.low is not None and (least := demands.of(entry.variant))
+    ]
+    if report.exit_code != ExitCode.MEASURED or not reached:
         return []
-    low, name = min(lows)
-    text = f"passed: the interval of {name} begins at {times(low)} (required: {required_speedup})"
+    _, low, least, name = min(reached)
+    text = f"passed: the interval of {name} begins at {times(low)} (required: {times(least)})"
     return [(text, "bold green")]
 
 

@@ -88,7 +88,6 @@ TICK_S = 0.25
 
 def drive_to_end(
     live: LiveSource,
-    required_speedup: float | None = None,
     watchers: Sequence[Callable[[Run], None]] = (),
 ) -> Run:
     """The run, once it has ended. After every poll `watchers` are called with it.
@@ -98,7 +97,7 @@ def drive_to_end(
     """
     from gpulab.session.run import Run  # which whoever only notes signals does without
 
-    run = Run(live, required_speedup)
+    run = Run(live)
     try:
         while not run.ended:
             live.wait(TICK_S)

@@ -79,6 +79,7 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
         "brief": settings.time_s is None and settings.width is None,
         "width": settings.width,
         "required_speedup": settings.required_speedup,
+        "required_speedups": settings.required_speedups,
         "retune": settings.retune,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,

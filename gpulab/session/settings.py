@@ -42,6 +42,8 @@ class Settings:
     width: float | None = None
     """The relative half-width of every interval at which a run stops."""
     required_speedup: float | None = None
+    required_speedups: dict[str, float] = field(default_factory=dict)
+    """Of some variants, in its place."""
     """What every comparison must reach."""
     from_start: int | None = None
     """The steps of a whole job, from the start of its process; 0: those of a minute."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from math import log
 
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.jobs import Measure, Required, TimeFunctions
 from gpulab.core.statuses import Shows, StopReason
 from gpulab.engine.measure.plan import CURVE_PROCESSES, FEWEST_CURVE_PROCESSES, PROCESSES
 from gpulab.engine.measure.process_result import ProcessResult
@@ -71,16 +71,16 @@ class StopRule:
         if self._processes < FEWEST:
             return None
         names = {candidate.name for candidate in result.candidates}
-        required = job.required_speedup
-        if required is not None and self._is_settled(names, required):
+        required = job.required
+        if required and self._is_settled(names, required):
             return StopReason.SETTLED
         if self._suspicious(names):
             return self._spent()
         # A narrow interval across what is required settles nothing, unless the width was asked for
         # as well.
-        if (required is None or job.width is not None) and self._is_narrow(names):
+        if (not required or job.width is not None) and self._is_narrow(names):
             return StopReason.WIDTH
-        if job.brief and required is None and self._are_decided(names):
+        if job.brief and not required and self._are_decided(names):
             return StopReason.DECIDED
         return self._spent()
 
@@ -202,12 +202,16 @@ class StopRule:
     def _interval(self, key: Quantity) -> Interval | None:
         return self._series[key].interval()
 
-    def _is_settled(self, names: set[str], required: float) -> bool:
+    def _is_settled(self, names: set[str], required: Required) -> bool:
         """Whether every comparison is known to reach what is required, or one is known not to."""
         if not isinstance(self._job, Measure):
             return False
         pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]
-        settled = [is_settled(self._series[pair].processes(), required) for pair in pairs]
+        settled = [
+            is_settled(self._series[pair].processes(), least)
+            for pair in pairs
+            if (least := required.of(pair[0])) is not None
+        ]
         return bool(settled) and (False in settled or None not in settled)
 
 

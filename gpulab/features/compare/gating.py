@@ -32,7 +32,7 @@ def gated(report: ComparisonReport, of: Callable[[str], Thresholds]) -> Comparis
 def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[Gate]:
     paired = any(row.pairing != Pairing.UNPAIRED for row in comparison.rows)
     for row in comparison.rows:
-        demanded = thresholds.speedup_of(row.variant)
+        demanded = thresholds.required.of(row.variant)
         if demanded is not None and row.against:
             yield _speedup_gate(comparison.scenario, row, demanded)
         if thresholds.slower is not None:

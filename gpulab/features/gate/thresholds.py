@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from gpulab.core.files import read_regular
+from gpulab.core.jobs import Required
 from gpulab.core.limits import SPEEDUPS
 from gpulab.scenario import shown
 
@@ -39,8 +40,10 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     speedups: dict[str, float] = {}
     slower: float | None = None
 
-    def speedup_of(self, variant: str) -> float | None:
-        return self.speedups.get(variant, self.speedup)
+    @property
+    def required(self) -> Required:
+        """Of the comparisons of one run."""
+        return Required(every=self.speedup, variants=self.speedups)
 
     def over(self, other: Thresholds) -> Thresholds:
         """These, and where they say nothing the other ones."""

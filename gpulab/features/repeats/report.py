@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
 
 import msgspec
 
 from gpulab.core.findings import Finding
+from gpulab.core.jobs import Required
 from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.features.repeats.findings import too_few_runs
 from gpulab.report.findings import (
@@ -57,19 +58,28 @@ def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
     return [entry for group in groups.values() for entry in _entries(group)]
 
 
-def gate(entries: Sequence[OverRuns], required: float) -> tuple[ExitCode, Finding | None]:
-    """Whether every speedup over runs is shown to reach what is required."""
-    if not entries:
-        return ExitCode.INCONCLUSIVE, nothing_compared(required=required)
-    for entry in entries:
-        if entry.high is not None and entry.high < required:
-            return ExitCode.SLOWER, below_required(entry.variant, required=required)
-    for entry in entries:
+def gate(
+    entries: Sequence[OverRuns], required: Mapping[str, Required]
+) -> tuple[ExitCode, Finding | None]:
+    """Whether every speedup over runs is shown to reach what is required, by the scenario."""
+    demanded = [
+        (entry, least)
+        for entry in entries
+        if (least := required[entry.scenario].of(entry.variant)) is not None
+    ]
+    for entry, least in demanded:
+        if entry.high is not None and entry.high < least:
+            return ExitCode.SLOWER, below_required(entry.variant, required=least)
+    for entry, least in demanded:
         if entry.low is None:
             too_few = too_few_runs(entry.variant, runs=entry.runs, needed=FEWEST)
             return ExitCode.INCONCLUSIVE, too_few
-        if entry.low < required:
-            return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=required)
+        if entry.low < least:
+            return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=least)
+    for scenario, of_scenario in required.items():
+        if of_scenario and scenario not in {entry.scenario for entry, _ in demanded}:
+            least = of_scenario.every or min(of_scenario.variants.values())
+            return ExitCode.INCONCLUSIVE, nothing_compared(required=least)
     return ExitCode.MEASURED, None
 
 

@@ -64,6 +64,7 @@ def final_request(
         solo_runs=False,
         ceilings=CeilingChoice.NONE,
         required_speedup=None,
+        required_speedups={},
     )
     return replace(points[0], job=final, profile=None)
 

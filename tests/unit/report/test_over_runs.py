@@ -7,6 +7,7 @@ from math import exp
 import pytest
 from found import finding
 
+from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
 from gpulab.features.repeats.report import over_runs_of
 from gpulab.report.commands import combine
@@ -140,8 +141,10 @@ def test_of_functions_the_times_count():
     ],
 )
 def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason):
-    runs = [run(speedup) for speedup in speedups]
-    command = combine(runs, {}, (), over_runs_of(runs), required_speedup=required)
+    runs = [run(speedup) for speedup in speedups] or [RunReport(scenario="s")]
+    command = combine(
+        runs, {}, (), over_runs_of(runs), required_of=lambda _: Required(every=required)
+    )
     assert (command.exit_code, command.reason) == (code, reason)
 
 
@@ -151,7 +154,10 @@ def test_a_run_that_failed_comes_before_the_gate():
         RunReport(scenario="s", exit_code=ExitCode.FAILED),
     ]
     assert (
-        combine(runs, {}, (), over_runs_of(runs), required_speedup=1.2).exit_code == ExitCode.FAILED
+        combine(
+            runs, {}, (), over_runs_of(runs), required_of=lambda _: Required(every=1.2)
+        ).exit_code
+        == ExitCode.FAILED
     )
     command = combine(runs[:3], {}, (), over_runs_of(runs[:3]), interrupted=True)
     assert (command.exit_code, len(command.over_runs)) == (ExitCode.INTERRUPTED, 1)

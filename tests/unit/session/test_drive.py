@@ -42,7 +42,7 @@ class ScriptedLive:
 
 def test_a_run_is_driven_to_its_end_and_nothing_is_cancelled():
     live, polls = ScriptedLive(SMALL_RUN[:2], (), SMALL_RUN[2:]), []
-    run = drive_to_end(live, None, [lambda run: polls.append((run.state.t, run.ended))])
+    run = drive_to_end(live, [lambda run: polls.append((run.state.t, run.ended))])
     assert run.ended
     assert run.report.outcome == "measured"
     # after the events are in its state
@@ -62,7 +62,7 @@ def test_whatever_a_source_raises_the_run_is_cancelled_and_waited_for(error):
 def test_what_a_watcher_raises_stops_the_run_too():
     live = ScriptedLive(SMALL_RUN[:2], SMALL_RUN[2:])
     with pytest.raises(ZeroDivisionError):
-        drive_to_end(live, None, [lambda run: 1 / 0])
+        drive_to_end(live, [lambda run: 1 / 0])
     assert live.calls[-2:] == ["cancel", "wait"]
 
 

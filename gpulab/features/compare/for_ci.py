@@ -1,0 +1,75 @@
+"""What a CI reads of a comparison: a test for each gate, or else for each row; and the figures."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gpulab.core.statuses import Conclusion, Verdict
+from gpulab.features.compare.report import ComparisonReport, Estimate, Pairing
+from gpulab.features.compare.words import conclusion, title
+from gpulab.features.gate.outputs import Case, CaseStatus, Metric
+from gpulab.features.gate.report import Gate, GateKind
+from gpulab.features.gate.runs import case_of, distinct_names
+from gpulab.report.sentences import sentence
+
+_BROKEN = (Conclusion.FAILED, Conclusion.INVALID, Conclusion.INTERRUPTED)
+
+
+def cases_of(report: ComparisonReport) -> list[Case]:
+    """Beside the gates, runs of B without a result, and rows whose output is wrong."""
+    cases = [case_of(gate, _name(gate)) for gate in report.gates]
+    for each in report.comparisons:
+        suite = each.scenario
+        if each.b.outcome in _BROKEN:
+            status, kind = CaseStatus.ERROR, str(each.b.outcome)
+            cases.append(Case(suite=suite, name="run", status=status, kind=kind))
+        for row in each.rows:
+            case = Case(suite=suite, name=title(row), message=conclusion(row))
+            if row.verdict == Verdict.WRONG:
+                cases.append(replace(case, status=CaseStatus.FAILURE, kind=row.verdict))
+            elif not report.gates:
+                cases.append(case)
+    if report.reason:
+        case = Case(suite=report.after, name="compare", message=sentence(report.reason))
+        cases.append(replace(case, status=CaseStatus.ERROR))
+    return cases
+
+
+def _name(gate: Gate) -> str:
+    over = "after over before" if gate.kind == GateKind.SLOWDOWN else "over its baseline"
+    return f"{gate.variant}, {over}"
+
+
+def metrics_of(report: ComparisonReport) -> list[Metric]:
+    """Of B: the times or the time over the baseline, and the time as a multiple of A's."""
+    metrics = []
+    names = distinct_names([(each.scenario, each.b.params) for each in report.comparisons])
+    for each, scenario in zip(report.comparisons, names, strict=True):
+        device = each.b.device.name if each.b.device else ""
+        for row in each.rows:
+            name = f"{scenario}/{row.variant}"
+            if row.b and row.pairing != Pairing.WITHIN_RUNS:
+                metrics.append(_metric(name, row.b, device))
+            if row.own_speedup and row.against:
+                own = _metric(name, _inverse(row.own_speedup), device)
+                metrics.append(replace(own, over=row.against))
+            if row.ratio:
+                ratio = Estimate(value=row.ratio, low=row.low, high=row.high)
+                after = _metric(f"{name} after", _inverse(ratio), device)
+                metrics.append(replace(after, over="before"))
+    return metrics
+
+
+def _metric(name: str, estimate: Estimate, device: str) -> Metric:
+    return Metric(
+        name=name, value=estimate.value, low=estimate.low, high=estimate.high, device=device
+    )
+
+
+def _inverse(ratio: Estimate) -> Estimate:
+    """The time as a multiple of the other's, of how many times as fast it is."""
+    return Estimate(
+        value=1 / ratio.value,
+        low=1 / ratio.high if ratio.high else None,
+        high=1 / ratio.low if ratio.low else None,
+    )

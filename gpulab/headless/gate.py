@@ -1,0 +1,122 @@
+"""The gate of `--run` and `--compare`: what flags and a file demand, and the files for a CI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from gpulab.catalog.catalog import catalog
+from gpulab.core.files import check_writable, write_whole
+from gpulab.core.jobs import Required
+from gpulab.features.gate.outputs import Case, Metric, benchmark_json, bmf, junit
+from gpulab.features.gate.thresholds import (
+    DEFAULT_FILE,
+    ThresholdError,
+    ThresholdFile,
+    Thresholds,
+    read_thresholds,
+)
+from gpulab.headless.options import Options
+from gpulab.headless.output import Terminal
+from gpulab.headless.standard_streams import OutputError
+from gpulab.session.launch import Launch
+from gpulab.session.settings import UsageError
+
+
+class Demands:
+    """What is demanded of each scenario: by flags, and where they say nothing by the file.
+    UsageError where that is none.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._flags = Thresholds(
+            speedup=dict(options.fail_below).get(""),
+            speedups={name: least for name, least in options.fail_below if name},
+            slower=options.fail_if_slower,
+        )
+        self._file = ThresholdFile()
+        path = options.gate or DEFAULT_FILE
+        if options.gate or path.is_file():
+            try:
+                self._file = read_thresholds(path)
+            except ThresholdError as error:
+                raise UsageError(str(error)) from None
+            except OSError as error:
+                raise UsageError(f"{path}: {error.strerror or error}") from None
+
+    def of(self, scenario: str) -> Thresholds:
+        return self._flags.over(self._file.of(scenario))
+
+    def required_of(self, scenario: str) -> Required:
+        """Of the comparisons of one run."""
+        return self.of(scenario).required
+
+    def say(self, terminal: Terminal) -> None:
+        """Which file counts, where nobody named it."""
+        if self._file.path:
+            terminal.note(f"thresholds: {self._file.path}", "dim")
+
+    def check(self, launches: Sequence[Launch]) -> None:
+        """UsageError where a scenario or a variant is named that there is not."""
+        variants: dict[str, Collection[str]] = {}
+        for launch in launches:
+            scenario = launch.entry.scenario
+            if scenario and not launch.functions:
+                variants[launch.entry.name] = scenario.variants
+        self.check_names(variants)
+
+    def check_names(self, variants: Mapping[str, Collection[str]]) -> None:
+        """The same of scenarios with their variants; others may be in the catalog."""
+        known = {*variants}
+        if not known.issuperset(self._file.scenarios):
+            known |= {entry.name for entry in catalog()}
+        try:
+            self._file.check(known)
+        except ThresholdError as error:
+            raise UsageError(str(error)) from None
+        every = {name for names in variants.values() for name in names}
+        for name in self._flags.speedups:
+            if name not in every:
+                raise UsageError(
+                    f"--fail-below {name}=...: there is no variant {name}; "
+                    f"the variants: {', '.join(sorted(every)) or 'none'}"
+                )
+        for scenario, names in variants.items():
+            for name in self._file.of(scenario).speedups:
+                if name not in names:
+                    raise UsageError(
+                        f"{self._file.path}: [{scenario}]: fail_below.{name}: there is no variant "
+                        f"{name}; the variants: {', '.join(names)}"
+                    )
+
+
+def _ci_files(options: Options) -> list[tuple[str, Path]]:
+    files = (
+        ("--junit", options.junit),
+        ("--benchmark-json", options.benchmark_json),
+        ("--bmf", options.bmf),
+    )
+    return [(flag, path) for flag, path in files if path is not None]
+
+
+def check_ci_files(options: Options) -> None:
+    """UsageError where one of them cannot be written: it is known before anything is measured."""
+    for flag, path in _ci_files(options):
+        try:
+            check_writable(path)
+        except OSError as error:
+            raise UsageError(f"{flag} {path}: {error.strerror}") from None
+
+
+def write_for_ci(options: Options, cases: Sequence[Case], metrics: Sequence[Metric]) -> None:
+    """What was asked for. OutputError where it cannot be written."""
+    makers: dict[str, Callable[[], bytes]] = {
+        "--junit": lambda: junit(cases),
+        "--benchmark-json": lambda: benchmark_json(metrics),
+        "--bmf": lambda: bmf(metrics),
+    }
+    for flag, path in _ci_files(options):
+        try:
+            write_whole(path, makers[flag]())
+        except OSError as error:
+            raise OutputError(f"{flag} {path}: {error.strerror}") from None

@@ -1,0 +1,133 @@
+"""Thresholds by flags and by a file, their three outcomes, and what a CI reads of them."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+from scripted import SCENARIO, CommandLine
+from test_compare import NAME, slower, variant_of, with_driver
+
+HOSTILE = "<b>|`x`@all"
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    lab.write("mine.py", SCENARIO)
+    return CommandLine(lab, monkeypatch, capsys)
+
+
+@pytest.fixture
+def before(lab):
+    return variant_of(NAME, lab.folder / "before.jsonl")
+
+
+@pytest.fixture
+def after(lab):
+    return variant_of(NAME, lab.folder / "after.jsonl", slower("in_triton", 1.2))
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "says"),
+    [
+        (["--fail-below", "after=1.9x"], 0, "passed: the interval of after begins at"),
+        (["--fail-below", "after=100x"], 5, "lies below the required 100x"),
+        (["--fail-below", "1.2x", "--fail-below", "after=2"], 6, "against the required 2x"),
+        (
+            ["--fail-below", "nobody=1.2x"],
+            2,
+            "there is no variant nobody; the variants: after, before",
+        ),
+    ],
+)
+def test_a_variant_has_a_threshold_of_its_own(gpulab, flags, code, says):
+    process = gpulab("--run", "mine.py", "--telemetry", "off", *flags)
+    assert process.code == code
+    assert says in process.stdout + process.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        ("fail_below = 100", 5, "required 100x"),
+        ('fail_below = 100\n[mine]\nfail_below = "1.9x"', 0, "thresholds: gpulab.toml"),
+        ("[precision]\nfail_below = 100", 0, ""),
+        ("[mine]\nfail_bellow = 1", 2, "gpulab.toml: [mine]: fail_bellow: unknown key"),
+        ("[mime]\nfail_below = 1", 2, "gpulab.toml: [mime]: there is no scenario of this name"),
+        ("[mine]\nfail_below.afer = 1", 2, "[mine]: fail_below.afer: there is no variant afer"),
+        ("[mine]\nfail_below = true", 2, "[mine]: fail_below = True: write a speedup, such as 1.2"),
+        ("fail_if_slower = 3", 2, 'fail_if_slower = 3: write a share, such as "3%"'),
+        ("[mine", 2, "gpulab.toml: Expected"),
+    ],
+)
+def test_a_file_of_thresholds(gpulab, lab, text, code, says):
+    lab.write("gpulab.toml", text)
+    process = gpulab("--run", "mine.py", "--telemetry", "off")
+    assert process.code == code
+    assert says in process.stdout + process.stderr
+
+
+def test_slower_than_allowed_fails_holds_or_is_inconclusive(gpulab, before, after):
+    def of(*arguments):
+        process = gpulab("--compare", *arguments, "--json", "out.json")
+        assert process.code == process.result["exit_code"]
+        return process.code, {gate["outcome"] for gate in process.result["gates"]}
+
+    assert of(before, after, "--fail-if-slower") == (5, {"fails", "inconclusive"})
+    assert of(before, after, "--fail-if-slower", "90%") == (0, {"holds"})
+    assert of(before, before, "--fail-if-slower") == (6, {"inconclusive"})
+    assert of(before, after, "--fail-below", "in_triton=0.5x") == (0, {"holds"})
+    assert of(before, after) == (0, set())
+
+
+def test_a_changed_driver_is_no_regression(gpulab, lab, before):
+    def change(event):
+        with_driver("999.1")(event)
+        slower("in_triton", 2.0)(event)
+
+    changed = variant_of(NAME, lab.folder / "changed.jsonl", change)
+    process = gpulab("--compare", before, changed, "--fail-if-slower", "30%")
+    assert process.code == 6
+    assert "slower: in_triton over in_torch" in process.stdout
+    assert "gate inconclusive: in_triton: at most 30 % slower" in process.stdout
+    assert "the environment changed (driver)" in process.stdout
+
+
+def test_files_for_a_ci_hold_what_was_measured_whatever_it_is_called(gpulab, lab, before):
+    def rename(event):
+        text = json.dumps(event).replace('"in_triton"', json.dumps(HOSTILE))
+        event |= json.loads(text)
+
+    renamed = [variant_of(NAME, lab.folder / f"{side}.jsonl", rename) for side in "ab"]
+    files = ("--junit", "j.xml", "--benchmark-json", "b.json", "--bmf", "m.json")
+    process = gpulab("--compare", *renamed, "--fail-if-slower", "90%", *files, "--markdown")
+    assert process.code == 0
+    assert "| \\<b\\>\\|\\`x\\`@<!-- -->all over in\\_torch | 1.003x |" in process.stdout
+    suite = ElementTree.parse(lab.folder / "j.xml").getroot()[0]
+    assert suite.attrib == {
+        "name": "vector_add",
+        "tests": "3",
+        "failures": "0",
+        "errors": "0",
+        "skipped": "0",
+    }
+    assert f"{HOSTILE}, after over before" in {case.get("name") for case in suite}
+    benchmarks = json.loads((lab.folder / "b.json").read_text())
+    assert {entry["unit"] for entry in benchmarks} == {"ns", "x"}
+    assert {"name", "unit", "value", "range", "extra"} == benchmarks[0].keys()
+    measures = json.loads((lab.folder / "m.json").read_text())
+    time = measures["vector_add/in_torch"]["latency"]
+    assert time["lower_value"] <= time["value"] <= time["upper_value"]
+
+
+def test_files_for_a_ci_of_runs(gpulab, lab):
+    files = ("--junit", "j.xml", "--bmf", "m.json")
+    process = gpulab("--run", "mine.py", "--telemetry", "off", "--fail-below", "100x", *files)
+    assert process.code == 5
+    cases = ElementTree.parse(lab.folder / "j.xml").getroot()[0]
+    failure = cases[1].find("failure")
+    assert (cases[1].get("name"), failure.get("type")) == ("after over before", "fail below")
+    assert failure.get("message").startswith("after: at least 100x, measured 2.0")
+    measures = json.loads((lab.folder / "m.json").read_text())
+    assert measures["mine/after over before"]["relative-time"]["value"] == pytest.approx(0.5, 0.1)
+    process = gpulab("--run", "mine.py", "--telemetry", "off", "--junit", "nowhere/j.xml")
+    assert process.code == 2
