@@ -639,6 +639,13 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             ),
         ),
         _flag(
+            "--share",
+            _MEASURES | {Mode.FOLLOW},
+            type=path,
+            metavar="FOLDER",
+            help="run files into FOLDER, where others watch them: gpulab --watch FOLDER",
+        ),
+        _flag(
             "--fail-below",
             _GATED,
             action="append",

@@ -34,6 +34,8 @@ FORMAT = "gpulab.run"
 VERSION = 2
 PACKED = ".xz"
 """Ending of the name of a run file that was compressed after its run."""
+MODE = 0o644
+"""Of a new run file, less what the umask takes."""
 LONGEST = RUN_FILE_LINE_BYTES + 2
 """Bytes of a line with its newline, and one more: what is longer is no event."""
 
@@ -64,7 +66,7 @@ class RunFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._fd = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
+            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, MODE
         )
         # before the header: whoever reads that may ask for the lock
         if fcntl is not None:

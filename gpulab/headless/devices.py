@@ -77,7 +77,8 @@ def measure(launch: Launch, devices: Sequence[str], options: Options) -> int:
 def _paths(launch: Launch, phase: str, count: int, options: Options) -> list[Path]:
     """Where run files go: folders of their own, which `--fleet` can fold."""
     if options.output is None:
-        return [default_path(f"{launch.label}-{phase}-{number}") for number in range(count)]
+        labels = [f"{launch.label}-{phase}-{number}" for number in range(count)]
+        return [default_path(label, options.share) for label in labels]
     paths = [options.output / phase / f"{launch.label}-{number}.jsonl" for number in range(count)]
     for path in paths:
         check_run_file(path)

@@ -23,9 +23,12 @@ from gpulab.draw.terminal import shows_unicode
 from gpulab.headless.standard_streams import OutputError
 from gpulab.report.sentences import to_json
 from gpulab.session.settings import UsageError
+from gpulab.session.sharing import check_share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from gpulab.headless.options import Options
 
 
 class _AsciiFile:
@@ -100,6 +103,21 @@ class Terminal:
     def note(self, line: str, style: str = "") -> None:
         """Print a line on stderr, in one piece."""
         self.err.print(readable(line), style=style, soft_wrap=True)
+
+
+def say_sharing(options: Options) -> None:
+    """How others watch the runs of this command; or that they cannot. UsageError."""
+    folder = options.share
+    if folder is None:
+        return
+    if options.output is not None:
+        raise UsageError("--share and --output: one or the other")
+    problem = check_share(folder)
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    if problem:
+        terminal.note(problem, "yellow")
+    else:
+        terminal.note(f"others watch with: gpulab --watch {folder}", "dim")
 
 
 def open_terminal(*, ascii_only: bool, json_on_stdout: bool = False) -> Terminal:

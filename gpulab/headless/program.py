@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from gpulab.core.text import one_line
 from gpulab.features.late.report import hang
 from gpulab.headless.options import Options
-from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.output import (
+    check_json,
+    check_run_file,
+    open_terminal,
+    say_sharing,
+    write_json,
+)
 from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, print_error
 from gpulab.report.commands import combine
@@ -35,8 +41,9 @@ def follow(command: Sequence[str], options: Options) -> int:
     """Run it, and print and write what came out; returns its exit code."""
     if options.json_on_stdout:
         raise UsageError("--json needs a FILE here: stdout is the program's")
+    say_sharing(options)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=True)
-    path = options.output or default_path(program_of(command).scenario)
+    path = options.output or default_path(program_of(command).scenario, options.share)
     check_run_file(path)
     check_json(options.json_file, [path])
     session = start_program(command, options, path, captured=False)

@@ -30,7 +30,7 @@ from gpulab.headless.drive import drive
 from gpulab.headless.export import export
 from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
-from gpulab.headless.output import Terminal, open_terminal, write_json
+from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
@@ -218,6 +218,7 @@ ALL_DEVICES = "all"
 
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
+    say_sharing(options)
     if options.try_fixes is not None:
         from gpulab.headless.tries import try_fixes
 
@@ -423,7 +424,7 @@ class _Command:
             request, label = scenario.final_request, scenario.final_label
             assert request is not None
             self._terminal.note(scenario.announcement, "bold")
-            path = default_path(label)
+            path = default_path(label, self._options.share)
             if self._options.output:
                 path = self._options.output / f"{label}.jsonl"
             try:

@@ -148,7 +148,7 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
     """Where each run file goes. UsageError where one is there already, or two would be one."""
     if options.output is None:
         return [
-            default_path(f"{label}-{number}" if number else label)
+            default_path(f"{label}-{number}" if number else label, options.share)
             for number, label in enumerate(labels)
         ]
     paths = [options.output]

@@ -126,7 +126,9 @@ def refuse_others(flag: str, options: Options, *, params: bool) -> None:
 def _paths(launch: Launch, options: Options) -> list[Path]:
     """Where the two run files go."""
     if options.output is None:
-        return [default_path(f"{launch.label}-{name}") for name in ("fixes", "together")]
+        return [
+            default_path(f"{launch.label}-{name}", options.share) for name in ("fixes", "together")
+        ]
     output = options.output
     paths = [output, output.with_stem(f"{output.stem}-together")]
     for path in paths:

@@ -29,7 +29,7 @@ def what_if(names: Sequence[str], options: Options) -> int:
         raise UsageError("--what-if takes one scenario or function")
     refuse_others("--what-if", options, params=True)
     launch = single_launch(names[0])
-    path = options.output or default_path(f"{launch.label}-what-if")
+    path = options.output or default_path(f"{launch.label}-what-if", options.share)
     if options.output:
         check_run_file(path)
     check_json(options.json_file, [path])

@@ -165,7 +165,7 @@ def start_entry(entry: Entry, settings: Settings) -> Session | Finding:
     launch = Launch(entry, (entry.function,) if entry.function else ())
     request = plan(launch, settings, several=True)
     if isinstance(request, RunRequest):
-        return start(request, default_path(launch.label))
+        return start(request, default_path(launch.label, settings.share))
     assert request.reason is not None
     return request.reason
 

@@ -24,10 +24,10 @@ def config_folder() -> Path:
     return user_config_path("gpulab")
 
 
-def default_path(scenario: str) -> Path:
-    """A new file, named by time, scenario and process."""
+def default_path(scenario: str, folder: Path | None = None) -> Path:
+    """A new file, named by time, scenario and process, in a folder that is shared if one is."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-    return runs_folder() / f"{now}-{file_name(scenario)}-{os.getpid()}.jsonl"
+    return (folder or runs_folder()) / f"{now}-{file_name(scenario)}-{os.getpid()}.jsonl"
 
 
 def runs_folder() -> Path:

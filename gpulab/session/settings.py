@@ -54,6 +54,8 @@ class Settings:
     telemetry: str | None = None
     """on, off, or the index or UUID of a GPU; None: on, but off in a quick run."""
     quick: bool = False
+    share: Path | None = None
+    """The folder of run files that have no name of their own, for others to watch."""
     profile: str | None = None
     """on, off, or all for every variant; None: on, and of several runs of the same in the first."""
     retune: bool = False

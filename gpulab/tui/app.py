@@ -28,6 +28,7 @@ from gpulab.core.statuses import ExitCode
 from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, check_paths, check_settings
+from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.bindings import KEYS, RUNNING, key_names, keys_of, read_keymap
 from gpulab.tui.driver import (
@@ -72,7 +73,8 @@ def _start(entry: Entry, settings: Settings) -> Source | Finding:
         from gpulab.session.following import start_program
         from gpulab.session.run_files import default_path
 
-        return start_program(entry.command, settings, default_path(entry.name), captured=True)
+        path = default_path(entry.name, settings.share)
+        return start_program(entry.command, settings, path, captured=True)
     from gpulab.session.launch import start_entry
 
     return start_entry(entry, settings)
@@ -134,6 +136,8 @@ class LabApp(App[int]):
             program = entry_of(command)
             entries, opens = [program, *entries], program.name
         self.read_only = read_only
+        self.notice: str | None = None
+        """What the first line says first."""
         self._lab = LabScreen(
             entries,
             self._settings,
@@ -369,7 +373,7 @@ class LabApp(App[int]):
     def on_mount(self) -> None:
         self._keymap_of_user, problem = read_keymap()
         self.set_keymap(self._keymap_of_user)
-        if problem := problem or self._no_theme:
+        if problem := problem or self.notice or self._no_theme:
             self._lab.say(problem, "yellow")
         loop = asyncio.get_running_loop()
 
@@ -443,4 +447,6 @@ def open_lab(
     check_paths(places)
     check_settings(settings)
     app = LabApp(places, settings, ascii_only=ascii_only or not shows_unicode(), command=command)
+    if settings.share is not None:
+        app.notice = check_share(settings.share)
     return app.run_on_terminal()

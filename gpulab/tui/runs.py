@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
@@ -116,11 +117,10 @@ class Runs:
         cannot be.
         """
         from gpulab.session.launch import start
-        from gpulab.session.run_files import default_path
 
         self.sweeps.pop(entry.name, None)
         try:
-            self._take(entry.name, start(request_of(), default_path(label)))
+            self._take(entry.name, start(request_of(), self._path(entry, label)))
         except UsageError as error:
             return with_reason(str(error), error.reason)
         return None
@@ -143,6 +143,12 @@ class Runs:
             return sentence(source)
         self._take(entry.name, source)
         return None
+
+    def _path(self, entry: Entry, label: str) -> Path:
+        """Of the run file of a run of an entry."""
+        from gpulab.session.run_files import default_path
+
+        return default_path(label, self.settings(entry.name).share)
 
     def _take(self, name: str, source: Source) -> None:
         from gpulab.session.run import Run
@@ -187,10 +193,10 @@ class Runs:
         if (request := sweep.final_request) is None:
             return False
         from gpulab.session.launch import start
-        from gpulab.session.run_files import default_path
 
         try:
-            self._take(self._swept.name, start(request, default_path(sweep.final_label)))
+            path = self._path(self._swept, sweep.final_label)
+            self._take(self._swept.name, start(request, path))
         except UsageError:  # no file can be made: the points stay what they are
             return False
         return True

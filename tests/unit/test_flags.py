@@ -33,6 +33,7 @@ VALUES = {
     "--profile": "off",
     "--json": "r.json",
     "--output": "run.jsonl",
+    "--share": "class",
     "--fail-below": "1.2x",
     "--fail-if-slower": "3%",
     "--gate": "gpulab.toml",
