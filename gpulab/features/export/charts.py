@@ -232,7 +232,7 @@ def placed_roofline(roofline: Roofline, family: str) -> Plot | None:
     """Where everything of it goes; None where there is no roof, or nothing below."""
     roofs = family_roofs(roofline.ceilings, family)
     drawable = [point for point in roofline.points if point.is_drawable]
-    if roofs.memory is None or not roofs.flats or not drawable:
+    if roofs.memory is None or not roofs.flats or (roofline.points and not drawable):
         return None
     return plot_of(roofline, roofs, axes_for(roofs, _COLUMNS, _ROWS), family)
 

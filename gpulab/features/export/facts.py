@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
-from gpulab.core.units import byte_count, seconds, span, times
+from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import headline
 from gpulab.features.export.record import Record
+from gpulab.report.build import CALIBRATION
 from gpulab.report.report import RunReport
 from gpulab.report.view import short_run
 
 
 def title(report: RunReport) -> str:
-    if report.title or report.scenario:
-        return report.title or report.scenario
-    return f"Ceilings of {report.device.name}" if report.device else "Ceilings"
+    if report.scenario == CALIBRATION and report.device:
+        return f"Ceilings of {report.device.name}"
+    return report.title or report.scenario
 
 
 def subtitle(report: RunReport) -> str:
@@ -46,6 +47,11 @@ def answer(record: Record) -> Answer:
     """Of the comparison that matters most; without one, of the run."""
     report = record.report
     comparison = record.live.main_comparison if report.compares else None
+    if report.functions and report.timed:
+        variant, time = report.timed[0]
+        spread = plus_minus(time.low, time.high, time.median)
+        words = f"{variant.name}, per {report.per} {spread}"
+        return Answer(seconds(time.median), "", words.rstrip())
     if comparison is None or comparison.speedup is None:
         word = with_star(report.outcome, quick=report.quick)
         return Answer(word, OUTCOME_STYLES[report.outcome])
@@ -94,6 +100,8 @@ def command(request: RunRequest, report: RunReport) -> str:
     if isinstance(subject, Program):
         return f"gpulab --run -- {shlex.join(subject.argv)}"
     words = ["gpulab", "--run", report.scenario]
+    if subject is None:
+        words = ["gpulab", "--calibrate"]
     if isinstance(subject, FunctionFile):
         names = ",".join(variant.name for variant in subject.variants)
         words[-1] = f"{Path(subject.path).name}:{names}"

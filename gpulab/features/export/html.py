@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from html import escape
 from io import StringIO
+from itertools import groupby
 
 from rich.console import Console, ConsoleRenderable, Group, RenderableType, RichCast
 from rich.constrain import Constrain
@@ -62,35 +63,41 @@ def _value(value: str | float) -> str:
 
 def of(content: RenderableType | None) -> Html:
     """A view: texts are paragraphs, tables tables, with the words and the colours that they have on
-    a terminal.
+    a terminal. Lines that a terminal does not fold are a block of code.
     """
-    return joined(_parts(content))
+    blocks: list[Html] = []
+    leaves = groupby(_leaves(content), key=lambda leaf: isinstance(leaf, Text) and leaf.no_wrap)
+    for is_code, parts in leaves:
+        if is_code:
+            lines = Text("\n").join(part for part in parts if isinstance(part, Text))
+            blocks.append(element("pre", element("code", spans(lines)), class_="plain"))
+            continue
+        blocks += [table(part) if isinstance(part, Table) else _paragraphs(part) for part in parts]
+    return joined(blocks)
 
 
-def _parts(content: RenderableType | None) -> Iterator[Html]:
+def _paragraphs(text: Text) -> Html:
+    return joined(element("p", spans(part)) for part in text.split("\n\n") if part.plain.strip())
+
+
+def _leaves(content: object) -> Iterator[Text | Table]:
+    """The texts and tables that a view is made of."""
     match content:
-        case None | "":
-            return
         case str():
-            yield element("p", content)
-        case Text():
-            for lines in content.split("\n\n"):
-                if lines.plain.strip():
-                    yield element("p", spans(lines), class_="code" if content.no_wrap else None)
-        case Table():
-            yield table(content)
+            yield Text(content)
+        case Text() | Table():
+            yield content
         case Group():
             for part in content.renderables:
-                yield from _parts(part)
+                yield from _leaves(part)
         case Padding() | Constrain():
-            yield from _parts(content.renderable)
+            yield from _leaves(content.renderable)
         case RichCast():
-            yield from _parts(content.__rich__())
+            yield from _leaves(content.__rich__())
         case ConsoleRenderable():
             options = _console().options.update(width=_WIDTH)
             for inner in content.__rich_console__(_console(), options):
-                if isinstance(inner, ConsoleRenderable | RichCast | str):
-                    yield from _parts(inner)
+                yield from _leaves(inner)
 
 
 def table(content: Table) -> Html:

@@ -14,6 +14,7 @@ from gpulab.catalog.kernels import kernels_of
 from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
+from gpulab.core.statuses import IntervalUnit
 from gpulab.core.text import plain
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.code.view import FAILED_HERE, SIGNS, MarkedCode, marked_code, measured
@@ -33,7 +34,9 @@ from gpulab.features.fixes.view import fixes
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import job_goodput, measured_parts
 from gpulab.features.kernels.view import kernels
+from gpulab.features.late.view import job_ranks
 from gpulab.features.memory.view import memory
+from gpulab.features.program.view import program_view
 from gpulab.features.ranks.view import ranks
 from gpulab.features.roofline.ceilings_view import CeilingTable
 from gpulab.features.roofline.report import roofline_of
@@ -42,10 +45,9 @@ from gpulab.features.telemetry.fields import RATE_HZ
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.features.what_if.view import what_if
-from gpulab.report.program_result import program_result
 from gpulab.report.report import RunReport
 from gpulab.report.results import failures, lesson_figure, trust_lines
-from gpulab.report.view import Line, comparison_table, failure_causes, required
+from gpulab.report.view import Line, comparison_table, failure_causes, note_lines, required
 from gpulab.version import __version__
 
 _STYLE = Path(__file__).with_name("page.css")
@@ -97,7 +99,7 @@ def _sections(record: Record) -> Iterator[tuple[str, Iterator[Html]]]:
     yield "Lesson", _lesson(record.request)
     yield "Code", _code(record)
     yield "Where the time goes", _parts(report)
-    yield "Roofline", _roofline(report)
+    yield "Roofline and limits", _roofline(report)
     yield "Findings", _findings(report)
     yield "Memory, kernels, tuning", _views(*(view(report) for view in _TABLES))
     yield "Trust", _trust(report)
@@ -127,7 +129,8 @@ def _result(record: Record) -> Iterator[Html]:
     report = record.report
     yield from _lines(failure_causes(report))
     if report.program is not None:
-        yield html.of(program_result(report, verbose=True))
+        yield html.of(program_view(report))
+        yield html.of(job_ranks(report))
         return
     yield from _answer(record)
     yield from _lines(required(report))
@@ -141,7 +144,9 @@ def _result(record: Record) -> Iterator[Html]:
         yield html.of(what_if(report.what_if))
     if report.compares and report.timed:
         yield html.of(comparison_table(report))
-    yield html.of(failures(report))
+    failed = failures(report)
+    if failed.plain.strip():
+        yield element("pre", element("code", html.spans(failed)))
 
 
 def _figure(picture: Html | None, caption: str) -> Html:
@@ -155,7 +160,8 @@ def _of_times(report: RunReport) -> str:
         f"Measured: time per {report.per}, the median as a bar with its "
         f"{report.method.confidence:.0%} interval"
     )
-    return f"{words}; a dot is the median of one process."
+    unit = "process" if report.method.unit == IntervalUnit.PROCESSES else "build"
+    return f"{words}; a dot is the median of one {unit}."
 
 
 def _answer(record: Record) -> Iterator[Html]:
@@ -175,10 +181,11 @@ def _lesson(request: RunRequest | None) -> Iterator[Html]:
         text = read_text(subject.judge or subject.source).lesson
     except UnreadableError:
         return
-    _, _, rest = text.partition("\n")
+    rest = text.partition("\n")[2].strip()
     # no image, which would be a request; tags are text
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    yield element("div", Html(markdown.render(plain(rest))), class_="lesson")
+    if rest:
+        yield element("div", Html(markdown.render(plain(rest))), class_="lesson")
     if subject.claim:
         yield element("p", f"Claim: {subject.claim}")
 
@@ -230,8 +237,6 @@ def _block(block: MarkedCode) -> Html:
 
 
 def _parts(report: RunReport) -> Iterator[Html]:
-    if report.program is not None:
-        return
     picture = parts_picture(report)
     if picture is None:
         return
@@ -247,7 +252,7 @@ def _parts(report: RunReport) -> Iterator[Html]:
 
 def _roofline(report: RunReport) -> Iterator[Html]:
     roofline = roofline_of(report)
-    if roofline is not None and roofline.points:
+    if roofline is not None:
         family = first_family(roofline)
         words = (
             "Rates are measured, of declared work; roofs are measured on this device where no "
@@ -257,8 +262,9 @@ def _roofline(report: RunReport) -> Iterator[Html]:
         if plot is not None:
             yield _figure(roofline_picture(roofline, family, plot), words)
         columns = point_table(roofline.points, family, width=_WIDE).columns
-        # bars of glyphs, which repeat a share, have a gap and no head
-        yield html.columns([column for column in columns if column.head or not column.gap])
+        if roofline.points:
+            # bars of glyphs, which repeat a share, have a gap and no head
+            yield html.columns([column for column in columns if column.head or not column.gap])
         for note in notes(roofline.points, family, plot, width=_WIDE):
             yield element("p", note, class_="dim")
     for variant in report.variants:
@@ -272,6 +278,7 @@ def _findings(report: RunReport) -> Iterator[Html]:
 
 def _trust(report: RunReport) -> Iterator[Html]:
     if report.program is not None:
+        yield from _lines(note_lines(report))
         return
     yield from _lines(trust_lines(report))
     yield html.of(checks(report))
@@ -296,4 +303,6 @@ def _environment(record: Record) -> Iterator[Html]:
         yield element("pre", element("code", command(record.request, report)))
     if report.ceilings and report.ceilings.ceilings:
         summary = element("summary", "Ceilings of this device, and where each is from")
-        yield element("details", summary, html.of(CeilingTable(report.ceilings.ceilings)))
+        table = html.of(CeilingTable(report.ceilings.ceilings))
+        unfolded = None if report.variants else "open"
+        yield element("details", summary, table, open=unfolded)
