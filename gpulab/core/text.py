@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from gpulab.core.limits import FILE_NAME_BYTES
 
@@ -64,25 +65,24 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
-_MARKS = re.compile(r"[\\\\`*_\[\]<>|~&]")
-_LINKS = re.compile(r"[@#]|(?<=:)(?=//)|(?<=\bwww)(?=\.)")
-_NOTHING = "<!-- -->"
+_MARKUP = re.compile(r"([\\`<>\[\]|]|\*(?=\S)|(?<!\w)_(?=\w)|&(?=[#\w])|^[#+=~-])", re.ASCII)
+"""What means something in a text of Markdown, or at its beginning."""
+_REFERENCES = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)")
+"""What becomes a mention, a reference or a link though nothing marks it."""
 
 
 def markdown_text(text: str) -> str:
-    """One line of text as Markdown that shows it as it is: nothing of it is markup, and nobody is
-    mentioned.
-    """
-    escaped = _MARKS.sub(lambda mark: f"\\{mark[0]}", one_line(text))
-    return _LINKS.sub(lambda mark: f"{mark[0]}{_NOTHING}", escaped)
+    """A text of one line as Markdown that shows it as it is, and mentions nobody."""
+    escaped = _MARKUP.sub(r"\\\1", one_line(text))
+    return _REFERENCES.sub(r"\g<0><!-- -->", escaped)
 
 
-def markdown_code(text: str) -> list[str]:
-    """Lines of a diff as a fenced block that none of them can end."""
-    rows = [plain(line) for line in text.split("\n")]
-    longest = max((len(run[0]) for row in rows for run in re.finditer("`+", row)), default=0)
+def fenced(lines: Iterable[str], language: str) -> list[str]:
+    """A block of Markdown that no line of it ends."""
+    listed = [plain(line) for line in lines]
+    longest = max((len(run) for run in re.findall("`+", "\n".join(listed))), default=0)
     fence = "`" * max(3, longest + 1)
-    return [f"{fence}diff", *rows, fence]
+    return [f"{fence}{language}", *listed, fence]
 
 
 def without_boilerplate(text: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from statistics import fmean, median, quantiles, stdev
 
 from rich.console import RenderableType
 from rich.table import Table
 
-from gpulab.core.text import one_line
+from gpulab.core.text import markdown_text
 from gpulab.core.units import seconds
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
@@ -44,15 +43,6 @@ def _distribution(times_s: Sequence[float]) -> list[str]:
     figures = [min(times_s), median(times_s), fmean(times_s), stdev(times_s)]
     figures += [percentiles[share - 1] for share in (5, 95, 99)]
     return list(map(seconds, figures))
-
-
-_MARKUP = re.compile(r"([\\`<>\[\]|]|\*(?=\S)|(?<!\w)_(?=\w)|&(?=[#\w])|^[#+=~-])", re.ASCII)
-"""What means something in a text, or at its beginning."""
-
-
-def markdown_text(text: str) -> str:
-    """A text of one line as Markdown that shows it as it is."""
-    return _MARKUP.sub(r"\\\1", one_line(text))
 
 
 def markdown(table: Table) -> list[str]:

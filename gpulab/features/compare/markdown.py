@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpulab.core.text import markdown_code
+from gpulab.core.text import fenced
 from gpulab.core.text import markdown_text as escaped
 from gpulab.core.units import plural, span, times
 from gpulab.features.compare.report import (
     ChangedLine,
     ComparisonReport,
-    Pairing,
     ScenarioComparison,
 )
 from gpulab.features.compare.words import (
-    HEADINGS,
     answers,
     environment_lines,
     gate_lines,
+    grouped,
     other_lines,
-    title,
     value,
 )
 from gpulab.report.sentences import lines
@@ -31,8 +29,9 @@ _MOST_LINES = 100
 def comparison_markdown(report: ComparisonReport) -> list[str]:
     """Its lines."""
     text = [f"### gpulab: {escaped(report.before)} → {escaped(report.after)}", ""]
-    said = [line for _, line in (*answers(report), *gate_lines(report))]
+    said = [line for _, line in answers(report)]
     said += environment_lines(report.comparisons)
+    said += [line for _, line in gate_lines(report)]
     text += [f"**{escaped(line)}**  " for line in said]
     text += [f"{escaped(line)}  " for line in lines(report.findings)]
     for each in report.comparisons:
@@ -42,17 +41,14 @@ def comparison_markdown(report: ComparisonReport) -> list[str]:
 
 def _scenario(comparison: ScenarioComparison) -> Iterator[str]:
     yield f"#### {escaped(comparison.scenario)}"
-    for pairing in Pairing:
-        rows = [row for row in comparison.rows if row.pairing == pairing]
-        if rows:
-            yield ""
-            heads = (HEADINGS[pairing], "A", "B", "B/A speed", "99 % interval", "verdict")
-            yield _row(heads)
-            yield "| :-- | --: | --: | --: | --: | :-- |"
+    for heading, rows in grouped(comparison.rows):
+        yield ""
+        yield _row((heading, "A", "B", "B/A", "99 % interval", "verdict"))
+        yield "| :-- | --: | --: | --: | --: | :-- |"
         for row in rows:
             ratio = times(row.ratio) if row.ratio else ""
             values = value(row, row.a), value(row, row.b), ratio, span(row.low, row.high)
-            yield _row([title(row), *values, row.verdict])
+            yield _row([row.variant, *values, row.verdict])
     others = other_lines(comparison)
     if others:
         yield ""
@@ -75,7 +71,7 @@ def _differences(comparison: ScenarioComparison) -> Iterator[str]:
     shown = comparison.changed_lines[:_MOST_LINES]
     if shown:
         yield ""
-        yield from markdown_code("\n".join(map(_line, shown)))
+        yield from fenced(map(_line, shown), "diff")
     left = comparison.changed_line_count - len(shown)
     if left:
         yield ""

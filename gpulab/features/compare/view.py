@@ -15,21 +15,19 @@ from gpulab.features.compare.differences import in_common
 from gpulab.features.compare.report import (
     ComparisonReport,
     Difference,
-    Pairing,
     Row,
     ScenarioComparison,
     Side,
 )
 from gpulab.features.compare.words import (
     FEW_LINES,
-    HEADINGS,
     answers,
     environment_lines,
     gate_lines,
+    grouped,
     line_text,
     other_lines,
     shared_differences,
-    title,
     value,
 )
 from gpulab.features.gate.report import GateOutcome
@@ -47,25 +45,28 @@ def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Rende
     parts: list[RenderableType] = []
     for verdict, line in answers(report):
         parts.append(Text(line, f"bold {STYLES[verdict] if verdict else ''}".strip()))
-    parts += [Text(line, _GATE_STYLES[outcome]) for outcome, line in gate_lines(report)]
     parts += [Text(line, "bold yellow") for line in environment_lines(report.comparisons)]
+    parts += [Text(line, _GATE_STYLES[outcome]) for outcome, line in gate_lines(report)]
     parts += [Text(line, "yellow") for line in lines(report.findings)]
     shared = shared_differences(report.comparisons)
     if shared:
         parts += ["", _differences(shared)]
-    several = len(report.comparisons) > 1
+    rows = [row for each in report.comparisons for row in each.rows]
+    widths = _widths(rows)
     for each in report.comparisons:
         parts.append("")
-        if several:
-            parts.append(Text(each.scenario, "bold"))
-        else:
-            parts.append(_sides(each))
+        if len(report.comparisons) > 1:
+            parts.append(Text(each.scenario, "bold underline"))
+        parts.append(_sides(each))
         own = [difference for difference in each.differences if difference not in shared]
         if own:
             parts.append(_differences(own))
         parts += _lines(each, verbose=verbose)
-        parts += _tables(each)
-        parts += [Text(line, "dim") for line in other_lines(each)]
+        for heading, group in grouped(each.rows):
+            parts += ["", Text(heading, "bold"), _table(group, widths)]
+        others = [Text(line, "dim") for line in other_lines(each)]
+        if others:
+            parts += ["", *others]
     return Group(*parts)
 
 
@@ -118,28 +119,27 @@ def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[Rendera
     yield text
 
 
-def _tables(comparison: ScenarioComparison) -> Iterator[RenderableType]:
-    for pairing in Pairing:
-        rows = [row for row in comparison.rows if row.pairing == pairing]
-        if rows:
-            yield ""
-            yield rows_of(rows, HEADINGS[pairing])
-    yield ""
+_MOST_NAME = 23
+"""Characters: in 80 columns all others have room beside it."""
 
 
-def rows_of(rows: Sequence[Row], heading: str) -> Table:
-    """Rows with the same pairing."""
+def _widths(rows: Sequence[Row]) -> tuple[int, int]:
+    """Of names and of values, the same in all tables below each other."""
+    names = [len(row.variant) for row in rows]
+    values = [len(value(row, each)) for row in rows for each in (row.a, row.b)]
+    return min(_MOST_NAME, max([7, *names])), max([7, *values])
+
+
+def _table(rows: Sequence[Row], widths: tuple[int, int]) -> Table:
+    name, figure = widths
     table = columns_table()
-    table.title = heading
-    table.title_style = "bold"
-    table.title_justify = "left"
-    table.add_column("variant", overflow="fold", min_width=7)
-    for head in ("A", "B", "B/A speed", "99 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("variant", overflow="fold", width=name)
+    for head, width in (("A", figure), ("B", figure), ("B/A", 7), ("99 % interval", 14)):
+        table.add_column(head, justify="right", no_wrap=True, min_width=width)
     table.add_column("verdict", no_wrap=True)
     for row in rows:
         table.add_row(
-            title(row),
+            Text(row.variant),
             value(row, row.a),
             value(row, row.b),
             times(row.ratio) if row.ratio else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from gpulab.core.statuses import Verdict
 from gpulab.core.units import plural, seconds, span, times
@@ -22,11 +23,29 @@ from gpulab.report.sentences import lines, with_reason
 _MOST_ANSWERS = 8
 FEW_LINES = 12
 """Of the source, where not all are asked for."""
-HEADINGS = {
-    Pairing.PAIRED: "A and B measured in turn (paired)",
-    Pairing.WITHIN_RUNS: "speedup over its own baseline (paired within each run)",
-    Pairing.UNPAIRED: "time in separate runs (unpaired)",
-}
+
+
+def grouped(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """(heading, rows) of those that are compared alike, the paired ones first."""
+    groups: dict[tuple[Pairing, str | None], list[Row]] = {}
+    for pairing in Pairing:
+        for row in rows:
+            if row.pairing == pairing:
+                against = row.against if pairing == Pairing.WITHIN_RUNS else None
+                groups.setdefault((pairing, against), []).append(row)
+    return [(_heading(*key), of_key) for key, of_key in groups.items()]
+
+
+def _heading(pairing: Pairing, against: str | None) -> str:
+    match pairing:
+        case Pairing.PAIRED:
+            return "time, A and B measured in turn (paired)"
+        case Pairing.WITHIN_RUNS:
+            return f"speedup over {against} (paired within each run)"
+        case Pairing.UNPAIRED:
+            return "time in separate runs (unpaired)"
+        case _:
+            assert_never(pairing)
 
 
 def title(row: Row) -> str:
@@ -142,4 +161,7 @@ def gate_lines(report: ComparisonReport) -> list[tuple[GateOutcome, str]]:
     if gates and not missed:
         demands = ", ".join(dict.fromkeys(gate.demand for gate in gates))
         return [(GateOutcome.HOLDS, f"gate holds: {demands}, in {plural(len(gates), 'row')}")]
+    if len(missed) > _MOST_ANSWERS:
+        more = plural(len(missed) - _MOST_ANSWERS, "more row")
+        missed[_MOST_ANSWERS:] = [(missed[_MOST_ANSWERS][0], f"and {more}")]
     return missed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from rich.console import Group, RenderableType
@@ -11,13 +10,13 @@ from rich.text import Text
 
 from gpulab.catalog.kernels import kernels_of
 from gpulab.core.run_file import RunFileError
-from gpulab.core.text import plain
+from gpulab.core.text import fenced, markdown_text, plain
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.code.view import SIGNS, MarkedCode, marked_code
 from gpulab.features.export.facts import answer, command, facts, source_of, subtitle, title
 from gpulab.features.export.record import Record
 from gpulab.features.roofline.view import limits
-from gpulab.report.raw_times import RAW_NOTE, markdown, markdown_text, raw_table
+from gpulab.report.raw_times import RAW_NOTE, markdown, raw_table
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.report.view import (
@@ -26,6 +25,7 @@ from gpulab.report.view import (
     failure_causes,
     inconclusive,
     note_lines,
+    required,
 )
 
 
@@ -38,6 +38,8 @@ def summary(report: RunReport) -> list[str]:
 
 def _comparison(report: RunReport) -> Iterator[str]:
     for line, _ in failure_causes(report):
+        yield from (markdown_text(line), "")
+    for line, _ in required(report):
         yield from (markdown_text(line), "")
     if report.timed:
         yield from (*markdown(comparison_table(report)), "")
@@ -110,20 +112,12 @@ def _code(record: Record) -> Iterator[str]:
         for block in (*each.functions, *each.kernels):
             lines += [*_diff(block), ""]
     if lines:
-        yield from (*_fenced(lines[:-1], "diff"), "", markdown_text(SIGNS))
+        yield from (*fenced(lines[:-1], "diff"), "", markdown_text(SIGNS))
 
 
 def _diff(block: MarkedCode) -> Iterator[str]:
     for _, sign, line in block.lines:
         yield f"{sign} {plain(line.plain)}".rstrip()
-
-
-def _fenced(lines: Iterable[str], language: str) -> list[str]:
-    """A block that no line of it ends."""
-    listed = list(lines)
-    longest = max((len(run) for run in re.findall("`+", "\n".join(listed))), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [f"{fence}{language}", *listed, fence]
 
 
 def _environment(record: Record) -> Iterator[str]:
@@ -132,4 +126,4 @@ def _environment(record: Record) -> Iterator[str]:
             yield f"- {markdown_text(name)}: {markdown_text(value)}"
     if record.request:
         yield ""
-        yield from _fenced([command(record.request, record.report)], "sh")
+        yield from fenced([command(record.request, record.report)], "sh")

@@ -24,8 +24,10 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Shows
 from gpulab.features.code import view as code
 from gpulab.features.code import view as machine_code
-from gpulab.features.compare.analysis import SavedRun
+from gpulab.features.compare.analysis import SavedRun, compare_sides
+from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.page import compare_view
+from gpulab.features.compare.view import comparison_view
 from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
 from gpulab.features.doctor import view as doctor
@@ -121,13 +123,14 @@ def of_report(report):
         )
     on_screen = results.OnScreen(live, 100, report.run_file)
     yield "result on a screen", results.result(report, screen=on_screen)
+    sides = [[SavedRun(report=report, values={}, source=source)] for source in ("a", report.title)]
     yield (
         "compare_view",
-        compare_view(
-            *(SavedRun(report=report, values={}, source=source) for source in ("a", report.title)),
-            width=100,
-        ),
+        compare_view(*(side for (side,) in sides), width=100),
     )
+    compared = compare_sides(report.title, report.title, *sides)
+    yield "comparison_view", comparison_view(compared)
+    yield "comparison_markdown", "\n".join(comparison_markdown(compared))
     for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), width=80):
         yield "outcome", line
     run = past_of(report)
