@@ -89,7 +89,14 @@ def compare_sides(
     """
     matched, alone = _matched(a, b)
     comparisons = [compare_runs(before, after, *runs) for runs in matched]
-    left = [findings.on_one_side(scenario=_named(runs[0]), side=name) for name, runs in alone]
+    left = [
+        findings.on_one_side(
+            scenario=runs[0].report.scenario,
+            device=device_name(runs[0].report.device),
+            side=name,
+        )
+        for name, runs in alone
+    ]
     return judged(
         ComparisonReport(before=before, after=after, comparisons=comparisons, findings=left)
     )
@@ -184,12 +191,6 @@ def _groups(runs: Sequence[SavedRun]) -> dict[tuple[object, ...], _Group]:
     for run in runs:
         groups.setdefault(run.key, []).append(run)
     return groups
-
-
-def _named(run: SavedRun) -> str:
-    """Its scenario, on which device."""
-    device = device_name(run.report.device)
-    return f"{run.report.scenario} ({device})" if device else run.report.scenario
 
 
 def _last(runs: Sequence[SavedRun]) -> SavedRun:

@@ -20,8 +20,12 @@ def variant_not_compared() -> None: ...
     rank=Rank.EXPLAINING,
 )
 def unpaired_times() -> None: ...
-@finding("{scenario} is on one side alone: {side}")
-def on_one_side(*, scenario: str, side: str) -> None: ...
+@finding()
+def on_one_side(*, scenario: str, device: str, side: str) -> str:
+    where = f" on {device}" if device else ""
+    return f"{scenario}{where} is on one side alone: {side}"
+
+
 @finding("{side}'s runs differ among themselves in: {what:list}")
 def mixed_side(*, side: str, what: list[str]) -> None: ...
 @finding("only in {side}")

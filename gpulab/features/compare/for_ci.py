@@ -37,7 +37,7 @@ def cases_of(report: ComparisonReport) -> list[Case]:
 
 def _name(gate: Gate) -> str:
     over = "after over before" if gate.kind == GateKind.SLOWDOWN else "over its baseline"
-    return f"{gate.variant}, {over}"
+    return f"{gate.variant or 'all variants'}, {over}"
 
 
 def metrics_of(report: ComparisonReport) -> list[Metric]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from gpulab.core.findings import Finding
 from gpulab.core.statuses import conclusion_of, first_in_order
-from gpulab.features.compare.findings import environment_may_explain, variant_not_compared
+from gpulab.features.compare.findings import (
+    environment_may_explain,
+    on_one_side,
+    variant_not_compared,
+)
 from gpulab.features.compare.report import ComparisonReport, Pairing, Row, ScenarioComparison
 from gpulab.features.gate.report import (
     Gate,
@@ -18,6 +23,7 @@ from gpulab.features.gate.report import (
     outcome_of,
 )
 from gpulab.features.gate.thresholds import Thresholds
+from gpulab.report.findings import nothing_compared
 
 
 def gated(report: ComparisonReport, of: Callable[[str], Thresholds]) -> ComparisonReport:
@@ -25,32 +31,56 @@ def gated(report: ComparisonReport, of: Callable[[str], Thresholds]) -> Comparis
     code that follows.
     """
     gates = [gate for each in report.comparisons for gate in _gates(each, of(each.scenario))]
+    gates += _gates_of_missing(report.findings, of)
     code = first_in_order((report.exit_code, exit_code_of(gates)))
     return replace(report, gates=gates, exit_code=code, outcome=conclusion_of(code))
 
 
+def _gates_of_missing(
+    findings: Sequence[Finding], of: Callable[[str], Thresholds]
+) -> Iterator[Gate]:
+    """Of scenarios that have no run after the change: they are not shown to be as fast."""
+    for finding in findings:
+        if finding.code == on_one_side.code and finding.values.get("side") == "A":
+            scenario = str(finding.values.get("scenario"))
+            most = of(scenario).slower
+            if most is not None:
+                yield _not_shown(scenario, "", GateKind.SLOWDOWN, most, finding)
+
+
+def _not_shown(
+    scenario: str, variant: str, kind: GateKind, threshold: float, reason: Finding
+) -> Gate:
+    return Gate(
+        scenario=scenario,
+        variant=variant,
+        kind=kind,
+        threshold=threshold,
+        outcome=GateOutcome.INCONCLUSIVE,
+        reason=reason,
+    )
+
+
 def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[Gate]:
+    scenario = comparison.scenario
     paired = any(row.pairing != Pairing.UNPAIRED for row in comparison.rows)
     for row in comparison.rows:
-        demanded = thresholds.required.of(row.variant)
-        if demanded is not None and row.against:
-            yield _speedup_gate(comparison.scenario, row, demanded)
+        least = thresholds.required.of(row.variant)
+        if least is not None and row.against:
+            yield _speedup_gate(scenario, row, least)
         if thresholds.slower is not None:
             gate = _slowdown_gate(comparison, row, thresholds.slower)
             # what unpaired times do not show, paired rows of the same scenario may
             if row.pairing != Pairing.UNPAIRED or not paired or gate.outcome == GateOutcome.FAILS:
                 yield gate
-    names = {row.variant for row in comparison.rows if row.against}
-    for name, demanded in thresholds.speedups.items():
-        if name not in names:
-            yield Gate(
-                scenario=comparison.scenario,
-                variant=name,
-                kind=GateKind.SPEEDUP,
-                threshold=demanded,
-                outcome=GateOutcome.INCONCLUSIVE,
-                reason=variant_not_compared(),
-            )
+    compared = {row.variant for row in comparison.rows if row.against}
+    for name, least in thresholds.speedups.items():
+        if name not in compared:
+            yield _not_shown(scenario, name, GateKind.SPEEDUP, least, variant_not_compared())
+    if thresholds.speedup is not None and not compared:
+        least = thresholds.speedup
+        reason = nothing_compared(required=least)
+        yield _not_shown(scenario, "", GateKind.SPEEDUP, least, reason)
 
 
 def _speedup_gate(scenario: str, row: Row, demanded: float) -> Gate:

@@ -23,6 +23,7 @@ from gpulab.stats.comparison import Comparison
 
 _NAME, _VALUE = 17, 18
 _ROOM = 0.1
+_WIDEST = 10.0
 _UNPAIRED = (
     "Runs are processes of their own, with no pairs between them: a small change of a time "
     "means nothing."
@@ -104,6 +105,12 @@ def _summaries(
     return summaries
 
 
+def _drawn(time: Time) -> tuple[float, float]:
+    """The ends of its interval on an axis that has no zero, which a very wide one may reach."""
+    low, high = time.ends
+    return max(low, time.median / _WIDEST), high
+
+
 class _Page:
     """Rows as they come, each a canvas of its own."""
 
@@ -176,11 +183,11 @@ class _Page:
         """Of each variant A's and B's."""
         ends: list[float] = []
         for a, b in both.values():
-            ends += [*a.ends, *b.ends]
+            ends += [*_drawn(a), *_drawn(b)]
         axis = self._axis(ends, tick_seconds)
         for name, pair in both.items():
             for letter, time in zip("AB", pair, strict=True):
-                low, high = time.ends
+                low, high = _drawn(time)
                 row = self._of_run(name, letter, seconds(time.median))
                 row.interval(0, _NAME, axis, (low, time.median, high))
 

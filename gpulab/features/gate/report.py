@@ -29,7 +29,7 @@ class GateOutcome(StrEnum):
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """What was demanded of one variant, and what came of it.
+    """What was demanded of one variant, or of a whole scenario, and what came of it.
 
     `threshold` is a speedup, or a share: 0.03 allows 3 % more time. `ratio` with its ends is what
     was measured: the speedup, or how many times as fast B is as A. `reason` says why nothing is
@@ -37,7 +37,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     scenario: str
-    variant: str
+    variant: str = ""
     kind: GateKind
     threshold: float
     outcome: GateOutcome
@@ -55,7 +55,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """What was demanded, and what was measured, in a line."""
-        text = f"{self.variant}: {self.demand}"
+        text = f"{self.variant or self.scenario}: {self.demand}"
         if self.ratio is not None:
             text += f", measured {times(self.ratio)}"
         if self.low is not None:
