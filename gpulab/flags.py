@@ -699,7 +699,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--export",
-            _PRINTS_A_RUN,
+            _PRINTS_A_RUN | _COMPARE,
             type=path,
             metavar="FILE.html|md|svg|cast",
             help=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -17,6 +18,8 @@ from gpulab.features.compare.gating import gated
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
+from gpulab.features.export.comparison import ENDINGS, rendered
+from gpulab.headless.export import check_export, export
 from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
@@ -36,6 +39,8 @@ def compare(words: Sequence[str], options: Options) -> int:
         raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     check_json(options.json_file, [])
+    if options.export:
+        check_export(options.export, ENDINGS)
     check_ci_files(options)
     demands = Demands(options)
     demands.say(terminal)
@@ -59,6 +64,8 @@ def finish(report: ComparisonReport, options: Options, demands: Demands, termina
         terminal.show(comparison_view(report, verbose=options.verbose))
     if options.json:
         write_json(report, options.json)
+    if options.export:
+        export([(partial(rendered, report), options.export)], terminal)
     write_for_ci(options, cases_of(report), metrics_of(report))
     return report.exit_code
 

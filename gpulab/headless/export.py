@@ -1,36 +1,37 @@
-"""`--export`: each run as a page, a report in Markdown, a picture of the screen, or a cast."""
+"""`--export`: each run as a page, a report in Markdown, a picture of the screen, or a cast; a
+comparison as one of the first two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from gpulab.core.files import check_writable, write_whole
-from gpulab.features.export.forms import ENDINGS, rendered
+from gpulab.features.export.forms import ENDINGS
 from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
-from gpulab.report.report import RunReport
 from gpulab.session.settings import UsageError
 
 
-def check_export(target: Path) -> None:
+def check_export(target: Path, endings: Sequence[str] = ENDINGS) -> None:
     """UsageError where it could not be written: found before anything is measured."""
-    if target.suffix not in ENDINGS:
-        raise UsageError(f"--export {target}: the name ends in {', '.join(ENDINGS)}")
+    if target.suffix not in endings:
+        raise UsageError(f"--export {target}: the name ends in {', '.join(endings)}")
     try:
         check_writable(target)
     except OSError as error:
         raise UsageError(f"--export {target}: {error.strerror}") from None
 
 
-def export(pages: Iterable[tuple[RunReport, Path]], terminal: Terminal) -> None:
-    """Write each run, in the form that the ending of the name says. OutputError where one could
-    not be.
+def export(pages: Iterable[tuple[Callable[[str], str], Path]], terminal: Terminal) -> None:
+    """Write what each function renders in the form that the ending of the name says. OutputError
+    where one could not be.
     """
     problems = []
-    for report, target in pages:
+    for render, target in pages:
         try:
-            text = rendered(report, target.suffix.lstrip("."))
+            text = render(target.suffix.lstrip("."))
             write_whole(target, text.encode(errors="replace"))
         # of whatever kind: the results are there, and the command goes on
         except Exception as error:

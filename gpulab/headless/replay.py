@@ -72,7 +72,7 @@ def show_run(run: Run, options: Options, terminal: Terminal) -> int:
     if options.json:
         write_json(_command(run, report), options.json)
     if options.export:
-        export([(report, options.export)], terminal)
+        export([(report.render, options.export)], terminal)
     if options.plot:
         plot([([report], options.plot)], terminal)
     return ExitCode.FAILED if report.exit_code is None else report.exit_code

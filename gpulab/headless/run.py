@@ -5,7 +5,7 @@ again.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -356,12 +356,12 @@ class _Command:
         cases = cases_of_command(reports, repeated, self._demands.required_of)
         write_for_ci(options, cases, metrics_of_command(reports, repeated))
         pictures: list[tuple[Sequence[RunReport], Path]] = []
-        pages: list[tuple[RunReport, Path]] = []
+        pages: list[tuple[Callable[[str], str], Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
             if planned_run.picture and report.run_file:
                 pictures.append(([report], planned_run.picture))
             if planned_run.page and report.run_file:
-                pages.append((report, planned_run.page))
+                pages.append((report.render, planned_run.page))
         if options.plot:
             pictures += curves(swept, options.plot)
         export(pages, terminal)

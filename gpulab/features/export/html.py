@@ -108,7 +108,7 @@ def table(content: Table) -> Html:
         element("tr", *(_cell("td", *cell) for cell in zip(columns, row, strict=True)))
         for row in zip(*(column.cells for column in columns), strict=True)
     ]
-    head = []
+    head = [element("caption", str(content.title))] if content.title else []
     if content.show_header and any(column.header for column in columns):
         head.append(element("thead", element("tr", *heads)))
     whole = element("table", *head, element("tbody", *rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -58,9 +58,21 @@ _WIDE = 400
 def page(record: Record) -> str:
     """The whole file."""
     report = record.report
-    sections = [
-        element("section", element("h2", heading), *parts)
-        for heading, content in _sections(record)
+    heading = f"{report.scenario}: {title(report)}"
+    made_by = f"Measured and written by gpulab {report.environment.get('gpulab') or ''}"
+    return framed(heading, _header(report), _sections(record), made_by)
+
+
+def framed(
+    heading: str,
+    header: Iterable[Html],
+    sections: Iterable[tuple[str, Iterable[Html]]],
+    footer: str,
+) -> str:
+    """A whole file; sections in which there is nothing are left out."""
+    written = [
+        element("section", element("h2", name), *parts)
+        for name, content in sections
         if (parts := [part for part in content if part])
     ]
     head = [
@@ -68,11 +80,14 @@ def page(record: Record) -> str:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"gpulab {__version__}"),
-        element("title", f"{report.scenario}: {title(report)}"),
+        element("title", heading),
         element("style", _style()),
     ]
     body = element(
-        "body", element("header", *_header(report)), element("main", *sections), _footer(report)
+        "body",
+        element("header", *header),
+        element("main", *written),
+        element("footer", element("p", footer)),
     )
     return f"<!DOCTYPE html>\n{element('html', element('head', *head), body, lang='en')}\n"
 
@@ -86,11 +101,6 @@ def _header(report: RunReport) -> Iterator[Html]:
     yield element("p", f"gpulab · {report.scenario}", class_="dim")
     yield element("h1", title(report))
     yield element("p", subtitle(report), class_="dim")
-
-
-def _footer(report: RunReport) -> Html:
-    words = "Measured and written by gpulab"
-    return element("footer", element("p", f"{words} {report.environment.get('gpulab') or ''}"))
 
 
 def _sections(record: Record) -> Iterator[tuple[str, Iterator[Html]]]:

@@ -70,8 +70,11 @@ def test_a_changed_environment_is_said_as_that(compared, lab):
     assert (
         "the driver changed: 570.1 -> 580.159.04; this is no comparison of the code alone" in text
     )
-    markdown = compared(before, NAME, "--markdown")
+    markdown = compared(before, NAME, "--markdown", "--export", lab.folder / "changed.html")
     assert "| driver | 570.1 | 580.159.04 |" in markdown
+    page = (lab.folder / "changed.html").read_text()
+    assert "<td>driver</td><td>570.1</td><td>580.159.04</td>" in page
+    assert "the driver changed: 570.1 -&gt; 580.159.04" in page
 
 
 def test_folders_are_matched_by_scenario(compared, lab):
