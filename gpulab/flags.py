@@ -37,6 +37,14 @@ def architecture(text: str) -> str:
     return text
 
 
+def address(text: str) -> str:
+    if not re.fullmatch(r"([0-9A-Za-z.-]+:|\[[0-9A-Fa-f:]+\]:)?[0-9]{1,5}", text):
+        raise _not_a(text, "a port or HOST:PORT, such as 8000 or 0.0.0.0:8000")
+    if int(text.rpartition(":")[2]) > 65535:
+        raise _not_a(text, "a port up to 65535")
+    return text
+
+
 def ranks(text: str) -> int:
     return _whole(text, 2, RANKS, f"a number of processes from 2 to {RANKS}")
 
@@ -162,6 +170,7 @@ class Mode(StrEnum):
     RUN = "--run"
     FOLLOW = "--run --"
     REPLAY = "--replay"
+    SERVE = "--serve"
     COMPARE = "--compare"
     WATCH = "--watch"
     SHOW = "--show"
@@ -282,6 +291,18 @@ MODES: Sequence[ModeFlag] = (
         screen="gpulab.tui.watching:watch",
     ),
     ModeFlag(
+        Mode.SERVE,
+        "gpulab.headless.serve:serve",
+        "[FOLDER]",
+        "the screen in a browser",
+        (
+            "Lessons, earlier runs and runs that go on, in FOLDER or in your own, for a browser on "
+            "this machine, or through ssh -L. Each address holds a new token; nothing can be run "
+            "there unless --run-allowed says so."
+        ),
+        {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
         Mode.SHOW,
         "gpulab.headless.show:show",
         "WHAT[:VARIANT]",
@@ -384,6 +405,7 @@ _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
 _WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
 _RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
 _OF_A_FILE = frozenset({Mode.REPLAY, Mode.WATCH})
+_SERVE = frozenset({Mode.SERVE})
 _COMPARE = frozenset({Mode.COMPARE})
 _PRINTS_A_RUN = _RUN | _OF_A_FILE
 _GATED = _RUN | _COMPARE
@@ -559,6 +581,21 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
                 "profile a step after the measurement, in a second process: the baseline and the "
                 "fastest variant (on, default; with --repeat only in the first run), or all"
             ),
+        ),
+    ),
+    "how to serve it": (
+        _flag(
+            "--listen",
+            _SERVE,
+            type=address,
+            metavar="[HOST:]PORT",
+            help="where to listen (default: 127.0.0.1:8000, or another port if that is in use)",
+        ),
+        _flag(
+            "--run-allowed",
+            _SERVE,
+            action="store_true",
+            help="scenarios can be run from the browser: whoever has the address runs code as you",
         ),
     ),
     "what to show": (

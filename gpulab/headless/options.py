@@ -55,6 +55,9 @@ class Options(Settings):
     solution: bool = False
     """Of the exercise, in its place."""
 
+    listen: str | None = None
+    run_allowed: bool = False
+
     top: int | None = None
     """How many operations of a trace, or of a step."""
     sort: SortBy | None = None

@@ -19,6 +19,7 @@ from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.events import Resize
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
@@ -88,6 +89,7 @@ class LabApp(App[int]):
 
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
+    DRIVER: type[Driver] = LabDriver
     BINDINGS: ClassVar[list[BindingType]] = [
         # of every screen, also where one types: an Input copies with it, and Textual asks
         Binding("ctrl+c", "quit", show=False, priority=True),
@@ -111,7 +113,7 @@ class LabApp(App[int]):
         of a core, for what is drawn while something runs.
         """
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
-        super().__init__(driver_class=LabDriver, ansi_color=True)
+        super().__init__(driver_class=self.DRIVER, ansi_color=True)
         self.interrupts = Interrupts()
         self._few_colours = 0 < colour_count() < _ENOUGH_COLOURS
         for theme in FEW_COLOURS if self._few_colours else THEMES:
@@ -419,6 +421,14 @@ class LabApp(App[int]):
         else:
             self._end_processes()
             os._exit(ExitCode.INTERRUPTED)
+
+    def run_in_browser(self) -> int:
+        """Run it to its end, which is that of its server at the latest; returns the exit code."""
+        try:
+            self.run()
+        finally:
+            self._end_processes()
+        return self.return_code or 0
 
     def run_on_terminal(self) -> int:
         """Run it to its end; returns the exit code. What a signal or an error ends leaves nothing

@@ -16,7 +16,7 @@ from gpulab.core.units import plural
 from gpulab.draw.terminal import shows_unicode
 from gpulab.session.going_on import FoundRun, RunsFolder, place_of, source_of
 from gpulab.session.run import Source
-from gpulab.session.run_files import at_home
+from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.app import LabApp
@@ -34,9 +34,20 @@ def watch(name: str, *, ascii_only: bool) -> int:
 
 
 class WatchApp(LabApp):
-    """Over a folder it lists what comes, and shows the first run that goes on."""
+    """Over a folder it lists what comes, above lessons if there are any, and shows the first run
+    that goes on.
+    """
 
-    def __init__(self, place: Path, *, ascii_only: bool) -> None:
+    def __init__(
+        self,
+        place: Path,
+        *,
+        ascii_only: bool,
+        lessons: Sequence[Entry] = (),
+        read_only: str = _READ_ONLY,
+    ) -> None:
+        self._lessons = lessons
+        self._lists_ended = place != runs_folder()  # those are in the history
         self._place = place
         self._folder: RunsFolder | None = None
         self._paths: dict[str, Path] = {}
@@ -52,7 +63,7 @@ class WatchApp(LabApp):
             ascii_only=ascii_only,
             starter=self._open,
             entries=self._listed,
-            read_only=_READ_ONLY,
+            read_only=read_only,
             opens=self._first,
             share=_SHARE,
         )
@@ -68,6 +79,8 @@ class WatchApp(LabApp):
         going_on = sum(row.topic == _GOING_ON for row in rows)
         if self._folder is None:
             return f"watched: {at_home(self._place)}"
+        if self._lessons and not going_on:
+            return f"read-only · {plural(len(self._lessons), 'lesson')} · no run goes on"
         if going_on:
             return f"{plural(going_on, 'run')} going on in {at_home(self._place)}: enter watches"
         return f"no run goes on in {at_home(self._place)}: waiting for one"
@@ -85,8 +98,11 @@ class WatchApp(LabApp):
         )
 
     def _open(self, entry: Entry, _: Settings) -> Source | Finding:
+        path = self._paths.get(entry.name)
+        if path is None:
+            raise UsageError(self.read_only)
         try:
-            return source_of(self._paths[entry.name])
+            return source_of(path)
         except (OSError, RunFileError) as error:
             raise UsageError(f"{entry.path}: {error}") from None
 
@@ -123,13 +139,15 @@ class WatchApp(LabApp):
         names = {path: name for name, path in self._paths.items()}
         entries = []
         for run in sorted(found, key=lambda run: not run.goes_on):
+            if not (run.goes_on or self._lists_ended or run.path in names):
+                continue
             name = names.get(run.path) or _name(run)
             while self._paths.setdefault(name, run.path) != run.path:
                 name += "+"
             heading = _GOING_ON if run.goes_on else _ENDED
             entry = before.get(name) or entry_of(run.started.request, name)
             entries.append(entry if entry.heading == heading else replace(entry, heading=heading))
-        return entries
+        return [*entries, *self._lessons]
 
 
 def _name(run: FoundRun) -> str:

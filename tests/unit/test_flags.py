@@ -34,6 +34,7 @@ VALUES = {
     "--json": "r.json",
     "--output": "run.jsonl",
     "--share": "class",
+    "--listen": "8001",
     "--fail-below": "1.2x",
     "--fail-if-slower": "3%",
     "--gate": "gpulab.toml",

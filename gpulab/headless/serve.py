@@ -1,0 +1,121 @@
+"""`--serve`: the screen in a browser. Each tab of it is a process of its own, in which nothing can
+be run unless that was allowed.
+"""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+import shlex
+import socket
+import sys
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpulab.catalog.source import is_folder
+from gpulab.core.host import host_name
+from gpulab.headless.options import Options
+from gpulab.headless.output import Terminal, open_terminal
+from gpulab.session.settings import UsageError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+LOOPBACK = "127.0.0.1"
+_PORT = 8000
+_PATIENCE_S = 1.0
+"""For pages that are open when it ends."""
+_COOKIE = "gpulab"
+_PAGE = Path(__file__).parent / "web"
+_POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
+    "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+)
+_FORBIDDEN = "open the whole address that gpulab --serve printed: it ends in ?token=..."
+
+
+def serve(folder: str, options: Options) -> int:
+    """Serve until Ctrl+C; returns the exit code. UsageError where it cannot be served."""
+    if util.find_spec("textual_serve") is None:
+        raise UsageError("--serve needs textual-serve: pip install 'gpulab[web]'")
+    if folder and not is_folder(Path(folder)):
+        raise UsageError(f"--serve {folder}: there is no such folder")
+    from aiohttp import web
+
+    listening = _listening(options.listen)
+    terminal = open_terminal(ascii_only=options.ascii)
+    token = secrets.token_urlsafe(16)
+    command = [sys.executable, "-m", "gpulab.tui.served", folder]
+    if options.run_allowed:
+        command.append("--run-allowed")
+    if terminal.ascii_only:
+        command.append("--ascii")
+    host, port = listening.getsockname()[:2]
+    _say(terminal, host, port, token, run_allowed=options.run_allowed)
+    # the shell that textual-serve starts it with becomes it
+    server = _server(f"exec {shlex.join(command)}", token)
+    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_PATIENCE_S)
+    return 0
+
+
+def _listening(listen: str | None) -> socket.socket:
+    """At a port that is free where the usual one is not. UsageError."""
+    host, _, port = (listen or "").rpartition(":")
+    host = host.strip("[]") or LOOPBACK
+    wanted = int(port) if port else _PORT
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in (wanted,) if listen else (wanted, 0):
+        try:
+            return socket.create_server((host, number), family=family)
+        except OSError as error:
+            problem = error.strerror or str(error)
+    raise UsageError(f"--listen {host}:{wanted}: {problem}")
+
+
+def _say(terminal: Terminal, host: str, port: int, token: str, *, run_allowed: bool) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    where = f"http://{shown}:{port}/?token={token}"
+    what = "whoever has this address runs code as you" if run_allowed else "read-only"
+    terminal.say(f"serving on {where}", f"({what}; Ctrl+C ends)")
+    if host == LOOPBACK:
+        terminal.say(
+            "from another machine, first: "
+            f"ssh -L {port}:{LOOPBACK}:{port} {getpass.getuser()}@{host_name()}",
+        )
+    else:
+        terminal.say("anyone on the network can read what is sent: it is not encrypted")
+
+
+def _server(command: str, token: str) -> Any:
+    """textual-serve's, with a page of ours, and a token that keeps others out: on a machine of many
+    users each can connect to a port of loopback, and so can any page in the browser.
+    """
+    from aiohttp import web
+    from textual_serve.server import Server
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
+        given = request.query.get("token", "")
+        if secrets.compare_digest(given.encode(), token.encode()):
+            answer = web.HTTPFound("./")  # so that the address bar does not show it on a projector
+            answer.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
+            raise answer
+        cookie = request.cookies.get(_COOKIE, "")
+        if not secrets.compare_digest(cookie.encode(), token.encode()):
+            raise web.HTTPForbidden(text=_FORBIDDEN)
+        response: web.StreamResponse = await handler(request)
+        if not response.prepared:
+            response.headers["Content-Security-Policy"] = _POLICY
+        return response
+
+    class Guarded(Server):  # type: ignore[misc, unused-ignore]
+        async def on_startup(self, app: web.Application) -> None:
+            """Everything has been said."""
+
+        async def _make_app(self) -> web.Application:
+            app = await super()._make_app()
+            app.middlewares.append(guard)
+            return app
+
+    return Guarded(command, title="gpulab", templates_path=str(_PAGE))
