@@ -94,7 +94,6 @@ def _server(command: str, token: str) -> Any:
     from aiohttp import web
     from textual_serve.server import Server
 
-    @web.middleware
     async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
         given = request.query.get("token", "")
         if secrets.compare_digest(given.encode(), token.encode()):
@@ -104,7 +103,7 @@ def _server(command: str, token: str) -> Any:
         cookie = request.cookies.get(_COOKIE, "")
         if not secrets.compare_digest(cookie.encode(), token.encode()):
             raise web.HTTPForbidden(text=_FORBIDDEN)
-        response: web.StreamResponse = await handler(request)
+        response = await handler(request)
         if not response.prepared:
             response.headers["Content-Security-Policy"] = _POLICY
         return response
@@ -115,7 +114,7 @@ def _server(command: str, token: str) -> Any:
 
         async def _make_app(self) -> web.Application:
             app = await super()._make_app()
-            app.middlewares.append(guard)
+            app.middlewares.append(web.middleware(guard))
             return app
 
     return Guarded(command, title="gpulab", templates_path=str(_PAGE))
