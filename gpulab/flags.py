@@ -178,6 +178,7 @@ class Mode(StrEnum):
     NEW = "--new"
     FROM_TRACE = "--from-trace"
     FLEET = "--fleet"
+    HISTORY = "--history"
     DOCTOR = "--doctor"
     GUIDE = "--guide"
 
@@ -359,6 +360,17 @@ MODES: Sequence[ModeFlag] = (
         {"nargs": "+"},
     ),
     ModeFlag(
+        Mode.HISTORY,
+        "gpulab.headless.history:history",
+        "[NAME]",
+        "runs here, trends, changes",
+        (
+            "All runs of this machine. NAME: those of a scenario or a file, and where its\n"
+            "speedups changed, by device, with what of the environment changed there."
+        ),
+        {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
         Mode.DOCTOR,
         "gpulab.headless.doctor:show_doctor",
         "",
@@ -467,10 +479,28 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--keep",
-            _RUN,
+            _RUN | {Mode.HISTORY},
             type=path,
-            metavar="FILE.py",
-            help="with --try: write the scenario with the fixes, which --run FILE.py measures",
+            metavar="FILE.py|N",
+            help=(
+                "with --try: write the scenario with the fixes, which --run FILE.py measures; with "
+                "--prune: the newest N runs of each scenario stay (default: 100)"
+            ),
+        ),
+        _flag(
+            "--prune",
+            frozenset({Mode.HISTORY}),
+            action="store_true",
+            help=(
+                "delete older run files; those of runs that go on, that lie elsewhere or are "
+                "linked to stay"
+            ),
+        ),
+        _flag(
+            "--dry-run",
+            frozenset({Mode.HISTORY}),
+            action="store_true",
+            help="with --prune: say which files, and delete nothing",
         ),
         _flag(
             "--sweep",
@@ -658,7 +688,9 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--json",
-            _WITH_FILES | _OF_A_FILE | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE},
+            _WITH_FILES
+            | _OF_A_FILE
+            | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
             nargs="?",
             const="-",
             type=file_name,
@@ -789,7 +821,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--verbose",
-            _RUN_OR_FOLLOW | _OF_A_FILE | {Mode.FLEET, Mode.COMPARE},
+            _RUN_OR_FOLLOW | _OF_A_FILE | {Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
             action="store_true",
             help="all tables, checks, findings, operations, lines that differ, and the roofline",
         ),

@@ -41,7 +41,9 @@ class Options(Settings):
     what_if: str | None = None
     """Names of a variant and of operations; empty: the first variant, without operations."""
     keep: Path | None = None
-    """Where the scenario that tries them is written."""
+    """Where the scenario that tries them is written; or how many runs of each scenario stay."""
+    prune: bool = False
+    dry_run: bool = False
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 

@@ -35,12 +35,11 @@ def runs_folder() -> Path:
     return state_folder() / "runs"
 
 
-def newest_run_files(most: int) -> list[Path]:
-    """So many of that folder, the newest first."""
-    folder = runs_folder()
+def run_file_names() -> list[str]:
+    """Of all in that folder, the newest first; none where it is not there, or cannot be read."""
     with suppress(OSError):
-        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".jsonl")]
-        return [folder / name for name in sorted(names, reverse=True)[:most]]
+        names = [entry.name for entry in os.scandir(runs_folder())]
+        return sorted((name for name in names if name.endswith(".jsonl")), reverse=True)
     return []
 
 

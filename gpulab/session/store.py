@@ -27,7 +27,7 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.wire import UNREADABLE
 from gpulab.features.history.report import PastRun, past_run
 from gpulab.report.build import build_report, fold_all
-from gpulab.session.run_files import newest_run_files, runs_folder, state_folder
+from gpulab.session.run_files import run_file_names, runs_folder, state_folder
 
 VERSION = 1
 """Of the tables. It is in the file's name too: versions of gpulab that differ in it do not meet."""
@@ -129,10 +129,14 @@ class Store:
         """All runs, the newest first; then those of run files that it lacked, which it has
         afterwards.
         """
+        query = "SELECT run, run_file FROM runs WHERE run NOT NULL ORDER BY started DESC"
+        first = self._rows(f"{query} LIMIT {_FIRST}")
+        # of thousands of files it takes a while to know which are there
+        yield Part([run for run in _runs(first) if Path(run.run_file).exists()])
         unread = self._unread()
-        rows = self._rows("SELECT run, run_file FROM runs WHERE run NOT NULL ORDER BY started DESC")
-        yield Part(_runs(rows[:_FIRST]))
-        for start in range(_FIRST, len(rows), _PART):
+        shown = {key for _, key in first}
+        rows = [row for row in self._rows(query) if row[1] not in shown]
+        for start in range(0, len(rows), _PART):
             yield Part(_runs(rows[start : start + _PART]))
         yield from self._read(unread)
 
@@ -214,16 +218,19 @@ class Store:
         """Run files that it lacks, the newest first; runs whose file is gone leave it."""
         query = "SELECT run_file FROM runs WHERE typeof(run_file) = 'blob'"
         known = {key for (key,) in self._rows(query)}
-        paths = newest_run_files(_MOST_RUNS)
-        gone = known.difference(map(_key, paths))
+        folder = runs_folder()
+        names = run_file_names()[:_MOST_RUNS]
+        keys = [os.fsencode(name) for name in names]
+        gone = known.difference(keys)
         self._write(
             *(
                 ("DELETE FROM runs WHERE run_file = ?", (key,))
                 for key in gone
-                if not (runs_folder() / os.fsdecode(key)).exists()
+                if not (folder / os.fsdecode(key)).exists()
             )
         )
-        return [path for path in paths if _key(path) not in known]
+        unread = [name for name, key in zip(names, keys, strict=True) if key not in known]
+        return [folder / name for name in unread]
 
     def _read(self, paths: Sequence[Path]) -> Iterator[Part]:
         """Read run files and enter them: what is no run too, so that it is read once."""

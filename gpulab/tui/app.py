@@ -227,10 +227,10 @@ class LabApp(App[int]):
         return self._lab
 
     def action_history(self) -> None:
-        """All runs of this machine."""
+        """All runs of this machine, from the newest of the lesson under the cursor on."""
         from gpulab.tui.screens.history import HistoryScreen
 
-        self.push_screen(HistoryScreen(self._lab.entries))
+        self.push_screen(HistoryScreen(self._lab.entries, self._lab.chosen))
 
     def action_operations(self) -> None:
         """The operations of the run of the scenario under the cursor, over the whole screen."""

@@ -121,6 +121,21 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
     visit(journey, size=(120, 40))
 
 
+def test_it_opens_on_the_newest_run_of_the_lesson_under_the_cursor(past):
+    (entry,) = [entry for entry in catalog([]) if entry.name == "precision"]
+    entered(replace(past[0], path=str(entry.path)))
+
+    async def journey(pilot):
+        await type_in(pilot, "/precision")
+        await pilot.press("enter", "h")
+        await until(
+            pilot, lambda: pilot.app.screen.query(HistoryList) and rows(pilot)[1].startswith(">")
+        )
+        assert not rows(pilot)[0].startswith(">")
+
+    visit(journey)
+
+
 @pytest.mark.slow
 def test_a_run_whose_file_goes_says_so_and_leaves_the_list(past, tmp_path):
     async def journey(pilot):

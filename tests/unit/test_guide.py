@@ -11,9 +11,11 @@ import pytest
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
+from gpulab.features.history.trend import HistoryReport
 from gpulab.flags import GROUPS, Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.sentences import DECLARATIONS
+from gpulab.session.prune import Pruned
 
 GUIDE = Path(__file__).parents[2] / "gpulab" / "guide"
 CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
@@ -65,7 +67,8 @@ def structs_in(kind):
 
 
 @pytest.mark.parametrize(
-    "struct", [CommandReport, CalibrationReport, FleetReport, ComparisonReport]
+    "struct",
+    [CommandReport, CalibrationReport, FleetReport, ComparisonReport, HistoryReport, Pruned],
 )
 def test_every_field_of_the_json_is_on_its_page(struct):
     words = set(re.findall(r"\w+", JSON))

@@ -14,6 +14,7 @@ from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.values import (
+    Amount,
     Count,
     Line,
     Name,
@@ -63,6 +64,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     params: dict[Name, ParamValue] = {}
     device: Device
     environment: dict[Name, Line | None] = {}
+    power_limit_w: Amount | None = None
     smoke: bool = False
     quick: bool = False
     outcome: Conclusion
@@ -135,6 +137,7 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         return None
     if report.device is None or report.exit_code is None:
         return None
+    limits = report.telemetry.limits if report.telemetry else {}
     times_s = [variant.time_s.median for variant in report.variants if variant.time_s]
     return replace(
         msgspec.convert(report, PastRun, from_attributes=True),
@@ -144,6 +147,7 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         run_file=str(Path(report.run_file).absolute()),
         elapsed_s=report.progress.elapsed_s,
         rounds=report.method.rounds,
+        power_limit_w=limits.get("power"),
         fastest_s=min(times_s, default=None),
     )
 

@@ -19,7 +19,8 @@ from gpulab.stats.comparison import Comparison
 
 if TYPE_CHECKING:
     from gpulab.core.values import ParamValue
-    from gpulab.features.history.report import PastRun
+    from gpulab.features.history.report import PastComparison, PastRun
+    from gpulab.features.history.trend import Stretch
     from gpulab.scenario import Scenario
 
 
@@ -64,11 +65,9 @@ def name_width(longest: int, width: int) -> int:
 
 
 def columns(width: int, name: int) -> Text:
-    """What stands in the columns of `line`."""
-    text = (
-        f"{'when':>6}  {'lesson':<{name}} {'best':>8} {'verdict':<12}  {'interval or time':<16} "
-        "device"
-    )
+    """What stands in the columns of `line`; without `name` there is none of names."""
+    lesson = f"{'lesson':<{name}} " if name else ""
+    text = f"{'when':>6}  {lesson}{'best':>8} {'verdict':<12}  {'interval or time':<16} device"
     if width >= _WITH_PARAMETERS:
         text += ", parameters"
     return Text(fit(text, width), "bold", no_wrap=True, overflow="ellipsis")
@@ -93,10 +92,12 @@ def line(run: PastRun, now: datetime, width: int, name: int = 24, differ: str = 
     elif run.fastest_s:
         value = seconds(run.fastest_s)
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f"{ago(run, now):>6}  {_cell(run.scenario, name)} ")
+    text.append(f"{ago(run, now):>6}  ")
+    if name:
+        text.append(f"{cell(run.scenario, name)} ")
     text.append(f"{figure:>8} {word:<12}", outcome.style)
     text.append(f"{_THRESHOLD if missed_threshold(run) else ' '} ", "bold")
-    text.append(f"{_cell(value, 16)} ")
+    text.append(f"{cell(value, 16)} ")
     room = width - text.cell_len
     if differ and width >= _WITH_PARAMETERS:
         differ = f"  {fit(differ, room - _LEAST_DEVICE - 2)}"
@@ -114,7 +115,7 @@ def differing(run: PastRun, scenario: Scenario) -> str:
     """The parameters of a run that differ from the defaults of its scenario, such as n=4096."""
     defaults = scenario.resolve(on_cpu=run.device.kind == "cpu", smoke=False, chosen={})
     names = [name for name, value in run.params.items() if value != defaults.get(name)]
-    return _assignments({name: run.params[name] for name in names})
+    return assignments({name: run.params[name] for name in names})
 
 
 def ago(run: PastRun, now: datetime) -> str:
@@ -162,7 +163,7 @@ def search_text(run: PastRun) -> str:
         run.device.name,
         run.at,
         run.host,
-        _assignments(run.params),
+        assignments(run.params),
     )
     return " ".join(words).casefold()
 
@@ -171,7 +172,7 @@ def others_on_one_axis(
     runs: Sequence[PastRun], chosen: PastRun, *, width: int, height: int
 ) -> Text:
     """The runs of the chosen one's scenario, which come the oldest first: those around it with
-    their best speedups.
+    their best speedups, and between them where these changed.
     """
     canvas = Canvas(width, height)
     area = Area(canvas, 0, 0, width, height)
@@ -182,9 +183,13 @@ def others_on_one_axis(
     place = bisect_left(runs, chosen.at, key=lambda run: run.at)
     near = runs[max(0, place - _AROUND) : place + _AROUND]
     best = _best_variant([chosen, *reversed(near)])
-    both = []
+    changes = _changes(runs, chosen, best)
+    both: list[tuple[PastRun, PastComparison | str]] = []
     for run in near:
-        both += [(run, entry) for entry in run.comparisons if entry.variant == best and entry.low]
+        entries = [entry for entry in run.comparisons if entry.variant == best and entry.low]
+        if entries and run.run_file in changes:
+            both.append((run, changes[run.run_file]))
+        both += [(run, entry) for entry in entries]
     rows = max(0, height - 2)
     end = sum(run.at <= chosen.at for run, _ in both) + rows // 2
     shown = both[max(0, min(end, len(both)) - rows) :][:rows]
@@ -194,20 +199,61 @@ def others_on_one_axis(
     newer = len(runs) - bisect_left(runs, shown[-1][0].at, key=lambda run: run.at) - 1
     if newer:
         area.put_right(0, f" {newer:,} newer ")
-    ends = [end for _, entry in shown for end in (entry.low, entry.high) if end]
-    axis = LogAxis(*around(ends, _ROOM), max(10, width - 18))
+    entries = [entry for _, entry in shown if not isinstance(entry, str)]
+    ends = [end for entry in entries for end in (entry.low, entry.high) if end]
+    axis = LogAxis(*around(ends or [1.0], _ROOM), max(10, width - 18))
     area.put(1, 0, best, most=16)
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
         area.put(1, 17 + start, label)
+    before = None
     for row, (run, entry) in enumerate(shown, 2):
+        if isinstance(entry, str):
+            area.put(row, 2, entry, "yellow")
+            continue
         label = f"  {run.at[5:16]}".replace("T", " ")
-        if row > 2 and shown[row - 3][0] is run:  # of a ladder, with the rung below
+        if run is before:  # of a ladder, with the rung below
             label = f"  vs {entry.against}"
         elif run is chosen:
             label = f">{label[1:]}"
+        before = run
         area.put(row, 0, label, "bold" if run is chosen else "", most=16)
         area.interval(row, 17, axis, (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0))
     return canvas.text()
+
+
+def _changes(runs: Sequence[PastRun], chosen: PastRun, best: str) -> dict[str, str]:
+    """By the run file from which on it was so: what changed of the best variant's speedups."""
+    # the first frame needs no history, and this takes numpy
+    from gpulab.features.history.trend import group_of
+
+    group = group_of(runs, chosen) if chosen.counts else None
+    changes: dict[str, str] = {}
+    for trend in group.trends if group else ():
+        if trend.variant != best:
+            continue
+        for stretch in trend.stretches:
+            versions = any(each.what != "source" for each in stretch.changed)
+            if versions or stretch.differs:  # a source that is edited changes with every run
+                changes.setdefault(stretch.run_file, stretch_words(stretch))
+    return changes
+
+
+def stretch_words(stretch: Stretch) -> str:
+    """What begins with it, such as: driver 570.86 → 580.159: up 3.2 %."""
+    changed = ", ".join(f"{each.what} {each.before} → {each.after}" for each in stretch.changed)
+    if not changed:
+        return f"{shift(stretch)}, with the same versions, power limit and source"
+    if stretch.differs is None:
+        return f"{changed}: too few runs to tell"
+    return f"{changed}: {shift(stretch) if stretch.differs else 'no change'}"
+
+
+def shift(stretch: Stretch) -> str:
+    """Such as down 2.1 %, or 2.1x of before."""
+    ratio = stretch.ratio or 1.0
+    if not 0.5 < ratio < 1.5:
+        return f"{times(ratio)} of before"
+    return f"{'up' if ratio > 1 else 'down'} {abs(ratio - 1) * 100:.1f} %"
 
 
 def _best_variant(runs: Sequence[PastRun]) -> str:
@@ -234,17 +280,17 @@ def facts(run: PastRun) -> str:
     if best := best_comparison(run):
         parts.append(f"{best.variant} {times(best.speedup)} over {best.against}")
     if run.params:
-        parts.append(_assignments(run.params))
+        parts.append(assignments(run.params))
     parts.append(f"torch {run.environment.get('torch') or '?'}")
     parts += [duration(run.elapsed_s), plural(run.rounds, "round"), run.run_file]
     return " · ".join(parts)
 
 
-def _assignments(params: Mapping[str, ParamValue]) -> str:
+def assignments(params: Mapping[str, ParamValue]) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items())
 
 
-def _cell(text: str, width: int) -> str:
+def cell(text: str, width: int) -> str:
     """The text in exactly so many cells."""
     text = fit(text, width)
     return text + " " * (width - wide(text))

@@ -79,9 +79,12 @@ class HistoryList(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another run, or others are listed around it."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        """`entries`: the catalog, for the defaults of parameters."""
+    def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
+        """`entries`: the catalog, for the defaults of parameters; `of`: on whose newest run the
+        cursor is until it is moved.
+        """
         super().__init__(id="runs")
+        self._of = (str(of.path), of.name) if of is not None else None
         self._scenarios = {(str(entry.path), entry.name): entry.scenario for entry in entries}
         self._all: list[tuple[PastRun, str]] = []
         """With what one may look for, the newest first."""
@@ -99,13 +102,15 @@ class HistoryList(ScrollView, can_focus=True):
         self._all += runs
         self._all.sort(key=lambda both: both[0].at, reverse=True)
         self._longest = max([self._longest, *(len(run.scenario) for run, _ in runs)])
-        before, chosen = self._in_sight, self.chosen if self._cursor else None
+        before, chosen = self._in_sight, self.chosen if self._cursor else self._newest_of_entry()
         self._choose()
-        if not before or any(old is not new for old, new in zip_longest(before, self._in_sight)):
+        moved = any(old is not new for old, new in zip_longest(before, self._in_sight))
+        if moved or not before or chosen not in (None, self.chosen):
             self._go_to(chosen)
 
     def show_only(self, text: str) -> None:
         """Those in which every word of the text is found."""
+        self._of = None
         self._words = text.casefold().split()
         self._choose()
         self._go_to(None)
@@ -119,6 +124,9 @@ class HistoryList(ScrollView, can_focus=True):
         self._choose()
         self._go_to(chosen)
         return self._only is not None
+
+    def _newest_of_entry(self) -> PastRun | None:
+        return next((run for run, _ in self._all if (run.path, run.scenario) == self._of), None)
 
     @property
     def chosen(self) -> PastRun | None:
@@ -141,6 +149,7 @@ class HistoryList(ScrollView, can_focus=True):
         return [run for run, _ in reversed(self._all) if run.path == path and run.scenario == name]
 
     def action_move(self, by: int) -> None:
+        self._of = None
         before, self._cursor = (
             self._cursor,
             min(max(self._cursor + by, 0), max(0, len(self._runs) - 1)),
@@ -235,6 +244,8 @@ class Opened:
 _BELOW = 9
 """Rows of what the run under the cursor stands among."""
 _WAIT_S = 0.25
+_MANY, _DRAW_S = 100, 0.1
+"""Runs that arrive together, after which it takes so long to draw them."""
 _COPY_WIDTH = 100
 _TITLE = "history ▸ A and B"
 
@@ -267,10 +278,10 @@ class HistoryScreen(Screen[None]):
             super().__init__()
             self.runs, self.part = runs, part
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        """`entries`: the catalog, for the defaults of parameters."""
+    def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
+        """As of the list."""
         super().__init__()
-        self._list = HistoryList(entries)
+        self._list = HistoryList(entries, of)
         self._reading = "reading"
         self._damage = ""
         self._message = ""
@@ -309,6 +320,8 @@ class HistoryScreen(Screen[None]):
                 self.post_message(
                     self.Arrived([(run, search_text(run)) for run in part.runs], part)
                 )
+                if len(part.runs) >= _MANY:  # both want the interpreter: the screen comes first
+                    time.sleep(_DRAW_S)
                 while part.files and lab.runs.running is not None and not worker.is_cancelled:
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:

@@ -1,0 +1,138 @@
+"""`--history`: the runs of this machine, how their speedups changed, and which files may go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpulab.core.readable import readable
+from gpulab.core.statuses import ExitCode
+from gpulab.core.units import byte_count, plural
+from gpulab.features.history.report import PastRun
+from gpulab.features.history.trend import HistoryReport, histories
+from gpulab.features.history.trend_view import overview, scenario_view
+from gpulab.headless.options import Options
+from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.standard_streams import OutputError
+from gpulab.session.prune import Pruned, prune
+from gpulab.session.run_files import at_home, run_file_names, runs_folder
+from gpulab.session.settings import UsageError
+from gpulab.session.store import Store
+
+_KEEP = 100
+_MANY = 200
+"""Run files, which take seconds to read."""
+
+
+def history(name: str, options: Options) -> int:
+    """Print the scenarios that have run here, or the runs and the trend of one; or delete run
+    files.
+
+    UsageError where no run has that name, or a flag needs another.
+    """
+    terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    check_json(options.json_file, [])
+    keep = _runs_to_keep(options)
+    runs = _read(terminal)
+    if name:
+        runs = _of(name, runs)
+    if options.prune:
+        return _prune(runs, keep, options, terminal)
+    report = HistoryReport(
+        folder=str(runs_folder()),
+        runs=len(runs),
+        unfinished=0 if name else _unfinished(runs),
+        scenarios=tuple(histories(runs, with_entries=bool(name))),
+    )
+    if options.json:
+        write_json(report, options.json)
+    if options.json_on_stdout:
+        return ExitCode.MEASURED
+    report = readable(report)  # a store may hold anything
+    now = datetime.now(UTC)
+    width = terminal.results.width
+    if not name:
+        terminal.show(overview(report, now, folder=at_home(runs_folder())))
+        return ExitCode.MEASURED
+    for number, scenario in enumerate(report.scenarios):
+        if number:
+            terminal.say("")
+        terminal.show(scenario_view(scenario, now, width, verbose=options.verbose))
+    return ExitCode.MEASURED
+
+
+def _read(terminal: Terminal) -> list[PastRun]:
+    """All runs, after those files that the store lacks have been read."""
+    runs: list[PastRun] = []
+    said = False
+    damage = None
+    with Store() as store:
+        for part in store.runs():
+            runs += part.runs
+            if part.files > _MANY and not said:
+                said = True
+                terminal.note(f"reading {part.files:,} run files that the store lacks")
+        damage = store.set_aside()
+    if damage is not None:
+        terminal.note(f"a damaged store was moved to {damage}", "yellow")
+    return runs
+
+
+def _of(name: str, runs: Sequence[PastRun]) -> list[PastRun]:
+    """Those of a scenario by its name, or of a file."""
+    path = str(Path(name).absolute())
+    found = [run for run in runs if run.scenario == name or run.path in (name, path)]
+    if not found:
+        known = sorted({run.scenario for run in runs})
+        hint = f": {', '.join(known[:8])}{', ...' if len(known) > 8 else ''} did" if known else ""
+        raise UsageError(f"--history {name}: it has not run here{hint}")
+    return found
+
+
+def _unfinished(runs: Sequence[PastRun]) -> int:
+    known = {run.run_file.rpartition("/")[2] for run in runs}
+    return sum(name not in known for name in run_file_names())
+
+
+def _runs_to_keep(options: Options) -> int:
+    if not options.prune:
+        needless = [f"--{flag}" for flag in ("keep", "dry_run") if getattr(options, flag)]
+        if needless:
+            flags = " and ".join(needless).replace("_", "-")
+            raise UsageError(f"{flags} of --history: add --prune")
+        return _KEEP
+    if options.keep is None:
+        return _KEEP
+    text = str(options.keep)
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise UsageError(f"--keep {text}: write how many runs of each scenario stay, 1 or more")
+    return int(text)
+
+
+def _prune(runs: Sequence[PastRun], keep: int, options: Options, terminal: Terminal) -> int:
+    pruned = prune(runs, keep, dry_run=options.dry_run)
+    if options.json:
+        write_json(pruned, options.json)
+    if not options.json_on_stdout:
+        _show_pruned(pruned, options, terminal)
+    failed = sum(file.problem is not None for file in pruned.files)
+    if failed:
+        raise OutputError(f"{plural(failed, 'file')} could not be deleted")
+    return ExitCode.MEASURED
+
+
+def _show_pruned(pruned: Pruned, options: Options, terminal: Terminal) -> None:
+    each = options.verbose or options.dry_run
+    for file in pruned.files:
+        if file.problem is not None:
+            terminal.note(f"{file.file}: {file.problem}", "yellow")
+        elif each:
+            terminal.say(f"{file.file}  {byte_count(file.bytes)}")
+    gone = sum(file.problem is None for file in pruned.files)
+    does = "would delete" if options.dry_run else "deleted"
+    terminal.say(
+        f"{does} {plural(gone, 'file')}, {byte_count(pruned.bytes)} ({pruned.bytes:,} bytes), "
+        f"of {at_home(runs_folder())}: the newest {pruned.keep:,} runs of each scenario stay"
+    )

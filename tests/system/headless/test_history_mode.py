@@ -1,0 +1,240 @@
+"""`--history`: a line a scenario, its runs and what changed, from whatever is left of the store;
+and run files that go.
+"""
+
+import fcntl
+import json
+import os
+import random
+from datetime import UTC, datetime, timedelta
+from math import exp
+
+import pytest
+from msgspec.structs import replace
+from recorded import run_file
+from scripted import CommandLine
+
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.headless.scripting import load
+from gpulab.session.run_files import runs_folder, state_folder
+from gpulab.session.store import NAME, Store
+
+OLD, NEW = ({"driver": driver, "torch": "2.13"} for driver in ("570.86", "580.159"))
+HOSTILE = "x\x1b[31m\n\u202e[bold]<script>\ud800"
+
+
+@pytest.fixture
+def gpulab(lab, monkeypatch, capsys):
+    command_line = CommandLine(lab, monkeypatch, capsys)
+    runs_folder().mkdir(parents=True)
+    return command_line
+
+
+def past(number, speedup, **changes):
+    """A run of the day of that number, with a file."""
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number)
+    path = runs_folder() / f"{at:%Y%m%d}-x-1.jsonl"
+    path.write_text("x" * 100)
+    entry = PastComparison(
+        variant="fused",
+        against="eager",
+        verdict=Verdict.FASTER,
+        speedup=speedup,
+        low=speedup * 0.99,
+        high=speedup * 1.01,
+    )
+    usual = {
+        "at": at.isoformat(),
+        "run_file": str(path),
+        "scenario": "mine",
+        "path": "/lab/mine.py",
+        "source_sha256": "ab" * 32,
+        "device": Device(kind="cuda", name="NVIDIA H100", uuid="GPU-1"),
+        "environment": NEW,
+        "outcome": Conclusion.MEASURED,
+        "exit_code": ExitCode.MEASURED,
+        "comparisons": (entry,),
+        "best": "fused",
+    }
+    return PastRun(**{**usual, **changes})
+
+
+def levels(*parts):
+    """Runs at one level after another: (how many, speedup, environment, ...)."""
+    draw = random.Random(1)
+    runs = []
+    for count, speedup, environment, *changes in parts:
+        more = changes[0] if changes else {}
+        for _ in range(count):
+            value = speedup * exp(draw.gauss(0, 0.003))
+            runs.append(past(len(runs), value, environment=environment, **more))
+    return runs
+
+
+def enter(runs):
+    with Store() as store:
+        for run in runs:
+            assert store.add_run(run)
+
+
+def lines(text, word):
+    return [line for line in text.splitlines() if word in line]
+
+
+def test_what_the_environment_explains_is_said_as_that_and_what_is_left_as_a_change(gpulab):
+    enter(levels((12, 1.5, OLD), (12, 1.56, NEW), (4, 1.50, NEW)))
+    overview = gpulab("--history")
+    assert overview.code == 0
+    (line,) = lines(overview.stdout, "mine")
+    assert line.split()[:2] == ["mine", "28"]
+    assert "fused down 3." in line
+    assert "since 2026-01-25" in line or "since 01-25" in line
+    of_one = gpulab("--history", "mine", "--json", "r.json")
+    (driver,) = lines(of_one.stdout, "driver 570.86 → 580.159")
+    assert "slower" not in driver
+    assert lines(of_one.stdout, "12 runs, up")
+    assert lines(of_one.stdout, "4 runs, down")
+    assert lines(of_one.stdout, "same versions")
+    (scenario,) = of_one.result["scenarios"]
+    (group,) = scenario["groups"]
+    first, second, third = group["trends"][0]["stretches"]
+    assert (first["ratio"], first["differs"]) == (None, None)
+    assert (second["changed"][0]["what"], second["differs"]) == ("driver", True)
+    assert (third["changed"], third["differs"], third["runs"]) == ([], True, 4)
+    assert len(scenario["entries"]) == 28
+    assert scenario["entries"][0]["at"] > scenario["entries"][1]["at"]
+
+
+def test_a_power_limit_a_source_and_too_few_runs_are_said(gpulab):
+    enter(
+        levels(
+            (5, 1.5, NEW, {"power_limit_w": 700.0}),
+            (5, 1.5, NEW, {"power_limit_w": 500.0}),
+            (2, 1.2, NEW, {"power_limit_w": 500.0, "source_sha256": "cd" * 32}),
+        )
+    )
+    shown = gpulab("--history", "mine").stdout
+    assert lines(shown, "power limit 700 W → 500 W")
+    assert lines(shown, "5 runs, no change")
+    assert lines(shown, "source abababa → cdcdcdc")
+    assert lines(shown, "2 runs: too few")
+
+
+def test_runs_that_measured_something_else_are_groups_of_their_own(gpulab):
+    small = {"params": {"n": 8}, "at": "2025-01-01T00:00:00+00:00"}
+    enter([*levels((4, 1.5, NEW)), past(30, 9.0, **small), past(40, 3.0, smoke=True)])
+    history = gpulab("--history", "--json", "r.json").result["scenarios"][0]
+    assert [(group["runs"], group["params"]) for group in history["groups"]] == [
+        (4, {}),
+        (1, {"n": 8}),
+    ]
+    assert history["last_result"]["at"] < history["newest"]["at"], "the newest is a smoke run"
+    assert "smoke" not in lines(gpulab("--history").stdout, "mine")[0]
+
+
+@pytest.mark.parametrize("harm", ["missing", "torn", "stale"])
+def test_it_is_made_again_of_the_run_files(gpulab, harm):
+    first = run_file("healthy", runs_folder())
+    name = load(first).scenario
+    assert lines(gpulab("--history").stdout, name)[0].split()[1] == "1"
+    later = first.with_name("later.jsonl")
+    later.write_bytes(first.read_bytes().replace(b'"at":"20', b'"at":"21', 1))
+    store = state_folder() / NAME
+    if harm == "missing":
+        store.unlink()
+    if harm == "torn":
+        os.truncate(store, store.stat().st_size // 2)
+    shown = gpulab("--history")
+    if harm == "torn":
+        assert "a damaged store was moved to" in shown.stderr
+        shown = gpulab("--history")
+    assert lines(shown.stdout, name)[0].split()[1] == "2"
+    first.unlink()
+    assert lines(gpulab("--history").stdout, name)[0].split()[1] == "1"
+
+
+def test_what_cannot_be_read_is_counted_and_takes_nothing_with_it(gpulab):
+    enter(levels((3, 1.5, NEW)))
+    folder = runs_folder()
+    whole = run_file("healthy", folder).read_bytes()
+    (folder / "cut.jsonl").write_bytes(whole[: len(whole) // 2])
+    (folder / "empty.jsonl").touch()
+    (folder / "newer.jsonl").write_bytes(whole.replace(b'"version":2', b'"version":9', 1))
+    (folder / "garbled.jsonl").write_bytes(b"\xff" + whole)
+    shown = gpulab("--history")
+    assert shown.code == 0
+    assert "4 runs in" in shown.stdout
+    assert "4 other files there have no end" in shown.stdout
+
+
+def test_hostile_text_in_every_field_is_text(gpulab):
+    run = past(1, 1.5)
+    text = HOSTILE.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    hostile = replace(
+        run,
+        scenario=text,
+        host=text,
+        path=text,
+        title=text,
+        best=text,
+        params={text: text},
+        device=replace(run.device, name=text),
+        environment={"driver": text, text: text},
+        comparisons=(replace(run.comparisons[0], variant=text, against=text),),
+    )
+    enter([hostile, *(replace(hostile, run_file=past(day, 1.5).run_file) for day in (2, 3, 4))])
+    for arguments in ([], [text]):
+        shown = gpulab("--history", *arguments)
+        assert shown.code == 0
+        assert "\x1b" not in shown.stdout
+        assert "\u202e" not in shown.stdout
+        assert all(line.isprintable() for line in shown.stdout.splitlines())
+    assert json.loads(gpulab("--history", "--json").stdout)["runs"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing"], "nothing: it has not run here: mine did"),
+        (["--keep", "3"], "--keep of --history: add --prune"),
+        (["--dry-run"], "--dry-run of --history: add --prune"),
+        (["--prune", "--keep", "0"], "--keep 0: write how many runs"),
+        (["--prune", "--keep", "x.py"], "--keep x.py: write how many runs"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(gpulab, arguments, said):
+    enter(levels((1, 1.5, NEW)))
+    refused = gpulab("--history", *arguments)
+    assert refused.code == 2
+    assert said in refused.stderr
+
+
+def test_the_oldest_files_of_each_scenario_go_and_no_others(gpulab, tmp_path):
+    runs = levels((8, 1.5, NEW))
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_text("x")
+    other = past(20, 1.5, scenario="other", at="2020-01-01T00:00:00+00:00")
+    enter([*runs, past(-1, 1.5, run_file=str(elsewhere)), other])
+    names = [os.path.basename(run.run_file) for run in runs]  # noqa: PTH119 - a text
+    folder = runs_folder()
+    (tmp_path / "link").hardlink_to(folder / names[1])
+    snapshot = folder / f"{names[0].removesuffix('.jsonl')}-fused.pickle"
+    snapshot.write_text("x" * 1000)
+    (folder / "20200101-goes-on-1.jsonl").write_text("x")
+    before = sorted(folder.iterdir())
+    dry = gpulab("--history", "--prune", "--keep", "3", "--dry-run")
+    assert "would delete 5 files, 1.37 KiB (1,400 bytes)" in dry.stdout
+    assert names[0] in dry.stdout
+    assert sorted(folder.iterdir()) == before
+    with (folder / names[2]).open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = gpulab("--history", "mine", "--prune", "--keep", "3", "--json", "p.json")
+    assert done.code == 0
+    assert "deleted 4 files, 1.27 KiB (1,300 bytes)" in done.stdout
+    gone = {file["file"] for file in done.result["files"]}
+    assert gone == {names[0], names[3], names[4], snapshot.name}
+    assert {path.name for path in before} - {path.name for path in folder.iterdir()} == gone
+    assert elsewhere.exists()
+    assert lines(gpulab("--history").stdout, "mine")[0].split()[1] == "6"
