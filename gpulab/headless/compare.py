@@ -18,7 +18,7 @@ from gpulab.features.compare.gating import gated
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.export.comparison import ENDINGS, rendered
+from gpulab.features.export.forms import OF_COMPARISONS, rendered_comparison
 from gpulab.headless.export import check_export, export
 from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
@@ -40,7 +40,7 @@ def compare(words: Sequence[str], options: Options) -> int:
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     check_json(options.json_file, [])
     if options.export:
-        check_export(options.export, ENDINGS)
+        check_export(options.export, OF_COMPARISONS)
     check_ci_files(options)
     demands = Demands(options)
     demands.say(terminal)
@@ -65,7 +65,7 @@ def finish(report: ComparisonReport, options: Options, demands: Demands, termina
     if options.json:
         write_json(report, options.json)
     if options.export:
-        export([(partial(rendered, report), options.export)], terminal)
+        export([(partial(rendered_comparison, report), options.export)], terminal)
     write_for_ci(options, cases_of(report), metrics_of(report))
     return report.exit_code
 

@@ -10,8 +10,6 @@ from gpulab.features.export.html import element
 from gpulab.features.export.page import framed
 from gpulab.version import __version__
 
-ENDINGS = (".html", ".md")
-
 
 def rendered(report: ComparisonReport, form: str) -> str:
     """In one of the forms, "html" or "md"."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.export.record import Record, record_of
 from gpulab.report.report import RunReport
 
@@ -17,6 +18,15 @@ _MODULES: Mapping[str, str] = {
 }
 ENDINGS = (".html", ".md", ".svg", ".cast")
 """Of files that are written."""
+OF_COMPARISONS = (".html", ".md")
+
+
+def rendered_comparison(report: ComparisonReport, form: str) -> str:
+    """In one of the first two forms."""
+    # a page brings what colours code, which takes a while
+    from gpulab.features.export.comparison import rendered
+
+    return rendered(report, form)
 
 
 def rendered(report: RunReport, form: str) -> str:
