@@ -152,13 +152,16 @@ def compare_runs(
 
 
 def environment_findings(differences: Sequence[Difference]) -> list[Finding]:
-    """That each change of the environment is one."""
+    """That the environment changed, where it did."""
+    changes = [each for each in differences if each.kind == DifferenceKind.ENVIRONMENT]
+    if not changes:
+        return []
     return [
         findings.environment_changed(
-            what=each.what, before=each.a or "none", after=each.b or "none"
+            what=[each.what for each in changes],
+            before=[each.a or "none" for each in changes],
+            after=[each.b or "none" for each in changes],
         )
-        for each in differences
-        if each.kind == DifferenceKind.ENVIRONMENT
     ]
 
 

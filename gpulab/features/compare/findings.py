@@ -5,11 +5,14 @@ from __future__ import annotations
 from gpulab.core.findings import Rank, finding
 
 
-@finding(
-    "the {what} changed: {before} -> {after}; this is no comparison of the code alone",
-    rank=Rank.INVALIDATING,
-)
-def environment_changed(*, what: str, before: str, after: str) -> None: ...
+@finding(rank=Rank.INVALIDATING)
+def environment_changed(*, what: list[str], before: list[str], after: list[str]) -> str:
+    changed = f"the environment changed ({', '.join(what)})"
+    if len(what) == 1:
+        changed = f"the {what[0]} changed: {before[0]} -> {after[0]}"
+    return f"{changed}; this is no comparison of the code alone"
+
+
 @finding("the environment changed ({what:list}): what is slower is not shown to be the code")
 def environment_may_explain(*, what: list[str]) -> None: ...
 @finding("there is no row of this variant")
