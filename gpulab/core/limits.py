@@ -20,6 +20,10 @@ LINE_BYTES = 1 << 20
 """Of one event on the pipe of a process."""
 RUN_FILE_LINE_BYTES = 8 << 20
 """Of one line of a run file: the first event holds the scenario's source."""
+RUN_FILE_BYTES = 1 << 30
+"""Of a run file, unpacked: days of telemetry."""
+WHOLE_RUN_FILE_BYTES = 256 << 20
+"""Of one whose events are all kept, which take five times as much memory."""
 STORE_ROW_BYTES = 256 << 10
 """Of one row of the store: a run in the history, ceilings of a device, a choice."""
 NAMES = 100

@@ -17,11 +17,11 @@ from typing import IO
 
 import msgspec
 
-from gpulab.core.events import Event
-from gpulab.core.failures import garbled_lines, unknown_events
+from gpulab.core.events import Event, RunStarted
+from gpulab.core.failures import garbled_lines, several_runs, unknown_events
 from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
-from gpulab.core.limits import RUN_FILE_LINE_BYTES
+from gpulab.core.limits import RUN_FILE_BYTES, RUN_FILE_LINE_BYTES, WHOLE_RUN_FILE_BYTES
 from gpulab.core.text import plain
 from gpulab.core.wire import UNREADABLE, decode, encode
 
@@ -36,6 +36,7 @@ PACKED = ".xz"
 """Ending of the name of a run file that was compressed after its run."""
 MODE = 0o644
 """Of a new run file, less what the umask takes."""
+_BATCH_BYTES = 16 << 20
 LONGEST = RUN_FILE_LINE_BYTES + 2
 """Bytes of a line with its newline, and one more: what is longer is no event."""
 
@@ -111,6 +112,9 @@ class Lines:
         """The numbers, from 1, of lines that are no events."""
         self.unknown = 0
         """Events of unknown types."""
+        self.cut = False
+        """Whether an unterminated last line was dropped."""
+        self._runs = 0
 
     def take(self, line: bytes) -> Event | None:
         """The event of one whole line. RunFileError where the first is no header of this
@@ -127,56 +131,66 @@ class Lines:
             return None
         if event is None:
             self.unknown += 1
+        self._runs += isinstance(event, RunStarted)
         return event
 
     @property
     def findings(self) -> list[Finding]:
-        """What could not be read."""
-        return _unread(self.garbled, self.unknown)
-
-
-def _unread(garbled: Sequence[int], unknown: int) -> list[Finding]:
-    problems = []
-    if garbled:
-        problems.append(garbled_lines(lines=[str(number) for number in garbled]))
-    if unknown:
-        problems.append(unknown_events(count=unknown))
-    return problems
+        """What could not be read, or makes no sense."""
+        problems = []
+        if self.garbled:
+            problems.append(garbled_lines(lines=[str(number) for number in self.garbled]))
+        if self.unknown:
+            problems.append(unknown_events(count=self.unknown))
+        if self._runs > 1:
+            problems.append(several_runs(count=self._runs))
+        return problems
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run file holds: its events, and what could not be read of it."""
+    """What a run file holds: its events, and what of its lines there is to say."""
 
     events: list[Event]
     garbled: list[int]
     unknown: int
     cut: bool
-    """Whether an unterminated last line was dropped."""
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What could not be read."""
-        return _unread(self.garbled, self.unknown)
+    findings: list[Finding]
 
 
 def read_run_file(path: Path) -> Recording:
-    """Read a run file, whole or cut. RunFileError where it is none, or where it has another
-    version.
+    """Read a run file, whole or cut. RunFileError where it is none, where it has another version,
+    or is too large to be kept as a whole.
     """
     lines = Lines(path)
     events: list[Event] = []
-    cut = False
+    for batch in event_batches(path, lines, WHOLE_RUN_FILE_BYTES):
+        events += batch
+    return Recording(events, lines.garbled, lines.unknown, lines.cut, lines.findings)
+
+
+def event_batches(
+    path: Path, lines: Lines, most_bytes: int = RUN_FILE_BYTES
+) -> Iterator[list[Event]]:
+    """All events of a run file, at least one list of them. RunFileError as of `read_run_file`, at
+    the latest with the last.
+    """
+    batch: list[Event] = []
+    end = _BATCH_BYTES
     with _opened(path) as file:
-        for line in _lines(file):
-            cut = not line.endswith(b"\n") and len(line) < LONGEST
-            if cut:
+        for read, line in _lines(file, path, most_bytes):
+            lines.cut = not line.endswith(b"\n") and len(line) < LONGEST
+            if lines.cut:
                 break
             if (event := lines.take(line)) is not None:
-                events.append(event)
+                batch.append(event)
+            if read >= end:
+                yield batch
+                batch = []
+                end = read + _BATCH_BYTES
     if not lines.count:
         raise RunFileError(f"{path} has no complete line: the run ended before it began")
-    return Recording(events, lines.garbled, lines.unknown, cut)
+    yield batch
 
 
 _TYPE = b'{"type":"'
@@ -218,12 +232,20 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             raise RunFileError(f"{path} is damaged: {error}") from None
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """With their newlines; of a line that is too long the beginning, which is no event."""
+def _lines(file: IO[bytes], path: Path, most_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """(bytes up to its end, line with its newline); of a line that is too long the beginning, which
+    is no event. RunFileError beyond `most_bytes`.
+    """
+    read = 0
+    begins = True
     while line := file.readline(LONGEST):
-        yield line
-        while line and not line.endswith(b"\n"):
-            line = file.readline(LONGEST)
+        read += len(line)
+        if read > most_bytes:
+            size = f"{most_bytes >> 20} MiB"
+            raise RunFileError(f"{path} holds more than {size}: gpulab reads no more of a run")
+        if begins:
+            yield read, line
+        begins = line.endswith(b"\n")
 
 
 def _check_header(path: Path, line: bytes) -> None:

@@ -95,9 +95,9 @@ def load(path: str | PathLike[str]) -> RunReport:
     file = path_of("path", path)
     try:
         recorded = Run(File(file))
+        recorded.poll()
     except OSError as error:
         raise RunFileError(f"{file}: {error.strerror}") from None
-    recorded.poll()
     return recorded.report
 
 

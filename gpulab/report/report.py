@@ -8,6 +8,7 @@ sizes bytes, `at` is in UTC, ISO 8601.
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
@@ -18,7 +19,7 @@ from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, Samples, 
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import KernelCode, LineTime, Operation, Tuning, WindowFacts
-from gpulab.core.run_file import RunFileError, read_run_file
+from gpulab.core.run_file import Lines, RunFileError, event_batches
 from gpulab.core.statuses import (
     Cache,
     Clock,
@@ -686,16 +687,16 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         the run file is gone.
         """
         self.variant(variant)
+        path = Path(self.run_file)
+        times_s: list[float] = []
         try:
-            recording = read_run_file(Path(self.run_file))
+            for event in chain.from_iterable(event_batches(path, Lines(path))):
+                if isinstance(event, Samples) and variant in event.names:
+                    index = event.names.index(variant)
+                    blocks = zip(event.variant, event.times_s, strict=True)
+                    times_s += [time_s for block, time_s in blocks if block == index]
         except OSError as error:
             raise RunFileError(f"{self.run_file}: {error.strerror}") from None
-        times_s: list[float] = []
-        for event in recording.events:
-            if isinstance(event, Samples) and variant in event.names:
-                index = event.names.index(variant)
-                blocks = zip(event.variant, event.times_s, strict=True)
-                times_s += [time_s for block, time_s in blocks if block == index]
         return times_s
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:

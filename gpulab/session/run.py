@@ -14,7 +14,7 @@ from gpulab.catalog.exercises import handed_out
 from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
 from gpulab.core.failures import events_make_no_sense
 from gpulab.core.findings import Finding
-from gpulab.core.run_file import RunFileError, read_run_file
+from gpulab.core.run_file import Lines, RunFileError, event_batches
 from gpulab.core.statuses import Conclusion, FailureKind
 from gpulab.features.history.report import PastRun
 from gpulab.report.build import build_report, new_state
@@ -47,21 +47,30 @@ class Source(Protocol):
 
 
 class File:
-    """A run file, whole or cut. RunFileError where it is none; OSError where it cannot be read."""
+    """A run file, whole or cut, part after part where it is long. RunFileError where it is none;
+    OSError where it cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
-        recording = read_run_file(path)
         self.path = path
-        self.findings: Sequence[Finding] = recording.findings
-        self._events = recording.events
+        self._lines = Lines(path)
+        self._batches = event_batches(path, self._lines)
+        self._events = next(self._batches)
         self._end = self._events[-1].t if self._events else 0.0
 
     @property
     def ended(self) -> bool:
         return not self._events
 
+    @property
+    def findings(self) -> Sequence[Finding]:
+        return self._lines.findings
+
     def take(self) -> list[Event]:
-        events, self._events = self._events, []
+        events = self._events
+        self._events = next((batch for batch in self._batches if batch), [])
+        if self._events:
+            self._end = self._events[-1].t
         return events
 
     def now(self) -> float:
@@ -80,18 +89,25 @@ class Run:
         self._lives = isinstance(source, LiveSource)
 
     def poll(self) -> list[Event]:
-        """Take in what came since the last call; returns it."""
-        events = self.source.take()
+        """Take in what came since the last call; returns it, of a file that is long its last
+        part.
+        """
+        events = self._fold(self.source.take())
+        while isinstance(self.source, File) and not self.source.ended:
+            events = self._fold(self.source.take())
+        self._report = None
+        if self.ended and self._lives:
+            self._lives = False
+            self._keep()
+        return events
+
+    def _fold(self, events: list[Event]) -> list[Event]:
         for event in events:
             if self._understood or isinstance(event, RunEnded):
                 try:
                     self.state.fold(event)
                 except Exception as error:
                     self._give_up(error)
-        self._report = None
-        if self.ended and self._lives:
-            self._lives = False
-            self._keep()
         return events
 
     @property

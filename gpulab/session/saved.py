@@ -57,11 +57,11 @@ def open_run(name: str) -> Run:
     path = find_run(name)
     try:
         run = Run(File(path))
+        run.poll()
     except RunFileError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
-    run.poll()
     return run
 
 

@@ -1,5 +1,6 @@
 """A run file loads wherever it was cut, and says what it could not read."""
 
+import lzma
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,19 @@ from found import finding
 from recorded import SMALL_RUN, write_run
 
 from gpulab.core import run_file
-from gpulab.core.run_file import RunFile, RunFileError, is_run_file, read_run_file
+from gpulab.core.run_file import (
+    Lines,
+    RunFile,
+    RunFileError,
+    event_batches,
+    is_run_file,
+    read_run_file,
+)
 from gpulab.core.statuses import Conclusion
 from gpulab.core.wire import encode
+from gpulab.headless.scripting import load
 from gpulab.report.build import build_report, fold_all
+from gpulab.session.run import File, Run
 from gpulab.session.run_files import at_home
 
 
@@ -122,3 +132,42 @@ def test_a_path_below_home_is_shown_without_the_folder_s_name(monkeypatch):
     monkeypatch.setenv("HOME", "/home/someone")
     assert at_home(Path("/home/someone/state/run.jsonl")) == "~/state/run.jsonl"
     assert at_home(Path("/home/someone-else/run.jsonl")) == "/home/someone-else/run.jsonl"
+
+
+def test_a_file_of_two_writers_says_so(path):
+    """The second could not have opened it; on a file system that is shared badly it can."""
+    first, *events = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        first + b"".join(line for both in zip(events, events, strict=True) for line in both)
+    )
+    assert finding("several_runs", count=2) in read_run_file(path).findings
+    path.write_bytes(path.read_bytes() + first)
+    assert read_run_file(path).garbled == [2 * len(SMALL_RUN) + 2]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_holds_more_than_is_read_is_refused_after_that_much(
+    path, tmp_path, monkeypatch, packed
+):
+    """A megabyte of zeros is 200 bytes when it is packed."""
+    monkeypatch.setattr(run_file, "LONGEST", 10_000)
+    data = path.read_bytes() + bytes(1 << 21)
+    if packed:
+        path = tmp_path / "bomb.jsonl.xz"
+        data = lzma.compress(data)
+    path.write_bytes(data)
+    assert next(event_batches(path, Lines(path))) == list(SMALL_RUN)
+    with pytest.raises(RunFileError, match=r"holds more than 1 MiB: gpulab reads no more"):
+        list(event_batches(path, Lines(path), 1 << 20))
+
+
+def test_a_long_file_is_read_in_parts(path, monkeypatch):
+    monkeypatch.setattr(run_file, "_BATCH_BYTES", 100)
+    lines = Lines(path)
+    batches = list(event_batches(path, lines))
+    assert len(batches) > 2
+    assert [event for batch in batches for event in batch] == list(SMALL_RUN)
+    run = Run(File(path))
+    run.poll()
+    assert run.ended
+    assert run.report.outcome == load(path).outcome
