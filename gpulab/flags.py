@@ -289,7 +289,7 @@ MODES: Sequence[ModeFlag] = (
             "--ascii, or without a terminal: waits for its end and prints the result."
         ),
         {"nargs": "?", "const": ""},
-        screen="gpulab.tui.watching:watch",
+        screen="gpulab.tui.glance:watch",
     ),
     ModeFlag(
         Mode.SERVE,

@@ -11,6 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+try:
+    import fcntl
+except ImportError:  # run files are read where no run can be made, too
+    fcntl = None  # type: ignore[assignment]
+
 _NEVER_BLOCKS = 0
 for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # no system has all of them
     _NEVER_BLOCKS |= getattr(os, _name, 0)
@@ -48,6 +53,29 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))
     return data
+
+
+def hold(fd: int) -> None:
+    """Lock the file for as long as it is open here: the system takes the lock back from a process
+    however it dies.
+    """
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_held(fd: int) -> bool | None:
+    """Whether a process holds the file that is open here; None where locks do not tell."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
 
 
 def write_whole(path: Path, data: bytes) -> None:

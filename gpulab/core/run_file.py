@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,16 +19,11 @@ import msgspec
 
 from gpulab.core.events import Event, RunStarted
 from gpulab.core.failures import garbled_lines, several_runs, unknown_events
-from gpulab.core.files import open_regular
+from gpulab.core.files import hold, open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import RUN_FILE_BYTES, RUN_FILE_LINE_BYTES, WHOLE_RUN_FILE_BYTES
 from gpulab.core.text import plain
 from gpulab.core.wire import UNREADABLE, decode, encode
-
-try:
-    import fcntl
-except ImportError:  # run files are read where no run can be made, too
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT = "gpulab.run"
 VERSION = 2
@@ -70,9 +65,7 @@ class RunFile:
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, MODE
         )
         # before the header: whoever reads that may ask for the lock
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        hold(self._fd)
         self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
 
     def append(self, events: Sequence[Event]) -> None:
@@ -86,20 +79,6 @@ class RunFile:
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]
-
-
-def is_held(fd: int) -> bool | None:
-    """Whether a process writes the run file that is open here; None where locks do not tell."""
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        fcntl.flock(fd, fcntl.LOCK_UN)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return None
-    return False
 
 
 class Lines:

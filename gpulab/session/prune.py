@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpulab.core.files import open_regular
-from gpulab.core.run_file import is_held
+from gpulab.core.files import is_held, open_regular
 from gpulab.features.history.report import PastRun
 from gpulab.session.run_files import runs_folder
 

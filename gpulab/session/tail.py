@@ -15,10 +15,10 @@ from time import monotonic, time
 
 from gpulab.core.events import Event, RunEnded, RunStarted
 from gpulab.core.failures import run_file_cut, runner_died
-from gpulab.core.files import open_regular
+from gpulab.core.files import is_held, open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
-from gpulab.core.run_file import LONGEST, Lines, RunFileError, is_held
+from gpulab.core.run_file import LONGEST, Lines, RunFileError
 
 _MOST_BYTES = 1 << 24
 """Of one look: a face goes on drawing while it catches up with a long run."""
