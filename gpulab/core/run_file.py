@@ -66,7 +66,12 @@ class RunFile:
         )
         # before the header: whoever reads that may ask for the lock
         hold(self._fd)
-        self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
+        try:
+            self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
+        except OSError:  # an empty file would be in the way of the next run
+            os.close(self._fd)
+            path.unlink()
+            raise
 
     def append(self, events: Sequence[Event]) -> None:
         """OSError where the disk is full: the caller says so and goes on without."""

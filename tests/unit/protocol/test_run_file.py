@@ -1,6 +1,7 @@
 """A run file loads wherever it was cut, and says what it could not read."""
 
 import lzma
+import resource
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,18 @@ def test_a_path_below_home_is_shown_without_the_folder_s_name(monkeypatch):
     monkeypatch.setenv("HOME", "/home/someone")
     assert at_home(Path("/home/someone/state/run.jsonl")) == "~/state/run.jsonl"
     assert at_home(Path("/home/someone-else/run.jsonl")) == "/home/someone-else/run.jsonl"
+
+
+def test_a_file_that_cannot_take_its_header_is_not_left_behind(tmp_path):
+    """It would be in the way of the next run of that name."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            RunFile(tmp_path / "run.jsonl", "0.1.0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_of_two_writers_says_so(path):
