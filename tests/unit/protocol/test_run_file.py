@@ -174,6 +174,16 @@ def test_a_file_that_holds_more_than_is_read_is_refused_after_that_much(
         list(event_batches(path, Lines(path), 1 << 20))
 
 
+def test_of_many_garbled_lines_the_first_are_named_and_of_too_many_it_is_no_run_file(path):
+    path.write_bytes(path.read_bytes() + b"x\n" * 300)
+    (said,) = read_run_file(path).findings
+    assert len(said.values["lines"]) == 101
+    assert said.values["lines"][-1] == "and 200 more"
+    path.write_bytes(path.read_bytes() + b"x\n" * 10_000)
+    with pytest.raises(RunFileError, match="10,000 of its lines are no events"):
+        read_run_file(path)
+
+
 def test_a_long_file_is_read_in_parts(path, monkeypatch):
     monkeypatch.setattr(run_file, "_BATCH_BYTES", 100)
     lines = Lines(path)
