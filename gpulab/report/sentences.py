@@ -18,6 +18,7 @@ from gpulab.engine import findings as engine
 from gpulab.features.alone import findings as alone
 from gpulab.features.checks import findings as checks
 from gpulab.features.compare import findings as compare
+from gpulab.features.compare import measured_findings as compare_measured
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.elapsed import findings as elapsed
 from gpulab.features.findings import findings as advice
@@ -50,6 +51,7 @@ _MODULES = (
     kernels,
     history,
     compare,
+    compare_measured,
     repeats,
     doctor,
     program,

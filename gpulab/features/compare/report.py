@@ -65,6 +65,13 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     source_sha256: str = ""
     smoke: bool = False
     quick: bool = False
+    revision: str = ""
+    """Of a side that was measured anew: the SHA of its commit, where it is one."""
+    python: str = ""
+    file: str = ""
+    """What was run, relative to the folder of its project."""
+    files: dict[str, str] = {}
+    """Files of its project that were imported or read, with their SHA-256."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from gpulab.features.compare.words import (
     gate_lines,
     grouped,
     line_text,
+    measured_side,
     other_lines,
     shared_differences,
     value,
@@ -82,6 +83,8 @@ def _sides(comparison: ScenarioComparison) -> RenderableType:
 
 
 def _said(side: Side) -> str:
+    if side.file:
+        return measured_side(side)
     text = f"{side.name}"
     if len(side.run_files) > 1:
         return f"{text}: {plural(len(side.run_files), 'run')}, the last {_when(side)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from gpulab.core.statuses import Verdict
+from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.core.units import plural, seconds, span, times
 from gpulab.features.compare.findings import environment_changed
 from gpulab.features.compare.report import (
@@ -16,11 +16,14 @@ from gpulab.features.compare.report import (
     Pairing,
     Row,
     ScenarioComparison,
+    Side,
 )
 from gpulab.features.gate.report import GateOutcome
 from gpulab.report.sentences import lines, with_reason
 
 _MOST_ANSWERS = 8
+_MOST_FILES = 5
+_SHA = 12
 FEW_LINES = 12
 """Of the source, where not all are asked for."""
 
@@ -71,6 +74,20 @@ def change(row: Row) -> str:
     return f"{text}{times(row.ratio)} as fast ({span(row.low, row.high)})"
 
 
+def measured_side(side: Side) -> str:
+    """Which code a side ran that was measured anew: its commit, its Python, and its files."""
+    words = [side.name]
+    if side.revision:
+        words.append(f"commit {side.revision[:_SHA]}")
+    words.append(f"{side.file} {side.source_sha256[:_SHA]}")
+    others = [f"{path} {sha[:_SHA]}" for path, sha in side.files.items() if path != side.file]
+    words += others[:_MOST_FILES]
+    if len(others) > _MOST_FILES:
+        words.append(f"and {plural(len(others) - _MOST_FILES, 'more file')}")
+    words.append(f"by {side.python}")
+    return ", ".join(words)
+
+
 def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
     """What changed, a line a row, slower ones first; else that no change is shown."""
     changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
@@ -91,6 +108,8 @@ def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
 
 def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
     rows = [row for each in report.comparisons for row in each.rows]
+    if not rows and report.exit_code == ExitCode.MEASURED:
+        return Verdict.SAME, "same: nothing that runs changed"
     if not rows:
         return Verdict.INVALID, with_reason("not compared", report.reason)
     if all(row.verdict == Verdict.SAME for row in rows):

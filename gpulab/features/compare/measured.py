@@ -1,0 +1,138 @@
+"""From pairs of processes, one of each side, to what is reported of them; and when they are enough.
+
+The interval is looked at again and again until it decides. So each look is at `LEVEL`, with which
+all looks together hold the median with 99 %: of 20,000 simulated comparisons of the same code each,
+0.7 % (normal) and 0.6 % (heavy tails) ever had an interval that did not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from msgspec.structs import replace
+
+from gpulab.core.statuses import IntervalUnit, Verdict
+from gpulab.features.compare.measured_findings import outputs_differ, too_few_pairs
+from gpulab.features.compare.report import Estimate, Pairing, Row
+from gpulab.features.gate.report import GateKind, GateOutcome, least_ratio, outcome_of
+from gpulab.stats.comparison import Comparison, compare
+from gpulab.stats.statistics import (
+    Interval,
+    as_speedup,
+    correlated_interval,
+    for_comparisons,
+    log_ratios,
+    median_interval,
+    ranks,
+)
+
+LEVEL = 0.998
+FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, LEVEL))
+_GROWTH = 1.4
+"""From one look to the next."""
+_MOST_PAIRS = 2_000
+
+
+@dataclass
+class Pairs:
+    """One step on both sides: a value of each pair, in the order of their time."""
+
+    ratios: list[float] = field(default_factory=list)
+    """log(seconds after / seconds before)."""
+    before_s: list[float] = field(default_factory=list)
+    after_s: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.ratios)
+
+
+def is_look(pairs: int) -> bool:
+    """Whether the interval is looked at after so many pairs."""
+    look = FEWEST_PAIRS
+    while look < pairs:
+        look = int(look * _GROWTH)
+    return look == pairs
+
+
+def interval_of(pairs: Pairs, steps: int) -> Interval | None:
+    """Of log(seconds after / seconds before), beside those of other steps."""
+    interval = correlated_interval(pairs.ratios, LEVEL)
+    return None if interval is None else for_comparisons(interval, steps)
+
+
+def comparison_of(name: str, pairs: Pairs, steps: int) -> Comparison:
+    """What the pairs of a step show so far."""
+    theta = interval_of(pairs, steps)
+    return compare(
+        (name, name), theta, pairs=pairs.count, units=pairs.count, unit=IntervalUnit.PROCESSES
+    )
+
+
+def is_decided(comparison: Comparison, most_slower: float | None) -> bool:
+    """Whether more pairs would tell nothing that was asked for."""
+    if comparison.verdict == Verdict.INCONCLUSIVE:
+        return False
+    if most_slower is None:
+        return True
+    least = least_ratio(GateKind.SLOWDOWN, most_slower)
+    outcome = outcome_of(least, comparison.low, comparison.high)
+    return outcome != GateOutcome.INCONCLUSIVE
+
+
+def all_decided(pairs: Mapping[str, Pairs], most_slower: float | None) -> bool:
+    return all(
+        is_decided(comparison_of(name, each, len(pairs)), most_slower)
+        for name, each in pairs.items()
+    )
+
+
+def row_of(name: str, steps: Mapping[str, Pairs], differs: str, against: str | None) -> Row:
+    """A step of both sides; `differs`: how its outputs do, `against`: its own baseline."""
+    pairs = steps[name]
+    result = comparison_of(name, pairs, len(steps))
+    row = Row(
+        variant=name,
+        against=against,
+        own_speedup=_own_speedup(pairs, steps.get(against or "")),
+        a=_times(pairs.before_s),
+        b=_times(pairs.after_s),
+        pairing=Pairing.PAIRED,
+    )
+    if differs:
+        return replace(row, verdict=Verdict.WRONG, reason=outputs_differ(name, how=differs))
+    reason = result.reason
+    if pairs.count < FEWEST_PAIRS:
+        reason = too_few_pairs(name, pairs=pairs.count, needed=FEWEST_PAIRS)
+    return replace(
+        row,
+        ratio=result.speedup,
+        low=result.low,
+        high=result.high,
+        mde=result.mde,
+        verdict=result.verdict,
+        reason=reason,
+    )
+
+
+def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
+    """Of the side after, over its own baseline."""
+    if baseline is None or not pairs.count:
+        return None
+    thetas = log_ratios(pairs.after_s, baseline.after_s)
+    interval = correlated_interval(thetas, LEVEL)
+    if interval is None:
+        return None
+    speedup = as_speedup(interval)
+    return Estimate(value=speedup.median, low=speedup.low, high=speedup.high)
+
+
+def _times(seconds: Sequence[float]) -> Estimate | None:
+    if not seconds:
+        return None
+    interval = median_interval(seconds)
+    if interval is None:
+        return Estimate(value=median(seconds), runs=len(seconds))
+    return Estimate(value=interval.median, low=interval.low, high=interval.high, runs=interval.n)

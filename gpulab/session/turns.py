@@ -1,0 +1,415 @@
+"""Two sides measured in turn: pairs of fresh processes, one of each side, that take the same steps
+a millisecond at a time, on the same core where a step needs no more than one.
+
+A clock that drifts, a neighbour that computes and a core that is shared are then the same for both
+halves of a pair, and what differs from process to process is different in each pair.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import select
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from statistics import fmean, median
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.text import cut, one_line, plain
+from gpulab.features.compare.measured import Pairs
+from gpulab.session.orphans import Orphans
+from gpulab.session.settings import UsageError
+from gpulab.session.sides import Measured
+from gpulab.session.worker_process import usual_environment, worker_environment
+
+_GPULAB = Path(__file__).parents[1]
+_SERVER = str(_GPULAB / "engine" / "sides" / "server.py")
+_BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
+"""A shorter block is timed with its first step's caches; a longer one more often meets another
+process on its core: the ratio of two processes of one function had a standard deviation of 0.65 %
+with 80 blocks of 1 ms, and 1.1 to 1.6 % with 40 of 2 ms, on a busy machine.
+"""
+_TURN_S = 0.16
+_MOST_TURNS = 80
+_IMPORT_SHARE = 2.0
+"""A server is replaced once its pairs took so many times as long as its own start."""
+_ALIKE = 2.0
+"""Steps whose times differ by at most this factor have equally many in a block."""
+_SILENCE_S = 600.0
+_BEFORE_CUDA = ("numpy", "scipy", "torch")
+"""What opens no device while it is imported: after that no forked process could use a GPU."""
+_LOG_TAIL = 4000
+
+
+class SideError(Exception):
+    """One side cannot be measured: its name and why."""
+
+    def __init__(self, side: str, message: str) -> None:
+        super().__init__(plain(message))
+        self.side = side
+
+
+class StoppedError(Exception):
+    """The user stopped it."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a process of one side imported and read until its first steps were over."""
+
+    step_s: Mapping[str, float]
+    """By the names of its own side."""
+    items: Mapping[str, float]
+    modules: Mapping[str, str]
+    """Files by the names of modules."""
+    files: Sequence[str]
+    """Opened meanwhile."""
+    libraries: Sequence[str]
+    """Folders of the standard library and of installed packages."""
+    versions: Mapping[str, str]
+    device: Mapping[str, Any]
+    processes: bool
+    """Whether the project's own code started a process."""
+    parallel: bool
+    """Whether steps run in several threads or processes."""
+    threads: int
+    """Of Python."""
+
+
+class _Member:
+    """A process of one side, at the other end of a connection."""
+
+    def __init__(self, side: str, connection: socket.socket, turns: Turns, log_file: Path) -> None:
+        self._side, self._connection = side, connection
+        self._turns, self._log_file = turns, log_file
+        self._data = b""
+        connection.setblocking(False)
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """What it answers. SideError where it raises or ends."""
+        with suppress(BrokenPipeError):
+            self._connection.sendall(json.dumps(request).encode() + b"\n")
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        while b"\n" not in self._data:
+            self._turns.wait(self._connection, self._side)
+            part = self._connection.recv(1 << 20)
+            if not part:
+                raise SideError(self._side, f"its process ended{self._last_words()}")
+            self._data += part
+        line, _, self._data = self._data.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise SideError(self._side, answer["error"])
+        return answer
+
+    def _last_words(self) -> str:
+        text = self._log_file.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        return f": {cut(one_line(text.splitlines()[-1]), 200)}" if text else ""
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _Server:
+    """A fork server: one process, and those that it forks."""
+
+    def __init__(
+        self, python: str, environment: Mapping[str, str], preload: Sequence[str], turns: Turns
+    ) -> None:
+        self._turns = turns
+        self._log_file = turns.folder / f"{secrets.token_hex(4)}.log"
+        self._control, theirs = socket.socketpair()
+        started = monotonic()
+        with theirs, self._log_file.open("wb") as output:
+            self.process = subprocess.Popen(
+                [python, "-P", _SERVER, str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**environment, "PYTHONHASHSEED": str(turns.draw.randrange(1, 2**32))},
+            )
+        try:
+            self._order({"preload": list(preload)})
+            turns.wait(self._control, python)
+            if not self._control.recv(1):
+                words = self._log_file.read_text(errors="replace").strip().splitlines()
+                raise UsageError(f"{python}: {words[-1] if words else 'it did not start'}")
+        except BaseException:
+            self.close()
+            raise
+        self.start_s = monotonic() - started
+        self.used_s = 0.0
+
+    def fork(self, side: str, task: Mapping[str, Any]) -> _Member:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._order({"fork": task})
+            socket.send_fds(self._control, [b"."], [theirs.fileno()])
+        return _Member(side, ours, self._turns, self._log_file)
+
+    def close(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait()
+        self._control.close()
+
+    def _order(self, order: Mapping[str, Any]) -> None:
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(order).encode() + b"\n")
+            self.process.stdin.flush()
+
+
+class Turns:
+    """A context manager: leaving it leaves no process behind. `folder` is for its files."""
+
+    def __init__(
+        self,
+        sides: tuple[Measured, Measured],
+        jobs: tuple[Measure | TimeFunctions, Measure | TimeFunctions],
+        folder: Path,
+    ) -> None:
+        self._sides, self._jobs = sides, jobs
+        self.folder = folder
+        job = jobs[0]
+        self.seed = secrets.randbits(31) if job.seed is None else job.seed
+        self.draw = random.Random(self.seed)
+        self._servers: dict[str, _Server] = {}
+        self._members: list[_Member] = []
+        """That are not closed yet."""
+        self._preload: list[str] = []
+        self._pinned = False
+        self._steps: dict[str, tuple[int, int]] = {}
+        """Steps of a block, by the names of the first side."""
+        self._items: dict[str, tuple[float, float]] = {}
+        self._turns: dict[str, int] = {}
+        self.names: dict[str, str] = {}
+        """Of the steps that both sides have: the second side's by the first's."""
+        self.pairs: dict[str, Pairs] = {}
+        self._stopped_r, self._stopped_w = os.pipe()
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Turns:
+        self._orphans = self._resources.enter_context(Orphans())
+        self._resources.callback(self._orphans.end)
+        self._resources.callback(self._close_servers)
+        self._resources.callback(self._close, self._members)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._resources.close()
+        os.close(self._stopped_r)
+        os.close(self._stopped_w)
+
+    def stop(self) -> None:
+        """From a signal handler, or another thread."""
+        os.write(self._stopped_w, b".")
+
+    def wait(self, connection: socket.socket, side: str) -> None:
+        """Until there is something to read. StoppedError, SideError."""
+        timeout_s = _SILENCE_S
+        watched: list[socket.socket | int] = [connection, self._stopped_r]
+        ready = select.select(watched, [], [], timeout_s)[0]
+        if self._stopped_r in ready:
+            raise StoppedError
+        if not ready:
+            raise SideError(side, f"nothing came of it for {timeout_s:.0f} s")
+
+    def probe(self) -> tuple[Probe, Probe]:
+        """Load each side once, take its first steps, and plan the pairs."""
+        members = self._fork(self.seed, probes=True)
+        descriptions = [member.answer() for member in members]
+        self._probed = members
+        before, after = (Probe(**each) for each in descriptions)
+        self._plan(before, after)
+        return before, after
+
+    def outputs_differ(self) -> dict[str, str | None]:
+        """What differs in the outputs of each step's first call, by name; empty where they agree.
+        None: they cannot be compared, or the side before does not even agree with itself.
+        """
+        before, after = self._probed
+        found: dict[str, str | None] = {}
+        for number, (name, other) in enumerate(self.names.items()):
+            path = str(self.folder / f"output-{number}")
+            if "why_not" in before.ask(do="keep", name=name, path=path):
+                found[name] = None
+                continue
+            found[name] = after.ask(do="agree", name=other, path=path).get("differs")
+        if any(found.values()):
+            again = self._fork(self.seed, probes=True)
+            for member in again:
+                member.answer()
+            for number, name in enumerate(self.names):
+                path = str(self.folder / f"output-{number}")
+                if found[name] and again[0].ask(do="agree", name=name, path=path).get("differs"):
+                    found[name] = None
+            self._close(again)
+        self._close(self._probed)
+        self._close_servers()  # the next ones import before they fork
+        for number in range(len(self.names)):
+            (self.folder / f"output-{number}").unlink(missing_ok=True)
+        return found
+
+    def pair(self) -> None:
+        """One more pair of processes, and a value of each step."""
+        members = self._fork(self.draw.getrandbits(31), probes=False)
+        started = monotonic()
+        for member in members:
+            member.answer()
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in self.names}
+        for turn in range(max(self._turns.values())):
+            names = [name for name in self.names if turn < self._turns[name]]
+            self.draw.shuffle(names)
+            for name in names:
+                swap = bool((turn + self._number) % 2)
+                times[name].append(self._turn(members, name, swap=swap))
+        self._close(members)
+        self._number += 1
+        for name, pairs in self.pairs.items():
+            pairs.ratios.append(_balanced(times[name]))
+            pairs.before_s.append(median(before for before, _ in times[name]))
+            pairs.after_s.append(median(after for _, after in times[name]))
+        for server in self._servers.values():
+            server.used_s += monotonic() - started
+
+    def _turn(self, members: Sequence[_Member], name: str, *, swap: bool) -> tuple[float, float]:
+        """Seconds per item of a block of each."""
+        names = name, self.names[name]
+        seconds = [0.0, 0.0]
+        for side in (1, 0) if swap else (0, 1):
+            steps = self._steps[name][side]
+            answer = members[side].ask(do="block", name=names[side], steps=steps)
+            seconds[side] = answer["s"] / self._items[name][side]
+        return seconds[0], seconds[1]
+
+    def _plan(self, before: Probe, after: Probe) -> None:
+        self._number = 0
+        self.names = self._names_of(before, after)
+        on_cpu = self._jobs[0].device == "cpu"
+        parallel = before.parallel or after.parallel or self._jobs[0].threads > 1
+        self._pinned = on_cpu and not parallel
+        own = str(_GPULAB) if isinstance(self._jobs[0], Measure) else None
+        shared = _shared_imports(before, after, own, on_cpu=on_cpu)
+        if max(before.threads, after.threads) > 1:  # whose fork would have but one of them
+            shared = [name for name in shared if name == "torch"]
+        self._preload = shared
+        block_s = _BLOCK_S if isinstance(self._jobs[0], TimeFunctions) else _DEVICE_BLOCK_S
+        for name, other in self.names.items():
+            times = before.step_s[name], after.step_s[other]
+            if max(times) <= _ALIKE * min(times):
+                times = min(times), min(times)
+            first, second = (max(1, round(block_s / max(time, 1e-9))) for time in times)
+            self._steps[name] = first, second
+            self._items[name] = before.items[name], after.items[other]
+            turn_s = first * times[0] + second * times[1]
+            self._turns[name] = max(1, min(_MOST_TURNS, round(_TURN_S / turn_s)))
+            self.pairs[name] = Pairs()
+
+    def _names_of(self, before: Probe, after: Probe) -> dict[str, str]:
+        functions = self._sides[0].functions, self._sides[1].functions
+        if functions[0]:
+            return dict(zip(*functions, strict=True))
+        return {name: name for name in before.step_s if name in after.step_s}
+
+    def _fork(self, seed: int, *, probes: bool) -> list[_Member]:
+        """A process of each side, in random order; both begin alike."""
+        layout = self.draw.getrandbits(31)
+        core = None
+        if self._pinned:
+            core = self.draw.choice(sorted(os.sched_getaffinity(0)))
+        members: list[_Member | None] = [None, None]
+        for side in self.draw.sample((0, 1), 2):
+            task = self._task(side, seed=seed, layout=layout, core=core, probes=probes)
+            member = self._server(side).fork(self._sides[side].name, task)
+            self._members.append(member)
+            members[side] = member
+        return [member for member in members if member is not None]
+
+    def _server(self, side: int) -> _Server:
+        """The server of a side, anew where the one before has served long enough."""
+        python = self._sides[side].python
+        server = self._servers.get(python)
+        if server is not None and server.used_s > _IMPORT_SHARE * server.start_s:
+            server.close()
+            server = None
+        if server is None:
+            job = self._jobs[side]
+            is_scenario = isinstance(job, Measure)
+            usual = worker_environment(job) if is_scenario else usual_environment(job.threads)
+            environment = {**usual, **self._orphans.environment}
+            server = self._servers[python] = _Server(python, environment, self._preload, self)
+        return server
+
+    def _task(self, number: int, **each_time: Any) -> dict[str, Any]:
+        side, job = self._sides[number], self._jobs[number]
+        task = {
+            "folders": side.folders,
+            "cwd": str(side.working_folder),
+            "file": str(side.file),
+            "functions": side.functions,
+            "arguments": None,
+            "device": job.device,
+            "threads": job.threads,
+            "writes_bytecode": side.is_ours,
+            **each_time,
+        }
+        if isinstance(job, Measure):
+            task["job"] = msgspec.json.encode(job).decode()
+        elif job.subject.arguments is not None:
+            arguments = job.subject.arguments
+            file = arguments.path if arguments.source else ""
+            task["arguments"] = f"{file}:{arguments.function}"
+        return task
+
+    def _close(self, members: Sequence[_Member]) -> None:
+        for member in list(members):
+            member.close()
+            self._members.remove(member)
+
+    def _close_servers(self) -> None:
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+
+
+def _balanced(times: Sequence[tuple[float, float]]) -> float:
+    """log(after / before), in equal parts of turns that began with one side and with the other: who
+    comes first may be slower by a fifth.
+    """
+    logs = [log(after / before) for before, after in times]
+    return fmean(median(half) for half in (logs[::2], logs[1::2]) if half)
+
+
+def _shared_imports(before: Probe, after: Probe, own: str | None, *, on_cpu: bool) -> list[str]:
+    """Modules that both sides import from the same file of a library, or of the folder `own`, in
+    their order: a server imports them once for all.
+    """
+    shared = []
+    folders = tuple(folder for folder in (*before.libraries, own) if folder)
+    for name, file in before.modules.items():
+        is_library = file.startswith(folders)
+        if not is_library or after.modules.get(name) != file:
+            continue
+        if on_cpu or name.startswith((*_BEFORE_CUDA, "gpulab")):
+            shared.append(name)
+    return shared
