@@ -253,7 +253,9 @@ def _usage_message(error: Exception) -> str:
 def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     chosen = next((mode_flag for mode_flag in MODES if mode_flag.is_chosen(given)), None)
     mode = chosen.mode if chosen else Mode.SCREEN
-    if given.paths and mode != Mode.SCREEN:
+    if given.paths and mode == Mode.COMPARE:
+        given.what = tuple(given.paths)
+    elif given.paths and mode != Mode.SCREEN:
         advice = "pass it after --run or --list"
         if mode == Mode.NEW:
             advice = "--new FILE takes one name, and an exercise has a name of its own"

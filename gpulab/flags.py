@@ -266,14 +266,17 @@ MODES: Sequence[ModeFlag] = (
     ModeFlag(
         Mode.COMPARE,
         "gpulab.headless.compare:compare",
-        "BEFORE AFTER",
-        "two runs side by side",
+        "BEFORE AFTER [-- WHAT]",
+        "two runs or revisions",
         (
             "Compare saved runs before and after a change: what differs between them, then how "
             "fast each variant is. A side is a run file, a scenario's newest run here (NAME, "
             "NAME~1 the one before), a recording, or a folder of run files: several runs a side "
-            "say how much runs differ. Exit code 3: nothing to compare; that of AFTER where it is "
-            "3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
+            "say how much runs differ. Measured anew, in pairs of fresh processes, are two files "
+            "(before.py after.py, or FILE:function twice), and with -- WHAT, a scenario or "
+            "FILE:function: git:REVISION, a folder (. is this checkout), or python:ENV/bin/python "
+            "twice. Nothing in a checkout is written. Exit code 3: nothing to compare; that of "
+            "AFTER where it is 3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
         ),
         {"nargs": "+"},
     ),
@@ -414,6 +417,7 @@ _SHOW = frozenset({Mode.SHOW})
 _NEW = frozenset({Mode.NEW})
 _MEASURES = frozenset({Mode.SCREEN, Mode.RUN})
 _ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
+_OF_A_STEP = _MEASURES | {Mode.COMPARE}
 _WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
 _RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
 _OF_A_FILE = frozenset({Mode.REPLAY, Mode.WATCH})
@@ -427,7 +431,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
     "how to run it": (
         _flag(
             "--device",
-            _ON_A_DEVICE | {Mode.FLEET},
+            _ON_A_DEVICE | {Mode.FLEET, Mode.COMPARE},
             metavar="cuda:N|cpu",
             help=(
                 "default: cuda:0 if available, otherwise cpu; --run also takes all: each GPU "
@@ -436,7 +440,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--set",
-            _MEASURES | {Mode.SHOW, Mode.FLEET},
+            _OF_A_STEP | {Mode.SHOW, Mode.FLEET},
             dest="chosen",
             action="append",
             type=setting,
@@ -445,7 +449,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--with",
-            _RUN,
+            _RUN | {Mode.COMPARE},
             dest="arguments",
             type=file_name,
             metavar="FILE:function",
@@ -530,7 +534,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--time",
-            _MEASURES | {Mode.FLEET},
+            _OF_A_STEP | {Mode.FLEET},
             dest="time_s",
             type=seconds,
             metavar="S",
@@ -551,7 +555,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--threads",
-            _ON_A_DEVICE,
+            _ON_A_DEVICE | {Mode.COMPARE},
             type=count,
             metavar="N",
             help="CPU threads of torch (default: 1)",
@@ -565,14 +569,14 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--seed",
-            _ON_A_DEVICE,
+            _ON_A_DEVICE | {Mode.COMPARE},
             type=seed,
             metavar="N",
             help="seed of data and order of variants (default: random)",
         ),
         _flag(
             "--smoke",
-            _MEASURES | {Mode.FLEET},
+            _OF_A_STEP | {Mode.FLEET},
             action="store_true",
             help="tiny sizes: check that it runs",
         ),

@@ -21,12 +21,7 @@ from gpulab.core.events import Event, RunStarted
 from gpulab.core.failures import garbled_lines, several_runs, unknown_events
 from gpulab.core.files import hold, open_regular
 from gpulab.core.findings import Finding
-from gpulab.core.limits import (
-    GARBLED_LINES,
-    RUN_FILE_BYTES,
-    RUN_FILE_LINE_BYTES,
-    WHOLE_RUN_FILE_BYTES,
-)
+from gpulab.core.limits import RUN_FILE_BYTES, RUN_FILE_LINE_BYTES, WHOLE_RUN_FILE_BYTES
 from gpulab.core.text import plain
 from gpulab.core.wire import UNREADABLE, decode, encode
 
@@ -37,8 +32,6 @@ PACKED = ".xz"
 MODE = 0o644
 """Of a new run file, less what the umask takes."""
 _BATCH_BYTES = 16 << 20
-_NAMED = 100
-"""Garbled lines whose numbers are said."""
 LONGEST = RUN_FILE_LINE_BYTES + 2
 """Bytes of a line with its newline, and one more: what is longer is no event."""
 
@@ -73,12 +66,7 @@ class RunFile:
         )
         # before the header: whoever reads that may ask for the lock
         hold(self._fd)
-        try:
-            self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
-        except OSError:  # an empty file would be in the way of the next run
-            os.close(self._fd)
-            path.unlink()
-            raise
+        self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
 
     def append(self, events: Sequence[Event]) -> None:
         """OSError where the disk is full: the caller says so and goes on without."""
@@ -119,10 +107,6 @@ class Lines:
             event = decode(line)
         except ValueError:
             self.garbled.append(self.count)
-            if len(self.garbled) > GARBLED_LINES:
-                raise RunFileError(
-                    f"{self._path} is no run file: {GARBLED_LINES:,} of its lines are no events"
-                ) from None
             return None
         if event is None:
             self.unknown += 1
@@ -134,10 +118,7 @@ class Lines:
         """What could not be read, or makes no sense."""
         problems = []
         if self.garbled:
-            numbers = [str(number) for number in self.garbled[:_NAMED]]
-            if len(self.garbled) > _NAMED:
-                numbers.append(f"and {len(self.garbled) - _NAMED:,} more")
-            problems.append(garbled_lines(lines=numbers))
+            problems.append(garbled_lines(lines=[str(number) for number in self.garbled]))
         if self.unknown:
             problems.append(unknown_events(count=self.unknown))
         if self._runs > 1:

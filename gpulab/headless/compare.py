@@ -1,4 +1,6 @@
-"""`--compare`: saved runs before and after a change, or two folders of them."""
+"""`--compare`: saved runs before and after a change, or two folders of them; or what is measured
+anew.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,19 @@ from gpulab.headless.export import check_export, export
 from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.sides import measure_sides, refuse_measuring
 from gpulab.report.report import RunReport
 from gpulab.session.run import File, Run
 from gpulab.session.saved import SUFFIXES, open_run
 from gpulab.session.settings import UsageError
+from gpulab.session.sides import is_measured
 
 _WITHOUT_RESULT = (Conclusion.FAILED, Conclusion.INTERRUPTED, Conclusion.SKIPPED)
 
 
 def compare(words: Sequence[str], options: Options) -> int:
     """Compare BEFORE with AFTER and print what differs; returns the exit code. UsageError where a
-    side is no run.
+    side is no run, and nothing that can be measured.
     """
     if len(words) != 2:
         raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
@@ -44,6 +48,10 @@ def compare(words: Sequence[str], options: Options) -> int:
     check_ci_files(options)
     demands = Demands(options)
     demands.say(terminal)
+    if is_measured(words, options.what):
+        report = measure_sides(words, options, terminal, demands.of)
+        return finish(report, options, demands, terminal)
+    refuse_measuring(options)
     before, after = words
     skipped: list[Finding] = []
     a = _side(before, skipped)

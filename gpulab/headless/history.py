@@ -67,12 +67,7 @@ def _read(terminal: Terminal) -> list[PastRun]:
     """All runs, after those files that the store lacks have been read."""
     runs: list[PastRun] = []
     said = False
-    try:
-        next(runs_folder().iterdir(), None)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        terminal.note(f"{runs_folder()} cannot be read: {error.strerror}", "yellow")
+    damage = None
     with Store() as store:
         for part in store.runs():
             runs += part.runs

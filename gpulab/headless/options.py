@@ -47,6 +47,9 @@ class Options(Settings):
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 
+    what: tuple[str, ...] = ()
+    """What two revisions, folders or environments are compared by."""
+
     ptx: bool = False
     sass: bool = False
     arch: str | None = None

@@ -86,9 +86,7 @@ class EventLog:
                 self._file.append(events)
             except OSError as error:
                 self._recording = False
-                self._events.append(
-                    FindingMade(finding=run_file_cut(message=error.strerror or str(error)))
-                )
+                self._events.append(FindingMade(finding=run_file_cut(message=str(error))))
         self._events.extend(events)
 
     def take(self) -> list[Event]:

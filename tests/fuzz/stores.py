@@ -1,6 +1,5 @@
 """A store with odd values in its rows, or odd bytes: never in the way of a run or of a list."""
 
-import io
 import os
 import sqlite3
 import tempfile
@@ -17,16 +16,11 @@ from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling, Choice, Tried, Tuning
-from gpulab.core.readable import readable
 from gpulab.core.statuses import CeilingChoice
 from gpulab.features.history import view
 from gpulab.features.history.report import PastComparison, PastRun
-from gpulab.features.history.trend import HistoryReport, histories
-from gpulab.features.history.trend_view import overview, scenario_view
 from gpulab.features.predictions.report import Answered, Prediction, newest_answers, record
 from gpulab.features.predictions.view import judged
-from gpulab.headless.output import PlainConsole
-from gpulab.report.sentences import to_json
 from gpulab.session.run import Run
 from gpulab.session.run_files import state_folder
 from gpulab.session.store import NAME, Store
@@ -168,16 +162,7 @@ def check(data, folder):
         view.line(run, now, 80)
         view.search_text(run)
         view.facts(run)
-        view.others_on_one_axis([run] * 7, run, width=80, height=8)
-    console = PlainConsole(io.StringIO())
-    report = HistoryReport(
-        folder="", runs=len(runs), scenarios=tuple(histories(runs * 7, with_entries=True))
-    )
-    to_json(report)
-    report = readable(report)
-    console.print(overview(report, now, ""))
-    for scenario in report.scenarios:
-        console.print(scenario_view(scenario, now, 80, verbose=True))
+        view.others_on_one_axis([run], run, width=80, height=8)
     for measured in known or [MEASURED] * len(choices):
         check_run_with(measured, choices)
 

@@ -86,7 +86,7 @@ def test_a_flag_is_taken_by_its_modes_and_refused_by_all_others(mode):
 
 def test_several_flags_are_refused_together():
     problem = flag_problem(Mode.DOCTOR, given("--device", "cpu", "--smoke", "--json"))
-    required = "they require the screen or --run or --fleet"
+    required = "they require the screen or --run or --compare or --fleet"
     assert problem == f"--doctor does not take --device, --smoke; {required}"
     # no mode takes both
     problem = flag_problem(Mode.LIST, given("--quick", "--ptx"))

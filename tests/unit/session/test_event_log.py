@@ -44,6 +44,6 @@ def test_a_full_disk_is_said_once_and_the_run_goes_on():
     first, notice, *rest = log.take()
     assert first == SMALL_RUN[0]
     assert isinstance(notice, e.FindingMade)
-    assert notice.finding == finding("run_file_cut", message="No space left on device")
+    assert notice.finding == finding("run_file_cut", message="[Errno 28] No space left on device")
     assert rest == list(SMALL_RUN[1:3])
     assert file.batches == [(SMALL_RUN[0],)]

@@ -1,0 +1,156 @@
+"""Does --compare of two commits find what became slower, and nothing else?
+
+    python benchmarks/revisions.py [PAIRS] [--time 20]
+
+In a repository of its own: PAIRS (50) comparisons of commits that differ in a comment alone, and as
+many where a compute-bound function does 3 % more work; a commit that changes documents, which must
+end with exit code 0 at once; two environments with another version of a package, which must be said.
+After all of it, every file of the checkout and of `.git` must be what it was.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+from time import monotonic
+
+from commands import GPULAB
+
+HELPER = """\
+def work():
+    x = 1
+    for _ in range({count}):
+        x = (x * 1103515245 + 12345) % 2147483648
+    return x > 0  # {comment}
+"""
+STEP = """\
+import helper
+
+
+def step():
+    return helper.work()
+"""
+COUNT, SLOWER = 3000, 1.03
+MOST_ALARMS, LEAST_FOUND = 0.02, 0.94
+QUICK_S = 5.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pairs", type=int, nargs="?", default=50)
+    parser.add_argument("--time", default="20", help="the limit of each comparison in seconds")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        project = Project(Path(folder) / "project")
+        holds = [
+            compared(project, "same", options, wanted="faster slower", most=MOST_ALARMS),
+            compared(project, "slower", options, wanted="slower", least=LEAST_FOUND),
+            documents(project),
+            environments(project, Path(folder)),
+        ]
+        untouched = contents(project.folder) == project.contents
+        print(f"{'files of the checkout and of .git':34} {'untouched' if untouched else 'CHANGED'}")
+    return not (all(holds) and untouched)
+
+
+class Project:
+    """A repository with the commits that are compared."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+        self.git("init", "-q")
+        (folder / "step.py").write_text(STEP)
+        self.commit("base", COUNT, "before")
+        self.commit("same", COUNT, "after")
+        self.commit("slower", round(COUNT * SLOWER), "before")
+        self.commit("again", COUNT, "before")
+        (folder / "README.md").write_text("words")
+        self.commit("documents", COUNT, "before")
+        (folder / "helper.py").write_text("an edit that is not committed")
+        self.contents = contents(folder)
+
+    def git(self, *words):
+        author = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+        subprocess.run(["git", *author, *words], cwd=self.folder, check=True)
+
+    def commit(self, tag, count, comment):
+        (self.folder / "helper.py").write_text(HELPER.format(count=count, comment=comment))
+        self.git("add", ".")
+        self.git("commit", "-qm", tag)
+        self.git("tag", tag)
+
+    def compare(self, before, after, *words):
+        """Exit code, the report of its JSON, and the seconds that it took."""
+        command = [*GPULAB, "--compare", before, after, "--json", *words, "--", "step.py:step"]
+        started = monotonic()
+        ended = subprocess.run(command, cwd=self.folder, capture_output=True, check=False)
+        took_s = monotonic() - started
+        if not ended.stdout:
+            sys.exit(ended.stderr.decode())
+        return ended.returncode, json.loads(ended.stdout), took_s
+
+
+def contents(folder):
+    """Every file with its digest."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def compared(project, after, options, *, wanted, most=None, least=None):
+    """How often the verdict is one of the `wanted`; whether that is seldom, or often, enough."""
+    verdicts, ratios, seconds = [], [], []
+    for number in range(options.pairs):
+        _, report, took_s = project.compare("git:base", f"git:{after}", "--time", options.time)
+        (row,) = report["comparisons"][0]["rows"]
+        verdicts.append(row["verdict"])
+        ratios.append(round(row["ratio"] or 0.0, 4))
+        seconds.append(took_s)
+        said = ", ".join(str(row[key]) for key in ("verdict", "ratio", "low", "high"))
+        print(f"  {after} {number + 1}: {said}, {took_s:.1f} s", file=sys.stderr)
+    count = sum(verdict in wanted.split() for verdict in verdicts)
+    share = count / options.pairs
+    ok = share <= most if most is not None else share >= least
+    demanded = f"at most {most:.0%}" if most is not None else f"at least {least:.0%}"
+    print(
+        f"{f'base against {after}':34} {count} of {options.pairs} {wanted.replace(' ', ' or ')} "
+        f"({demanded}); ratios {min(ratios)} to {max(ratios)}; "
+        f"{min(seconds):.1f} to {max(seconds):.1f} s"
+    )
+    return ok
+
+
+def documents(project):
+    code, report, took_s = project.compare("git:again", "git:documents")
+    codes = [finding["code"] for finding in report["comparisons"][0]["findings"]]
+    ok = code == 0 and codes == ["nothing_changed"] and took_s < QUICK_S
+    print(f"{'documents alone':34} exit code {code}, {', '.join(codes)}, {took_s:.1f} s")
+    return ok
+
+
+def environments(project, folder):
+    sides = []
+    for name, version in (("one", "1.0"), ("two", "2.0")):
+        venv.create(folder / name, symlinks=True)
+        (packages,) = (folder / name).glob("lib/*/site-packages")
+        (packages / "helper.py").write_text(
+            f"__version__ = {version!r}\n" + HELPER.format(count=COUNT, comment="")
+        )
+        sides.append(f"python:{folder / name}")
+    # the project's own would come first
+    (project.folder / "helper.py").rename(folder / "helper.py")
+    _, report, took_s = project.compare(*sides, "--time", "5")
+    (folder / "helper.py").rename(project.folder / "helper.py")
+    differences = report["comparisons"][0]["differences"]
+    said = [f"{each['kind']} {each['what']} {each['a']} -> {each['b']}" for each in differences]
+    ok = said == ["environment helper 1.0 -> 2.0"]
+    print(f"{'two environments':34} {', '.join(said)}, {took_s:.1f} s")
+    return ok
+
+
+if __name__ == "__main__":
+    sys.exit(main())

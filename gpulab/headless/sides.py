@@ -1,0 +1,281 @@
+"""`--compare` of two revisions, folders, files or Python environments: both sides measured anew, in
+pairs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from math import exp
+from pathlib import Path
+from statistics import median
+from time import monotonic
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.catalog.findings import takes_arguments
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import Measure, ScenarioFile, TimeFunctions
+from gpulab.core.machine import Device
+from gpulab.core.statuses import Conclusion, ExitCode, Shows, Verdict, conclusion_of
+from gpulab.core.units import plural
+from gpulab.features.compare.analysis import environment_findings, judged
+from gpulab.features.compare.differences import changed_lines, differences_of
+from gpulab.features.compare.findings import variant_on_one_side
+from gpulab.features.compare.measured import FEWEST_PAIRS, all_decided, is_look, row_of
+from gpulab.features.compare.measured_findings import (
+    imported_from_one_place,
+    nothing_changed,
+    outputs_not_compared,
+    side_failed,
+)
+from gpulab.features.compare.report import ComparisonReport, Row, ScenarioComparison, Side
+from gpulab.features.gate.thresholds import Thresholds
+from gpulab.headless.options import Options
+from gpulab.headless.output import Terminal
+from gpulab.session.drive import Interrupts
+from gpulab.session.launch import why_not
+from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
+from gpulab.session.requests import request_for
+from gpulab.session.settings import UsageError
+from gpulab.session.sides import HOW, Measured, sides_of
+from gpulab.session.turns import SideError, StoppedError, Turns
+
+_TIME_S = 30.0
+_LONGEST_S = 300.0
+"""Where nobody says how long, and too few pairs are there for an interval."""
+_MOST_LINES = 1_000
+
+
+def measure_sides(
+    names: Sequence[str],
+    options: Options,
+    terminal: Terminal,
+    demanded: Callable[[str], Thresholds],
+) -> ComparisonReport:
+    """Measure both sides until the verdict of each step is known, and whether it is slower than
+    what is demanded of the scenario by its name. UsageError.
+    """
+    with Interrupts() as interrupts:
+        with tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True) as folder:
+            report = _measured(names, options, terminal, demanded, Path(folder), interrupts)
+        interrupts.end(answered=report.exit_code == ExitCode.INTERRUPTED)
+        return report
+
+
+def _measured(
+    names: Sequence[str],
+    options: Options,
+    terminal: Terminal,
+    demanded: Callable[[str], Thresholds],
+    folder: Path,
+    interrupts: Interrupts,
+) -> ComparisonReport:
+    sides = sides_of(names, options.what, folder)
+    jobs = _job_of(sides[0], options), _job_of(sides[1], options)
+    most_slower = demanded(sides[1].entry.name).slower
+    comparison = _Comparison(sides, jobs, options, terminal, most_slower)
+    with Turns(sides, jobs, folder) as turns:
+        interrupts.stop_with(turns.stop)
+        try:
+            comparison.run(turns)
+        except SideError as error:
+            return comparison.failed(error)
+        except StoppedError:
+            return comparison.report(turns, ExitCode.INTERRUPTED)
+        return comparison.report(turns)
+
+
+def refuse_measuring(options: Options) -> None:
+    """UsageError for what refines a measurement, where saved runs are compared."""
+    given = {
+        "--time": options.time_s,
+        "--set": options.chosen,
+        "--with": options.arguments,
+        "--device": options.device,
+        "--seed": options.seed,
+        "--smoke": options.smoke,
+    }
+    for flag, value in given.items():
+        if value not in (None, False, {}):
+            raise UsageError(f"{flag}: saved runs are not measured again; {HOW}")
+
+
+def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:
+    """What a worker would be told of it. UsageError where it cannot run in turns."""
+    for name in side.functions:
+        function = side.entry.text.callable_of(name)
+        if function and function.required and options.arguments is None:
+            reason = takes_arguments(name, arguments=list(function.required))
+            raise UsageError(f"{side.name}: {name} cannot be called", reason)
+    missing = None if side.functions else why_not(side.launch, options.device)
+    if missing is not None:
+        raise UsageError(f"{side.name} cannot run here", missing)
+    job = request_for(side.entry, options, side.functions).job
+    assert isinstance(job, (Measure, TimeFunctions))
+    one_by_one = job.exclusive or job.increasing_memory or job.ranks > 1
+    if one_by_one or job.shows != Shows.SPEEDUP:
+        raise UsageError(
+            f"{side.entry.name} cannot run in turns with another of its kind: run it twice, and "
+            "compare the run files"
+        )
+    return job
+
+
+class _Comparison:
+    """One command: the probe of both sides, their outputs, their pairs."""
+
+    def __init__(
+        self,
+        sides: tuple[Measured, Measured],
+        jobs: tuple[Measure | TimeFunctions, Measure | TimeFunctions],
+        options: Options,
+        terminal: Terminal,
+        most_slower: float | None,
+    ) -> None:
+        self._sides, self._jobs = sides, jobs
+        self._options, self._terminal = options, terminal
+        self._most_slower = most_slower
+        self._at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._ran: tuple[Ran, Ran] | None = None
+        self._differs: dict[str, str | None] = {}
+        self._findings: list[Finding] = []
+        self._is_same = False
+
+    def run(self, turns: Turns) -> None:
+        for side in self._sides:
+            self._terminal.note(f"{side.name}: {_described(side)}", "dim")
+        before, after = turns.probe()
+        self._ran = first, second = ran(self._sides[0], before), ran(self._sides[1], after)
+        self._findings += findings_of(first, second)
+        elsewhere = any(each.code == imported_from_one_place.code for each in self._findings)
+        if is_same_code(first, second) and not elsewhere:
+            self._is_same = True
+            return
+        self._differs = turns.outputs_differ()
+        self._measure(turns)
+
+    def _measure(self, turns: Turns) -> None:
+        started = monotonic()
+        measured = {name: each for name, each in turns.pairs.items() if not self._differs[name]}
+        if not measured:
+            return
+        done = 0
+        while True:
+            turns.pair()
+            done += 1
+            self._say_progress(turns, done)
+            if is_look(done) and all_decided(measured, self._most_slower):
+                return
+            passed_s = monotonic() - started
+            if passed_s < (self._options.time_s or _TIME_S):
+                continue
+            if self._options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
+                return
+
+    def _say_progress(self, turns: Turns, done: int) -> None:
+        if not is_look(done):
+            return
+        words = [f"{name} {exp(-median(pairs.ratios)):.3f}x" for name, pairs in turns.pairs.items()]
+        self._terminal.note(f"{plural(done, 'pair')} of processes: {', '.join(words)}", "dim")
+
+    def report(self, turns: Turns, code: ExitCode | None = None) -> ComparisonReport:
+        assert self._ran is not None or code is not None
+        rows = []
+        if turns.pairs and not self._is_same:
+            against = {info.name: info.against for info in self._jobs[1].subject.variants}
+            rows = [
+                row_of(name, turns.pairs, self._differs.get(name) or "", against.get(name))
+                for name in turns.pairs
+            ]
+        findings = list(self._findings)
+        for name, differs in self._differs.items():
+            if differs is None:
+                findings.append(outputs_not_compared(name, why="kinds, or not reproducible"))
+        if self._is_same and self._ran:
+            findings.append(nothing_changed(files=len(self._ran[1].files)))
+        wrong = any(row.verdict == Verdict.WRONG for row in rows)
+        outcome = Conclusion.WRONG if wrong else Conclusion.MEASURED
+        if self._ran:
+            findings += self._on_one_side(turns)
+        report = self._of(rows, findings, outcome)
+        if code is None and not self._is_same:
+            return judged(report)
+        code = code or ExitCode.MEASURED
+        return replace(report, outcome=conclusion_of(code), exit_code=code)
+
+    def failed(self, error: SideError) -> ComparisonReport:
+        """One of the sides cannot be measured."""
+        reason = side_failed(side=error.side, message=str(error))
+        report = self._of([], [], Conclusion.FAILED)
+        return replace(report, outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED, reason=reason)
+
+    def _on_one_side(self, turns: Turns) -> list[Finding]:
+        assert self._ran is not None
+        found = []
+        for letter, each in zip("AB", self._ran, strict=True):
+            shared = turns.names if letter == "A" else turns.names.values()
+            found += [
+                variant_on_one_side(name, side=letter)
+                for name in each.probe.step_s
+                if name not in shared
+            ]
+        return found
+
+    def _of(
+        self, rows: list[Row], findings: list[Finding], outcome: Conclusion
+    ) -> ComparisonReport:
+        a = self._side(0, outcome)
+        b = self._side(1, outcome)
+        differences = differences_of(a, b)
+        lines = changed_lines(self._sides[0].entry.source, self._sides[1].entry.source)
+        comparison = ScenarioComparison(
+            scenario=b.scenario,
+            title=self._sides[1].entry.title,
+            a=a,
+            b=b,
+            differences=differences,
+            changed_lines=lines[:_MOST_LINES],
+            changed_line_count=len(lines),
+            rows=rows,
+            findings=[*environment_findings(differences), *findings],
+        )
+        return ComparisonReport(
+            before=self._sides[0].name, after=self._sides[1].name, comparisons=[comparison]
+        )
+
+    def _side(self, number: int, outcome: Conclusion) -> Side:
+        side, job = self._sides[number], self._jobs[number]
+        probe = self._ran[number].probe if self._ran else None
+        subject = job.subject
+        return Side(
+            name=side.name,
+            scenario=side.entry.name,
+            at=self._at,
+            outcome=outcome,
+            device=_device(probe.device, job) if probe else None,
+            environment=dict(probe.versions) if probe else {},
+            params=dict(subject.params) if isinstance(subject, ScenarioFile) else {},
+            source_sha256=side.entry.sha256,
+            quick=job.quick,
+            smoke=job.smoke,
+            revision=side.revision,
+            python=side.python,
+            file=str(side.file.relative_to(side.root)),
+            files=dict(self._ran[number].files) if self._ran else {},
+        )
+
+
+def _described(side: Measured) -> str:
+    if side.revision:
+        return f"commit {side.revision[:12]}"
+    return str(side.root)
+
+
+def _device(described: Mapping[str, Any], job: Measure | TimeFunctions) -> Device:
+    if described:
+        return msgspec.convert(described, Device)
+    return Device(kind="cpu", name="CPU", threads=job.threads)
