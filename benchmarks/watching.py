@@ -27,7 +27,7 @@ from commands import GPULAB
 from lab_in_a_terminal import Endless, Terminal
 from msgspec.structs import replace
 from recorded import run_file
-from screen import COMPUTE
+from screen import COMPUTE, environment
 
 from gpulab.core.events import RunStarted, Samples
 from gpulab.core.host import host_name
@@ -37,7 +37,7 @@ from gpulab.stats.statistics import FEWEST, median_interval
 RECORDED = "h200/batched_matmul"
 EVENTS_S = 15
 """As many as a run of a GPU sends: ten readings, and batches of samples."""
-STEADY_S, WINDOW_S = 10.0, 2.0
+STEADY_S, WINDOW_S = 10.0, 1.0
 SIZE = (80, 24)
 BARE = """
 from textual.app import App
@@ -163,6 +163,8 @@ def attach(options, env):
     count = options.watchers
     process = Runner(options.folder)
     try:
+        with Crowd(watching(process.path), 1, env) as crowd:
+            crowd.until(["confidence"])  # which compiles modules
         with Crowd(watching(process.path), 1, env) as crowd:
             (alone_s,) = crowd.until(["confidence"])
             alone_cpu = crowd.cpu_s()
@@ -302,16 +304,11 @@ def main():
     parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"])
     parser.add_argument("--watchers", type=int, default=30)
     parser.add_argument("--turns", type=int, default=3, help="of runner (3)")
-    parser.add_argument("--time", type=float, default=90, help="seconds of the run of times (90)")
+    parser.add_argument("--time", type=float, default=120, help="seconds of the run of times (120)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         options.folder = Path(folder)
-        env = {
-            **os.environ,
-            "XDG_STATE_HOME": folder,
-            "TERM": "xterm-256color",
-            "LC_ALL": "C.UTF-8",
-        }
+        env = environment(options.folder)
         for name, part in PARTS.items():
             if options.part in (name, "all"):
                 show(part, options, env)
