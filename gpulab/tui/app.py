@@ -198,6 +198,7 @@ class LabApp(App[int]):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """Every key, click and command comes here."""
+        self._lab.budget.hurry()
         name = action if isinstance(action, str) else action[1]
         if self.read_only and name.rpartition(".")[2] in RUNNING:
             self._lab.say(self.read_only, "yellow")

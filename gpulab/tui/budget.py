@@ -8,13 +8,17 @@ _LONGEST_S = 2.0
 
 
 class Budget:
-    """Of all CPU time of this process. Keys are answered at once, whatever is left of it."""
+    """Of all CPU time of this process."""
 
     def __init__(self, share: float) -> None:
         """`share`: of a core; 1 for as often as one asks."""
         self._share = share
         self._due = 0.0
         self._spent: float | None = None
+
+    def hurry(self) -> None:
+        """It is due at once: somebody pressed a key."""
+        self._due = 0.0
 
     def allows(self) -> bool:
         """Whether what it pays for is due again."""

@@ -117,7 +117,7 @@ class LabScreen(Screen[int]):
         super().__init__()
         self._catalog = CatalogColumn(entries)
         self._tick_s = tick_s
-        self._budget = Budget(share)
+        self.budget = Budget(share)
         self.runs = Runs(settings, starter)
         self._quitting = False
         self.complete = False
@@ -483,7 +483,7 @@ class LabScreen(Screen[int]):
     def _tick(self) -> None:
         run = self.runs.current
         catches_up = run is not None and getattr(run.source, "catches_up", False)
-        if not self._budget.allows() and not catches_up:
+        if not self.budget.allows() and not catches_up:
             return
         name = self.runs.poll()
         if name is not None and (run := self.runs.of(name)):
