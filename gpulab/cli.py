@@ -274,6 +274,9 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
 
 
 def _asks_to_print(given: argparse.Namespace) -> bool:
+    """By a flag, or for the list of what can be replayed."""
+    if getattr(given, "replay", None) == "":
+        return True
     return any(hasattr(given, flag.destination) for flag in _FLAGS if flag.name != "--ascii")
 
 

@@ -262,6 +262,7 @@ MODES: Sequence[ModeFlag] = (
             "recording that ships; without it the list of those."
         ),
         {"nargs": "?", "const": ""},
+        screen="gpulab.tui.app:open_replay",
     ),
     ModeFlag(
         Mode.COMPARE,

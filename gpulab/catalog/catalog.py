@@ -89,6 +89,8 @@ class Entry:
     """It comes from a run file: its own file may be another by now, or on another machine."""
     heading: str = ""
     """Under which it is listed, in place of its topic."""
+    row_of_file: ScenarioRow | None = None
+    """What lists show of it, where its run file says more than its text."""
 
     @property
     def scenario(self) -> Scenario | None:
@@ -121,6 +123,9 @@ class Entry:
     @cached_property
     def row(self) -> ScenarioRow:
         """What a list shows of it; safe for a terminal."""
+        if self.row_of_file:
+            topic = self.heading or self.row_of_file.topic
+            return replace_fields(self.row_of_file, topic=topic)
         scenario = self.scenario
         row = ScenarioRow(
             name=self.name,

@@ -11,7 +11,7 @@ from textwrap import wrap
 from gpulab.core.jobs import TELEMETRY_ON, Calibrate, Follow, RunRequest, TimedJob
 from gpulab.core.statuses import ExitCode
 from gpulab.features.goodput.job import with_from_start
-from gpulab.features.replay.view import made_on
+from gpulab.features.replay.view import Origin, made_on
 from gpulab.headless.export import check_export, export
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
@@ -39,7 +39,9 @@ def replay(name: str, options: Options) -> int:
         return 0
     run = open_run(name)
     check_files(run, options)
-    terminal.note(f"recorded on {made_on(run.report)}", "dim")
+    report = run.report
+    origin = Origin(report.device, report.environment, report.at)
+    terminal.note(f"recorded on {made_on(origin)}", "dim")
     return show_run(run, options, terminal)
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
+
+from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import Entry
+from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.reader import EMPTY, read_text
 from gpulab.catalog.source import UnreadableError
-from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
+from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
 from gpulab.report.build import CALIBRATION
+from gpulab.session.playback import Playback
 from gpulab.session.run import File, Run
 from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
 
+Kind = TypeVar("Kind")
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 """A folder for each device, in it a packed run file for each lesson."""
 SUFFIXES = (".jsonl", f".jsonl{PACKED}")
@@ -54,15 +61,27 @@ def find_run(name: str) -> Path:
 
 def open_run(name: str) -> Run:
     """The run that a name stands for, as far as it came. UsageError where it cannot be read."""
-    path = find_run(name)
+    return _read(_whole_run, find_run(name))
+
+
+def open_playback(path: Path) -> Playback:
+    """The run of a file, to be played again. UsageError where it cannot be read."""
+    return _read(Playback, path)
+
+
+def _whole_run(path: Path) -> Run:
+    run = Run(File(path))
+    run.poll()
+    return run
+
+
+def _read(kind: Callable[[Path], Kind], path: Path) -> Kind:
     try:
-        run = Run(File(path))
-        run.poll()
+        return kind(path)
     except RunFileError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
-    return run
 
 
 def entry_of(request: RunRequest, name: str = "") -> Entry:
@@ -71,15 +90,17 @@ def entry_of(request: RunRequest, name: str = "") -> Entry:
     """
     subject = subject_of(request.job)
     if subject is None:
-        return Entry(name or CALIBRATION, Path(CALIBRATION), saved=True)
-    text, judge = EMPTY, ""
+        row = ScenarioRow(name=name or CALIBRATION, title="what the device can do at best")
+        return Entry(row.name, Path(CALIBRATION), saved=True, row_of_file=row)
+    text = EMPTY
+    judge = ""
     with suppress(UnreadableError):
         text = read_text(subject.source)
         if isinstance(subject, ScenarioFile) and subject.judge:
             judge = subject.judge
             read = read_text(judge)
             text = replace(text, lesson=read.lesson, scenario=read.scenario)
-    return Entry(
+    entry = Entry(
         name or subject.scenario,
         Path(subject.path),
         subject.source_sha256,
@@ -87,6 +108,26 @@ def entry_of(request: RunRequest, name: str = "") -> Entry:
         source=subject.source,
         judge=judge,
         saved=True,
+    )
+    return replace(entry, row_of_file=_row_of(entry.row, subject))
+
+
+def _row_of(row: ScenarioRow, subject: Subject) -> ScenarioRow:
+    """The row of the text, as far as there is one, with what the run file says beside it."""
+    row = replace_fields(
+        row,
+        title=subject.title or row.title,
+        path=subject.path,
+        variants=tuple(info.name for info in subject.variants),
+        summaries=tuple(info.summary for info in subject.variants),
+        against={info.name: info.against for info in subject.variants if info.against},
+        missing=None,
+        function=not isinstance(subject, ScenarioFile),
+    )
+    if not isinstance(subject, ScenarioFile):
+        return row
+    return replace_fields(
+        row, topic=subject.topic, claim=subject.claim, params=subject.params, cpu={}, sweep={}
     )
 
 

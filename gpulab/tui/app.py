@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,10 +28,11 @@ from gpulab.catalog.catalog import Entry, catalog
 from gpulab.core.statuses import ExitCode
 from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
-from gpulab.session.settings import Settings, check_paths, check_settings
+from gpulab.session.saved import find_run, open_playback, recording
+from gpulab.session.settings import Settings, UsageError, check_paths, check_settings
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
-from gpulab.tui.bindings import KEYS, RUNNING, key_names, keys_of, read_keymap
+from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from gpulab.catalog.listing import ScenarioRow
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
+    from gpulab.session.playback import Playback
     from gpulab.session.run import Source
 
 _HZ, _HZ_OVER_SSH = 4, 2
@@ -108,9 +110,11 @@ class LabApp(App[int]):
         read_only: str = "",
         opens: str | None = None,
         share: float = 1.0,
+        replay: Playback | None = None,
     ) -> None:
         """`opens`: the entry whose source is started as soon as there is something to see. `share`:
-        of a core, for what is drawn while something runs.
+        of a core, for what is drawn while something runs. `replay`: a saved run, which is all that
+        there is to see.
         """
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=self.DRIVER, ansi_color=True)
@@ -131,16 +135,17 @@ class LabApp(App[int]):
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Settings()
         self._has_terminal = False
-        entries = catalog(paths) if entries is None else entries
+        if entries is None:
+            entries = () if replay else catalog(paths)
         if command:
             from gpulab.session.following import entry_of
 
             program = entry_of(command)
             entries, opens = [program, *entries], program.name
-        self.read_only = read_only
         self.notice: str | None = None
         """What the first line says first."""
-        self._lab = LabScreen(
+        self._tick_s = tick_s
+        self._bottom = LabScreen(
             entries,
             self._settings,
             tick_s,
@@ -149,6 +154,17 @@ class LabApp(App[int]):
             idle=self.words_of_idle,
             share=share,
         )
+        self._bottom.read_only = read_only
+        if replay is not None:
+            from gpulab.tui.screens.replay import ReplayScreen
+
+            self._bottom = ReplayScreen(replay, tick_s)
+
+    @property
+    def _lab(self) -> LabScreen:
+        """The one in front: a replay may be before the first."""
+        screens = [screen for screen in self.screen_stack if isinstance(screen, LabScreen)]
+        return screens[-1] if screens else self._bottom
 
     def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
         """The first line while nothing runs."""
@@ -176,8 +192,8 @@ class LabApp(App[int]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
-            for key in KEYS:
-                if self.read_only and key.runs:
+            for key in screen.keys:
+                if screen.read_only and key.runs:
                     continue
                 if key.id not in ("commands", "list", "previous_panel"):
                     title = key.id.replace("_", " ")
@@ -200,8 +216,8 @@ class LabApp(App[int]):
         """Every key, click and command comes here."""
         self._lab.budget.hurry()
         name = action if isinstance(action, str) else action[1]
-        if self.read_only and name.rpartition(".")[2] in RUNNING:
-            self._lab.say(self.read_only, "yellow")
+        if self._lab.read_only and name.rpartition(".")[2] in RUNNING:
+            self._lab.say(self._lab.read_only, "yellow")
             return True
         return await super().run_action(action, default_namespace, namespaces)
 
@@ -225,7 +241,7 @@ class LabApp(App[int]):
         return "enter" if binding.key == "enter" else super().get_key_display(binding)
 
     def get_default_screen(self) -> Screen[int]:
-        return self._lab
+        return self._bottom
 
     def action_history(self) -> None:
         """All runs of this machine, from the newest of the lesson under the cursor on."""
@@ -255,7 +271,8 @@ class LabApp(App[int]):
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
         if screen is self._lab:
             about = self._lab.about
-            keys = key_names(self._keymap_of_user, read_only=bool(self.read_only))
+            read_only = bool(self._lab.read_only)
+            keys = key_names(self._lab.keys, self._keymap_of_user, read_only=read_only)
         else:
             about = ""
             keys = keys_of(screen, self._keymap_of_user)
@@ -285,7 +302,30 @@ class LabApp(App[int]):
         from gpulab.tui.copying import copy
 
         together = self._lab.runs.together.get(entry.name)
-        self._lab.say(copy(self, run.report, together))
+        self._lab.say(copy(self, run.report, together, keeps=not self._lab.read_only))
+
+    def action_replay(self) -> None:
+        """Play the run of the scenario under the cursor again, or a recording that ships."""
+        lab = self._lab
+        if lab.chosen is None:
+            return
+        name = lab.chosen.name
+        if lab.runs.running is not None:
+            return lab.say(status.another_runs(lab.runs.running), "yellow")
+        path = lab.run_file(name) or recording(name)
+        if path is None:
+            return lab.say(status.nothing_to_replay(name), "yellow")
+        self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
+
+    async def show_replay(self, path: Path, say: Callable[[str], None]) -> None:
+        """Open a screen that plays a saved run again, or say why it cannot be read."""
+        from gpulab.tui.screens.replay import ReplayScreen
+
+        try:
+            playback = await asyncio.to_thread(open_playback, path)
+        except UsageError as error:
+            return say(str(error))
+        self.push_screen(ReplayScreen(playback, self._tick_s))
 
     def action_course(self) -> None:
         """List the scenarios in the order of the course, or by topic again."""
@@ -381,7 +421,7 @@ class LabApp(App[int]):
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
-            self._lab.runs.cancel()
+            self._bottom.runs.cancel()
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._interrupt)
 
@@ -400,7 +440,7 @@ class LabApp(App[int]):
         """
         if not os.isatty(sys.stdin.fileno()):
             return self._interrupt()
-        if self._lab.runs.running is None and not self.read_only:
+        if self._lab.runs.running is None and not self._lab.read_only:
             from gpulab.session.worker_process import READY
 
             # the run that comes next says what the system has too little of
@@ -408,10 +448,11 @@ class LabApp(App[int]):
                 READY.prepare(self._settings.threads)
 
     def _end_processes(self) -> None:
-        from gpulab.session.worker_process import READY
+        self._bottom.runs.end()
+        if not self._bottom.read_only:  # where no worker was made ready
+            from gpulab.session.worker_process import READY
 
-        self._lab.runs.end()
-        READY.close()
+            READY.close()
 
     def _interrupt(self) -> None:
         """Quit; where the terminal is gone, at once: Textual would wait for ever for its last bytes
@@ -460,4 +501,13 @@ def open_lab(
     app = LabApp(places, settings, ascii_only=ascii_only or not shows_unicode(), command=command)
     if settings.share is not None:
         app.notice = check_share(settings.share)
+    return app.run_on_terminal()
+
+
+def open_replay(name: str, *, ascii_only: bool) -> int:
+    """Open the screen on the terminal, with a saved run by its name; returns the exit code.
+    UsageError.
+    """
+    playback = open_playback(find_run(name))
+    app = LabApp(ascii_only=ascii_only or not shows_unicode(), replay=playback)
     return app.run_on_terminal()

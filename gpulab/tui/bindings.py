@@ -4,8 +4,8 @@ bindings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from textual.binding import Binding, BindingType
@@ -105,6 +105,9 @@ KEYS = (
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
     ),
     KeyBinding(
+        "replay", "v", "app.replay", "replay its last run here, or the recording that ships"
+    ),
+    KeyBinding(
         "edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did", runs=True
     ),
     KeyBinding("copy", "y", "app.copy", "copy the result, and keep it as a file"),
@@ -124,6 +127,39 @@ KEYS = (
     ),
     KeyBinding("quit", "q", "quit", "quit; what runs is stopped", "quit"),
 )
+_PLAYBACK = (
+    KeyBinding("pause", "space", "freeze", "pause, or go on; at the end from the start", "pause"),
+    KeyBinding("slower", "less_than_sign", "speed(-1)", "play slower: to 1/4x", "speed", "< >"),
+    KeyBinding("faster", "greater_than_sign", "speed(1)", "play faster: to 16x, instant"),
+    KeyBinding(
+        "stage_before", "b", "go_to_stage(-1)", "go to the start of the stage", "stage", "b n"
+    ),
+    KeyBinding("next_stage", "n", "go_to_stage(1)", "go to the next stage"),
+    KeyBinding("step", "full_stop", "step", "pause, and take the next events", "step", "."),
+    KeyBinding(
+        "go_to",
+        "colon",
+        "ask_time",
+        "go to a time: 90, 1:30, 45%",
+        "go to",
+        ":",
+        at_once=True,
+    ),
+    KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
+    KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),
+)
+_OF_ALL_SCREENS = ("back", "help", "quit")
+
+
+def _of_a_replay() -> Iterator[KeyBinding]:
+    """Its own keys come first; of the others the last line has no more than it must."""
+    yield from _PLAYBACK
+    for key in KEYS:
+        if key.id not in ("freeze", "replay"):
+            yield key if key.id in _OF_ALL_SCREENS else replace(key, footer="")
+
+
+REPLAY = tuple(_of_a_replay())
 LAB: list[BindingType] = [key.binding for key in KEYS]
 RUNNING = frozenset(key.action.removeprefix("app.") for key in KEYS if key.runs)
 """Actions that are refused where runs are only looked at."""
@@ -136,15 +172,21 @@ _SHOWN = {
     "escape": "esc",
     "f1": "F1",
     "ctrl+p": "ctrl+p",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
+    "full_stop": ".",
+    "colon": ":",
 }
 
 
-def key_names(keymap: Mapping[str, str], *, read_only: bool = False) -> list[tuple[str, str]]:
+def key_names(
+    keys: Iterable[KeyBinding], keymap: Mapping[str, str], *, read_only: bool = False
+) -> list[tuple[str, str]]:
     """(keys as a person writes them, what they do), with those that the user put in place of
     others.
     """
-    keys = [key for key in KEYS if not (read_only and key.runs)]
-    names = [(_shown(keymap.get(key.id, key.keys)), key.what) for key in keys]
+    shown = [key for key in keys if not (read_only and key.runs)]
+    names = [(_shown(keymap.get(key.id, key.keys)), key.what) for key in shown]
     return [("up, down", "choose a scenario, or scroll"), *names]
 
 
@@ -185,7 +227,7 @@ def read_keymap() -> tuple[dict[str, str], str | None]:
         return {}, one_line(f"{path.name}: {error}")
     except RecursionError:
         return {}, f"{path.name}: nested too deeply"
-    known = {key.id for key in KEYS}
+    known = {key.id for key in (*KEYS, *_PLAYBACK)}
     good = {
         name: keys
         for name, keys in entries.items()

@@ -17,23 +17,27 @@ from gpulab.session.run_files import at_home
 _WIDTH = 100
 
 
-def copy(app: App[int], report: RunReport, together: RunReport | None = None) -> str:
+def copy(
+    app: App[int], report: RunReport, together: RunReport | None = None, *, keeps: bool = True
+) -> str:
     """Markdown: the table as a block of code. Returns what to say of it.
 
-    `together`: the run of all fixes that gained.
+    `together`: the run of all fixes that gained. `keeps`: into a file as well.
     """
     options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
     drawn = result(report, together=together)
     rows = app.console.render_lines(drawn, options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
     path = Path(report.run_file).with_suffix(".md")
-    return copy_text(app, "\n".join(lines), path, at_home(path))
+    return copy_text(app, "\n".join(lines), path if keeps else None, at_home(path))
 
 
-def copy_text(app: App[Any], text: str, path: Path, name: str) -> str:
+def copy_text(app: App[Any], text: str, path: Path | None, name: str) -> str:
     """A block of code in Markdown, into a file of that name as well. Returns what to say of it."""
     text = plain(f"```\n{text}\n```\n")
     app.copy_to_clipboard(text)
+    if path is None:
+        return "copied"
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -67,7 +67,10 @@ class EarlierRuns:
 
 def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
     """By the name of the scenario, of those that have run on this machine."""
-    earlier = {}
+    earlier: dict[str, EarlierRuns] = {}
+    entries = [entry for entry in entries if not entry.saved]
+    if not entries:
+        return earlier
     answers = newest_answers()
     with Store() as store:
         newest = {(run.path, run.scenario): run for run in store.newest_of_each()}

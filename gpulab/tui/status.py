@@ -9,6 +9,8 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
+from gpulab.core.limits import NAME_LENGTH
+from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
 from gpulab.report.sentences import sentence
 from gpulab.session.settings import Settings
@@ -60,6 +62,19 @@ def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
     if done >= len(values):
         return f"final of {parameter}"
     return f"{parameter}={values[done]}, {done + 1} of {len(values)}"
+
+
+def replays_only(name: str) -> str:
+    """Of a key that would run something beside a replay."""
+    return f"a replay runs nothing: gpulab --run {name} measures it here"
+
+
+def no_time(text: str) -> str:
+    return f"{cut(one_line(text), NAME_LENGTH)}: write a time such as 90, 1:30 or 45%"
+
+
+def nothing_to_replay(name: str) -> str:
+    return f"{name} has no run here, and no recording of it ships: gpulab --replay lists them"
 
 
 def found(places: Sequence[str], count: int) -> str:

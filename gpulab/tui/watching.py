@@ -100,7 +100,7 @@ class WatchApp(LabApp):
     def _open(self, entry: Entry, _: Settings) -> Source | Finding:
         path = self._paths.get(entry.name)
         if path is None:
-            raise UsageError(self.read_only)
+            raise UsageError(self._bottom.read_only)
         try:
             return source_of(path)
         except (OSError, RunFileError) as error:
@@ -112,20 +112,20 @@ class WatchApp(LabApp):
         if self._folder is not None:
             entries = self._found()
         else:
-            run = self._lab.runs.of(entries[0].name)
+            run = self._bottom.runs.of(entries[0].name)
             if run and run.state.request and not entries[0].sha256:
                 entries = [entry_of(run.state.request, entries[0].name)]
-        if entries == self._listed or not self._lab.complete:
+        if entries == self._listed or not self._bottom.complete:
             return
         known = {entry.name for entry in self._listed if entry.heading == _GOING_ON}
         self._listed = entries
-        self._lab.list_again(entries)
+        self._bottom.list_again(entries)
         started = [entry.name for entry in entries if entry.heading == _GOING_ON]
         new = [name for name in started if name not in known]
-        if new and not self._lab.runs.any:
-            self._lab.go_to(new[0])
+        if new and not self._bottom.runs.any:
+            self._bottom.go_to(new[0])
         elif new:
-            self._lab.say(f"{new[0]} has started: enter on it watches it")
+            self._bottom.say(f"{new[0]} has started: enter on it watches it")
 
     def _found(self) -> list[Entry]:
         """Those of the folder, as lists show them: what goes on first."""

@@ -2,17 +2,127 @@
 
 from __future__ import annotations
 
-from gpulab.report.report import RunReport
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from gpulab.core.machine import Device
+from gpulab.draw.canvas import fit, wide
+
+_LEAST_BAR, _MOST_BAR = 12, 60
+_LEAST_FOR_ALL = 40
+"""Cells of a bar that has room for the stages of every variant and process."""
+_VENDOR = "NVIDIA "
+_BETWEEN = "  "
 
 
-def made_on(report: RunReport) -> str:
+@dataclass(frozen=True)
+class Origin:
+    """Where and when a run was made."""
+
+    device: Device | None
+    environment: Mapping[str, str | None]
+    at: str
+    """UTC, ISO 8601."""
+
+    @property
+    def day(self) -> str:
+        return self.at.partition("T")[0]
+
+    def versions(self, *names: str) -> list[str]:
+        """Of those that are known."""
+        versions = [(name, self.environment.get(name)) for name in names]
+        return [f"{name} {version}" for name, version in versions if version]
+
+
+def made_on(origin: Origin) -> str:
     """The device, the versions and the day of a run."""
-    return " · ".join(_facts(report, "torch", "driver", "gpulab"))
+    device = origin.device.name if origin.device else ""
+    versions = origin.versions("torch", "driver", "gpulab")
+    return " · ".join(part for part in (device, *versions, origin.day) if part)
 
 
-def _facts(report: RunReport, *names: str) -> list[str]:
-    device = report.device
-    parts = [device.name if device else "no device"]
-    versions = [(name, report.environment.get(name)) for name in names]
-    parts += [f"{name} {version}" for name, version in versions if version]
-    return [*parts, report.at.partition("T")[0]]
+@dataclass(frozen=True)
+class ReplayPosition:
+    """How far a replay is, in seconds from the start of the run. `marks`: where stages begin, and
+    whether each is the first of its kind.
+    """
+
+    at_s: float
+    duration_s: float
+    marks: Sequence[tuple[float, bool]]
+    stage: str
+    speed: float
+    playing: bool
+
+
+def replay_line(position: ReplayPosition, origin: Origin, width: int) -> str:
+    """One line: whether it plays, its speed and time, a bar with the stages; and that it is a
+    replay of what, on which day, as long as there is room.
+    """
+    head = " ".join((_state(position), shown_speed(position.speed), _times(position)))
+    room = width - wide(head) - 2 * len(_BETWEEN) - _LEAST_BAR - 2
+    labels = _labels(origin)
+    label = next((label for label in labels if wide(label) <= room), fit(labels[-1], max(1, room)))
+    stage = f"{_BETWEEN}{position.stage}"
+    if wide(stage) > room - wide(label):
+        stage = ""
+    cells = width - wide(head) - wide(stage) - wide(label) - 2 * len(_BETWEEN) - 2
+    bar = _bar(position, max(1, min(_MOST_BAR, cells)))
+    return f"{head}{_BETWEEN}{bar}{stage}{_BETWEEN}{label}"
+
+
+def shown_speed(speed: float) -> str:
+    if speed == inf:
+        return "instant"
+    return f"{speed:.0f}x" if speed >= 1 else f"1/{1 / speed:.0f}x"
+
+
+def clock_time(seconds: float) -> str:
+    """1:05, or 1:02:05."""
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _state(position: ReplayPosition) -> str:
+    if position.playing:
+        return "playing"
+    return "ended" if position.at_s >= position.duration_s else "paused"
+
+
+def _times(position: ReplayPosition) -> str:
+    return f"{clock_time(position.at_s)}/{clock_time(position.duration_s)}"
+
+
+def _bar(position: ReplayPosition, cells: int) -> str:
+    """Heavy up to where it is; a stage begins at each cross."""
+    whole_s = position.duration_s or 1.0
+    at = min(cells - 1, int(position.at_s / whole_s * cells))
+    begins = {
+        min(cells - 1, int(mark_s / whole_s * cells))
+        for mark_s, first in position.marks
+        if first or cells > _LEAST_FOR_ALL
+    }
+    parts = []
+    for cell in range(cells):
+        if cell == at:
+            parts.append("●")
+        elif cell in begins:
+            parts.append("┼")
+        else:
+            parts.append("━" if cell < at else "─")
+    return "".join(parts)
+
+
+def _labels(origin: Origin) -> list[str]:
+    """That it is a replay, and of what: all that is known, then less and less."""
+    device = origin.device
+    short = ""
+    if device is not None:
+        short = device.name.removeprefix(_VENDOR) if device.on_gpu else "CPU"
+    torch = "".join(origin.versions("torch")).partition("+")[0]
+    shorter = ((short, torch, origin.day), (short, origin.day), (origin.day,))
+    lists = [", ".join(part for part in parts if part) for parts in shorter]
+    return [f"replay · {made_on(origin)}", *(f"replay {text}" for text in lists)]

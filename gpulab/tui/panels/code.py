@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
 from gpulab.features.code.view import FAILED_HERE, code_view
@@ -15,6 +16,8 @@ from gpulab.tui.panels.tabs import Selection
 
 def content(selection: Selection) -> RenderableType:
     row, source = selection.row, selection.source
+    if selection.saved and not source:
+        return Text("The run file does not have the source text.", "dim")
     texts = kernels_of(source, row.variants, row.params)
     report = made = None
     if selection.run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, facts: Mapping[str, str]) -> None:
+        """`facts`: more lines for the page of the lesson."""
         super().__init__()
         self._runs = runs
+        self._facts = facts
         self._family: str | None = None
         self._panel: str | None = None
         self._drawn: tuple[object, ...] = ()
@@ -74,6 +77,10 @@ class Detail(TabbedContent):
 
         self._family = next_family(run, self._family)
 
+    def redraw(self) -> None:
+        """Lay the tab in sight out again when it is drawn next, whatever has changed."""
+        self._drawn = self._drawn[:2]
+
     def draw(self, entry: Entry, earlier: EarlierRuns | None = None) -> None:
         """Bring the tab in sight up to date, unless nothing in it has changed, or it is frozen."""
         name, runs, pane = entry.name, self._runs, self.pane
@@ -101,7 +108,8 @@ class Detail(TabbedContent):
                 together=runs.together.get(name),
                 settings=settings,
                 age=_age(run, entry, earlier if name in runs.reopened else None),
-                earlier=earlier.facts(entry) if earlier else {},
+                earlier={**(earlier.facts(entry) if earlier else {}), **self._facts},
+                saved=entry.saved,
             )
             pane.show(tab.content(selection), follow=tab.follows_end)
             if opened and (words := tab.first_in_sight(selection)):

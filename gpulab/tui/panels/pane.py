@@ -120,7 +120,7 @@ class KeysLine(TextPane):
         own = [
             binding for binding in self.screen.BINDINGS if typing and isinstance(binding, Binding)
         ]
-        refused = RUNNING if getattr(self.app, "read_only", "") else frozenset()
+        refused = RUNNING if getattr(self.screen, "read_only", "") else frozenset()
         active = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
         for binding in [*own, *active]:
             if not binding.show or binding.action in shown or binding.action in refused:

@@ -56,7 +56,9 @@ class Selection:
     age: str = ""
     """How old the run is, where it is an earlier one, and what has been since."""
     earlier: Mapping[str, str] = field(default_factory=dict)
-    """What is known of its earlier runs."""
+    """What is known of its earlier runs; of a saved run, where it was made."""
+    saved: bool = False
+    """All of it comes from a run file."""
 
 
 @dataclass(frozen=True)

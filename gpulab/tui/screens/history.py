@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import Group, RenderableType
 from rich.segment import Segment
@@ -49,6 +49,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.results import OnScreen, result
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
+from gpulab.tui import status
 from gpulab.tui.bindings import HELP
 from gpulab.tui.copying import copy_text
 from gpulab.tui.earlier import read_run
@@ -56,6 +57,9 @@ from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
+
+if TYPE_CHECKING:
+    from gpulab.tui.app import LabApp
 
 _CURSOR = Style(color="default", bgcolor="default", reverse=True)
 _SIGNS = "AB"
@@ -264,8 +268,9 @@ class HistoryScreen(Screen[None]):
             priority=True,
             tooltip="search the runs",
         ),
-        Binding("f", "only_lesson", "lesson", tooltip="runs of its scenario only, or all"),
-        Binding("o", "show_path", "file", tooltip="the path of the run file"),
+        Binding("f", "only_lesson", show=False, tooltip="runs of its scenario only, or all"),
+        Binding("p", "replay", "replay", tooltip="play the run under the cursor again"),
+        Binding("o", "show_path", show=False, tooltip="the path of the run file"),
         Binding("escape", "back", "back", tooltip="leave the search, then the history"),
         HELP,
         Binding("q", "app.quit", show=False),
@@ -314,7 +319,7 @@ class HistoryScreen(Screen[None]):
         measures.
         """
         worker = get_current_worker()
-        lab = next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
+        lab = self._lab
         with Store() as store, closing(store.runs()) as parts:
             for part in parts:
                 self.post_message(
@@ -329,6 +334,10 @@ class HistoryScreen(Screen[None]):
             if aside := store.set_aside():
                 self._damage = f"a damaged store was moved to {aside.name}"
         self.post_message(self.Arrived((), None))
+
+    @property
+    def _lab(self) -> LabScreen:
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
 
     def on_history_screen_arrived(self, message: Arrived) -> None:
         part = message.part
@@ -413,6 +422,16 @@ class HistoryScreen(Screen[None]):
         """Show the run under the cursor as it was shown when it ended."""
         if (run := self._list.chosen) is not None:
             self.run_worker(self._open(run), group="open", exclusive=True)
+
+    def action_replay(self) -> None:
+        """Play the run under the cursor again, unless one measures meanwhile."""
+        run, running = self._list.chosen, self._lab.runs.running
+        if running is not None:
+            return self._say(status.another_runs(running))
+        if run is not None:
+            app = cast("LabApp", self.app)
+            replay = app.show_replay(Path(run.run_file), self._say)
+            self.run_worker(replay, group="open", exclusive=True)
 
     def action_compare(self) -> None:
         """Put the two marked runs beside each other; of one that is marked, with the one under the

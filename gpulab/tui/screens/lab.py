@@ -5,7 +5,7 @@ its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -31,10 +31,9 @@ from gpulab.tui.runs import Runs, Starter, words_of
 if TYPE_CHECKING:
     from gpulab.features.history.report import PastRun
     from gpulab.report.report import RunReport
+    from gpulab.session.run import Run
     from gpulab.tui.panels.detail import Detail
 
-_ROOM_BESIDE = 112
-"""Columns from which on the panels of a run have room beside the list."""
 _REST_S = 0.3
 """After a cursor key until what it is on is drawn beside the list."""
 _CONFIRM_S = 3.0
@@ -99,6 +98,11 @@ class LabScreen(Screen[int]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings.LAB
     AUTO_FOCUS = "#list"
+    room_beside: float = 112
+    """Columns from which on the panels of a run have room beside the list."""
+    keys = bindings.KEYS
+    read_only = ""
+    """Where nothing runs: the answer to every key that would run something."""
 
     def __init__(
         self,
@@ -135,6 +139,8 @@ class LabScreen(Screen[int]):
         """
         self._tab = ""
         self._runs_first = runs_first
+        self.facts: Mapping[str, str] = {}
+        """More lines for the page of a lesson."""
 
     def compose(self) -> ComposeResult:
         yield self._line
@@ -154,7 +160,7 @@ class LabScreen(Screen[int]):
         """
         from gpulab.tui.panels.detail import Detail
 
-        detail = Detail(self.runs)
+        detail = Detail(self.runs, self.facts)
         await self.query_one("#body").mount(detail)
         self._detail = detail
         if self._tab:
@@ -228,7 +234,7 @@ class LabScreen(Screen[int]):
             self.say(problem, "bold red")
         else:
             self._line.say()
-            if self.size.width < _ROOM_BESIDE and not self.has_class("-narrow"):
+            if self.size.width < self.room_beside and not self.has_class("-narrow"):
                 self.add_class("-alone")
             self.action_show("result")
             self.call_after_refresh(self._resized)
@@ -284,6 +290,13 @@ class LabScreen(Screen[int]):
     def entries(self) -> list[Entry]:
         """The catalog, each as its file was when it was last looked at."""
         return list(self._catalog.entries.values())
+
+    def run_file(self, name: str) -> Path | None:
+        """Of the run of a scenario that is shown, or that would be."""
+        if (run := self.runs.of(name)) is not None:
+            return run.source.path
+        earlier = self._catalog.earlier.get(name)
+        return Path(earlier.shown.run_file) if earlier else None
 
     def go_to(self, name: str) -> None:
         """Put the cursor on a scenario, and show it."""
@@ -360,8 +373,8 @@ class LabScreen(Screen[int]):
 
     def _derive(self, entry: Entry, what: str) -> None:
         """Ask what to try or to delay, and start the run that the lab derives from a step."""
-        if read_only := self._read_only:
-            self.say(read_only, "yellow")
+        if self.read_only:
+            self.say(self.read_only, "yellow")
         elif self.runs.running is not None:
             self.say(status.another_runs(self.runs.running), "yellow")
         else:
@@ -457,11 +470,6 @@ class LabScreen(Screen[int]):
         return self._words_of_idle([entry.row for entry in self._catalog.entries.values()])
 
     @property
-    def _read_only(self) -> str:
-        """Why nothing runs here; empty where runs can be started."""
-        return str(getattr(self.app, "read_only", ""))
-
-    @property
     def _list(self) -> ScenarioList:
         return self._catalog.scenarios
 
@@ -483,20 +491,27 @@ class LabScreen(Screen[int]):
     def _tick(self) -> None:
         run = self.runs.current
         catches_up = run is not None and getattr(run.source, "catches_up", False)
-        if not self.budget.allows() and not catches_up:
-            return
+        if self.budget.allows() or catches_up:
+            self._advance()
+
+    def _advance(self) -> None:
+        """Take in what came, and show it."""
         name = self.runs.poll()
         if name is not None and (run := self.runs.of(name)):
             self._line.say()
             if self._detail is not None:
                 self._detail.frozen = False
-            self._catalog.take(name, run, self.runs.answered.pop(name, None))
+            self._take(name, run)
             if self._quitting:
                 self.app.exit(0)
             self._run_next()
             if self._ticks and self.runs.running is None:
                 self._ticks.pause()
         self.refresh_rows()
+
+    def _take(self, name: str, run: Run) -> None:
+        """Put beside a scenario what its run, which has ended, came to."""
+        self._catalog.take(name, run, self.runs.answered.pop(name, None))
 
     def refresh_rows(self) -> None:
         """Bring every row on screen up to date; rows that are as they were cost nothing."""

@@ -1,0 +1,175 @@
+"""A saved run, played again on the screen of a live one: with keys that stop it, move it and let it
+run faster, and with none that would run something.
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widget import Widget
+from textual.widgets import Input
+
+from gpulab.features.replay.view import Origin, ReplayPosition, made_on, replay_line
+from gpulab.session.playback import Playback
+from gpulab.session.run import Run
+from gpulab.session.saved import entry_of
+from gpulab.session.settings import Settings
+from gpulab.tui import bindings, status
+from gpulab.tui.panels.field import InputLine
+from gpulab.tui.panels.pane import KeysLine
+from gpulab.tui.runs import Runs
+from gpulab.tui.screens.lab import LabScreen, StatusLine
+
+_TIME = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,6}(?:\.\d*)?)")
+_SHARE = re.compile(r"(\d{1,3})%")
+
+
+class ReplayLine(StatusLine):
+    """How far the replay is, in place of what a live run is at."""
+
+    def __init__(self, runs: Runs, playback: Playback, origin: Origin) -> None:
+        super().__init__(runs, lambda: "")
+        self._playback, self._origin = playback, origin
+
+    def update_line(self, *, frozen: bool, in_sight: bool) -> None:
+        """Show a message, or the line."""
+        if self._message:
+            return super().update_line(frozen=frozen, in_sight=in_sight)
+        playback = self._playback
+        position = ReplayPosition(
+            at_s=playback.position_s,
+            duration_s=playback.duration_s,
+            marks=[(mark.at_s, mark.first) for mark in playback.marks],
+            stage=playback.stage,
+            speed=playback.speed,
+            playing=playback.playing,
+        )
+        self._shown = None
+        self.show_line(replay_line(position, self._origin, self.size.width - 1))
+        return None
+
+
+class ReplayScreen(LabScreen, inherit_bindings=False):
+    """The run file is all that it shows: the entry of its list too is made of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key.binding for key in bindings.REPLAY]
+    room_beside = inf  # the list has no more than this run
+    keys = bindings.REPLAY
+
+    def __init__(self, playback: Playback, tick_s: float) -> None:
+        entry = entry_of(playback.started.request)
+        super().__init__(
+            [entry],
+            Settings(),
+            tick_s,
+            lambda *_: playback,
+            runs_first=entry.name,
+            idle=lambda _: "",
+        )
+        self.read_only = status.replays_only(entry.name)
+        self._entry, self._playback = entry, playback
+        ready = playback.ready
+        environment = ready.environment if ready else {}
+        origin = Origin(ready.device if ready else None, environment, playback.started.at)
+        self.facts = {"recorded on": made_on(origin)}
+        self._line = ReplayLine(self.runs, playback, origin)
+        self._bar = InputLine(placeholder="go to 90, 1:30, or 45%", id="time")
+        self._bar.on_keys = {"escape": self._leave_bar}
+        self._bar.display = False
+        self._before: Widget | None = None
+        """What had the focus before somebody typed a time."""
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield self._bar
+
+    def _take(self, name: str, run: Run) -> None:
+        """It is no run of this machine's history."""
+
+    def action_freeze(self) -> None:
+        """Pause, or go on."""
+        self._moved(again=self._playback.toggle())
+
+    def action_speed(self, by: int) -> None:
+        """Play faster, or slower."""
+        self._playback.change_speed(by)
+        self._moved(again=False)
+
+    def action_go_by(self, seconds: int) -> None:
+        """Go so many seconds on, or back."""
+        self._moved(again=self._playback.seek(self._playback.position_s + seconds))
+
+    def action_go_to_stage(self, by: int) -> None:
+        """Go to the next stage, or the one before."""
+        self._moved(again=self._playback.seek_stage(by))
+
+    def action_step(self) -> None:
+        """Pause, and take the next events."""
+        self._playback.step()
+        self._moved(again=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A colon is typed where one types."""
+        typing = isinstance(self.focused, Input)
+        return not (typing and action == "ask_time") and super().check_action(action, parameters)
+
+    def action_ask_time(self) -> None:
+        """Ask for the time to go to."""
+        self._before = self.focused
+        self._type(True)
+        self.set_focus(self._bar)
+
+    @on(Input.Submitted, "#time")
+    def _go_to_time(self, event: Input.Submitted) -> None:
+        at_s = time_of(event.value, self._playback.duration_s)
+        self._leave_bar()
+        if at_s is None:
+            return self.say(status.no_time(event.value), "yellow")
+        return self._moved(again=self._playback.seek(at_s))
+
+    def _leave_bar(self) -> None:
+        self._bar.value = ""
+        self._type(False)
+        self.set_focus(self._before)
+
+    def _type(self, typing: bool) -> None:
+        """In the place of the keys: nothing else moves."""
+        self._bar.display = typing
+        self.query_one(KeysLine).display = not typing
+
+    def action_back(self) -> None:
+        """Leave the replay for the screen that it was opened from."""
+        zoomed = self._detail is not None and self._detail.zoomed
+        if zoomed or len(self.app.screen_stack) == 1:
+            return super().action_back()
+        self.app.pop_screen()
+        return None
+
+    def _moved(self, *, again: bool) -> None:
+        """Show where it is by now; `again`: all of it has to be folded anew."""
+        self._line.say()
+        if again:
+            self.runs.start(self._entry)
+        if self._detail is not None:
+            self._detail.redraw()
+        if self._ticks and self._playback.playing:
+            self._ticks.resume()
+        elif self._ticks:
+            self._ticks.pause()
+        self._advance()
+
+
+def time_of(text: str, duration_s: float) -> float | None:
+    """Seconds from the start of a run: of 90, 1:30, 1:02:03 or 45%. None of any other text."""
+    text = text.strip()
+    if matched := _SHARE.fullmatch(text):
+        return duration_s * int(matched[1]) / 100
+    if not (matched := _TIME.fullmatch(text)):
+        return None
+    hours, minutes, seconds = (float(part or 0) for part in matched.groups())
+    return (hours * 60 + minutes) * 60 + seconds

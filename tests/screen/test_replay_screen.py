@@ -1,0 +1,209 @@
+"""A replay is the screen of the run: the same cells at every moment of it, and nothing that runs."""
+
+import asyncio
+
+import pytest
+from journey import choose, flat, idle, shown, until, visit
+from recorded import recorded_path, run_file
+from textual.events import Key
+
+from gpulab.core.run_file import read_run_file
+from gpulab.session.playback import Playback
+from gpulab.session.run import File
+from gpulab.session.run_files import state_folder
+from gpulab.session.saved import entry_of
+from gpulab.tui.app import LabApp
+from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.screens.replay import ReplayScreen
+
+LABELS = slice(1, -1)
+"""All rows but the first and the last: position and keys of the replay."""
+
+
+def replayed(journey, path, size=(80, 24)):
+    """Run `journey(pilot)` in a replay that is paused at its start."""
+
+    async def go():
+        playback = Playback(path)
+        playback.toggle()
+        app = LabApp(ascii_only=False, replay=playback)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
+            await until(pilot, lambda: "3 Result" in cells(pilot)[1])
+            await journey(pilot)
+
+    asyncio.run(go())
+
+
+def cells(pilot):
+    """Every row of the screen."""
+    rows = pilot.app.screen._compositor.render_strips()
+    return [row.text for row in rows]
+
+
+async def at_time(pilot, text, then):
+    """Type a time to go to, all at once as on a slow line; `then`: what the first row says."""
+    for character in f":{text}":
+        pilot.app.post_message(Key({":": "colon"}.get(character, character), character))
+    await pilot.press("enter")
+    await until(pilot, lambda: then in cells(pilot)[0])
+
+
+@pytest.mark.parametrize(
+    ("size", "tabs"),
+    [
+        ((80, 24), "3"),
+        pytest.param((80, 24), "23456", marks=pytest.mark.slow, id="all-tabs"),
+        pytest.param((120, 40), "23456", marks=pytest.mark.slow, id="wide"),
+    ],
+)
+def test_at_its_end_it_has_the_cells_of_the_run_that_was_live(tmp_path, size, tabs):
+    """In the first and the last row a replay has its position and its keys; only the page of the
+    lesson says besides where it was recorded.
+    """
+    path = run_file("h200/precision", tmp_path)
+    seen = {"live": [], "replay": []}
+
+    async def look(pilot, kind):
+        words = {"2": "fp32 · the baseline", "3": "FASTER", "4": "ridge", "5": "printed nothing"}
+        for key in tabs:
+            await pilot.press(key)
+            await until(pilot, lambda key=key: words.get(key, "yes") in shown(pilot))
+            seen[kind].append(cells(pilot)[LABELS])
+
+    async def live(pilot):
+        await until(pilot, lambda: "FASTER" in shown(pilot))
+        if size[0] > 112:
+            await pilot.press("left_square_bracket")  # which hides the list
+        await look(pilot, "live")
+
+    async def replay(pilot):
+        await at_time(pilot, "100%", "ended 1x 0:50/0:50")
+        await until(pilot, lambda: "FASTER" in shown(pilot))
+        await look(pilot, "replay")
+
+    async def in_the_lab():
+        entry = entry_of(read_run_file(path).events[0].request)
+        app = LabApp(
+            ascii_only=False,
+            entries=[entry],
+            opens=entry.name,
+            starter=lambda *_: File(path),
+            read_only="no",
+        )
+        async with app.run_test(size=size) as pilot:
+            await live(pilot)
+
+    asyncio.run(in_the_lab())
+    replayed(replay, path, size)
+    assert seen["replay"] == seen["live"]
+
+
+def test_every_moment_looks_alike_however_one_comes_to_it():
+    path = recorded_path("h200/pinned_memory")
+    seen = {}
+
+    moments = {"17": "0:17/", "0:36": "0:36/", "100%": "ended"}
+
+    async def see(pilot, time):
+        await at_time(pilot, time, moments[time])
+        return cells(pilot)[LABELS]
+
+    async def once(pilot):
+        for time in moments:
+            seen[time] = await see(pilot, time)
+        assert len({tuple(rows) for rows in seen.values()}) == len(moments)
+
+    async def again(pilot):
+        for time in reversed(moments):
+            assert await see(pilot, time) == seen[time], time
+
+    replayed(once, path)
+    replayed(again, path)
+
+
+def test_keys_move_it_while_it_is_paused_and_none_runs_anything(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def journey(pilot):
+        def line():
+            return cells(pilot)[0]
+
+        assert "paused 1x 0:00/1:19" in line()
+        assert "replay H200, torch 2.11.0, 2026-11-23" in line()
+        await pilot.press("n", "n", "n")
+        assert "paused 1x 0:06/1:19" in line()
+        assert "warming up pageable" in flat(pilot)
+        await pilot.press("b")
+        assert "building pageable" in flat(pilot)
+        await pilot.press("shift+right", "shift+right", "shift+left")
+        assert "0:15/1:19" in line()
+        await pilot.press("full_stop")
+        assert "paused" in line()
+        await pilot.press("greater_than_sign", "greater_than_sign", "less_than_sign")
+        assert "paused 2x" in line()
+        for key in ("r", "s"):
+            await pilot.press(key)
+            assert "a replay runs nothing: gpulab --run pinned_memory measures it here" in line()
+        await at_time(pilot, "x", "x: write a time such as 90, 1:30 or 45%")
+        await pilot.press("colon", "escape", "y")
+        assert "copied" in line()
+        await pilot.press("space")
+        assert "playing 2x" in line()
+        await at_time(pilot, "100%", "ended 2x 1:19/1:19")
+        await pilot.press("space")
+        assert "playing 2x 0:00/1:19" in line()
+        await pilot.press("question_mark")
+        assert "go to a time: 90, 1:30, 45%" in flat(pilot)
+        assert "run it" not in flat(pilot)
+
+    replayed(journey, recorded_path("h200/pinned_memory"))
+    assert not state_folder().exists()
+
+
+def test_it_opens_from_a_lesson_and_from_the_history_and_esc_comes_back(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def journey(pilot):
+        await choose(pilot, "pinned_memory")
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await until(pilot, lambda: "replay H200" in shown(pilot))
+        await pilot.press("r")
+        assert "a replay runs nothing" in flat(pilot)
+        await pilot.press("z", "escape", "escape")
+        assert not isinstance(pilot.app.screen, ReplayScreen)
+        assert idle(pilot)
+        await pilot.press("h")
+        await until(pilot, lambda: "No run has ended" in flat(pilot))
+
+    visit(journey)
+
+
+def test_a_run_without_its_source_or_of_no_scenario_opens_too(tmp_path):
+    async def journey(pilot):
+        await pilot.press("2")
+        await until(pilot, lambda: "The run file does not have the source text." in flat(pilot))
+        await pilot.press("1")
+        await until(pilot, lambda: "The kernel written by hand." in flat(pilot))
+        assert "recorded on NVIDIA H100 80GB HBM3 · torch 2.11.0" in flat(pilot)
+
+    replayed(journey, recorded_path("h100/small_kernels"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("calibration", "MEASURED"),
+        pytest.param("function", "nothing is checked and nothing", marks=pytest.mark.slow),
+        pytest.param("killed", "incomplete run file: killed or", marks=pytest.mark.slow),
+    ],
+)
+def test_every_kind_of_run_can_be_replayed(name, words):
+    async def journey(pilot):
+        await at_time(pilot, "50%", "paused")
+        await at_time(pilot, "100%", "ended")
+        await until(pilot, lambda: words in flat(pilot))
+        await pilot.press("1", "2", "4", "5", "6")
+
+    replayed(journey, recorded_path(name))
