@@ -20,6 +20,7 @@ from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.app import LabApp
+from gpulab.tui.panels.catalog import ScenarioList
 
 _LOOK_S = 1.0
 _SHARE = 0.01
@@ -108,6 +109,8 @@ class WatchApp(LabApp):
 
     def _look(self) -> None:
         """List what there is by now."""
+        if not self._bottom.complete or not self._bottom.query(ScenarioList):
+            return  # the list is not there yet, or not any more
         entries = self._listed
         if self._folder is not None:
             entries = self._found()
@@ -115,7 +118,7 @@ class WatchApp(LabApp):
             run = self._bottom.runs.of(entries[0].name)
             if run and run.state.request and not entries[0].sha256:
                 entries = [entry_of(run.state.request, entries[0].name)]
-        if entries == self._listed or not self._bottom.complete:
+        if entries == self._listed:
             return
         known = {entry.name for entry in self._listed if entry.heading == _GOING_ON}
         self._listed = entries
@@ -125,7 +128,8 @@ class WatchApp(LabApp):
         if new and not self._bottom.runs.any:
             self._bottom.go_to(new[0])
         elif new:
-            self._bottom.say(f"{new[0]} has started: enter on it watches it")
+            # once the cursor, which was put anew, has taken the message before it away
+            self.call_later(self._bottom.say, f"{new[0]} has started: enter on it watches it")
 
     def _found(self) -> list[Entry]:
         """Those of the folder, as lists show them: what goes on first."""
