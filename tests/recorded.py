@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 import msgspec
 from found import finding
 
+from gpulab.catalog.recordings import RECORDINGS
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.scripting import load
-from gpulab.session.saved import RECORDINGS
 
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"

@@ -20,7 +20,7 @@ import gpulab
 sys.path.append(str(Path(__file__).parents[1]))
 from commands import GPULAB
 
-from gpulab.session.saved import RECORDINGS
+from gpulab.catalog.recordings import RECORDINGS
 
 LARGEST_BYTES = 200_000
 

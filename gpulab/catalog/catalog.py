@@ -18,6 +18,7 @@ from gpulab.catalog.findings import hides_another, takes_arguments
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
+from gpulab.catalog.recordings import recorded_on, recording
 from gpulab.catalog.source import (
     UnreadableError,
     expanded,
@@ -157,6 +158,7 @@ class Entry:
             cpu=readable(scenario.cpu),
             sweep=readable(scenario.sweep),
             missing=self.missing,
+            recording="" if self.own else _recorded_on(self.name),
         )
 
     @property
@@ -331,6 +333,11 @@ def _without_scenario(name: str, entry: Entry) -> str:
         f"{name} has no Scenario; to time a function of it, run {name}:FUNCTION, one of "
         f"{', '.join(functions)}"
     )
+
+
+def _recorded_on(name: str) -> str:
+    path = recording(name)
+    return recorded_on(path) if path else ""
 
 
 def _against(scenario: Scenario) -> dict[str, str]:

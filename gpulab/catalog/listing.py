@@ -35,6 +35,8 @@ class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters that differ on a CPU."""
     sweep: dict[str, tuple[Param, ...]] = {}
     missing: Finding | None = None
+    recording: str = ""
+    """The kind of device on which a run of it was recorded that ships."""
     hides: Finding | None = None
     """Which other file it keeps from being found by its name."""
     error: str | None = None

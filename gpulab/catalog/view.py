@@ -98,9 +98,17 @@ def _facts(row: ScenarioRow) -> dict[str, str]:
             f"{name}={','.join(map(str, values))}" for name, values in row.sweep.items()
         ),
         "missing here": sentence(row.missing) if row.missing else "",
+        "recording": replay_hint(row),
         "file": row.path,
         "note": sentence(row.hides) if row.hides else "",
     }
+
+
+def replay_hint(row: ScenarioRow) -> str:
+    """How to see the recording of it that ships; empty where none does."""
+    if not row.recording:
+        return ""
+    return f"made on {row.recording}: v replays it (gpulab --replay {row.name})"
 
 
 def _assignments(params: Mapping[str, Param] | Mapping[str, str]) -> str:
@@ -133,6 +141,9 @@ def listing(rows: Sequence[ScenarioRow]) -> Text:
         text.append(f"\n{can_run} of {plural(len(rows), 'scenario')} can run here\n")
     for (letter, what), why in needs.items():
         text.append(f"{letter} needs {what}: {why.partition(': ')[2] or why}\n", "dim")
+    recorded = sum(row.missing is not None and row.recording != "" for row in rows)
+    if recorded:
+        text.append(f"of {recorded} of these a recording ships: gpulab --replay NAME\n")
     text.rstrip()
     return text
 

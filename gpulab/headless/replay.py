@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 
+from gpulab.catalog.recordings import recorded_name, recorded_on, recordings
 from gpulab.core.jobs import TELEMETRY_ON, Calibrate, Follow, RunRequest, TimedJob
 from gpulab.core.statuses import ExitCode
 from gpulab.features.goodput.job import with_from_start
@@ -26,7 +27,7 @@ from gpulab.headless.printed import (
 from gpulab.report.commands import CalibrationReport, CommandReport, calibration_report, combine
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
-from gpulab.session.saved import open_run, recorded_name, recorded_on, recordings
+from gpulab.session.saved import open_run
 
 
 def replay(name: str, options: Options) -> int:

@@ -391,6 +391,10 @@ class _Command:
             show_failures(report, terminal)
         if options.from_start is not None:
             report = with_from_start(report, options.from_start)
+        row = planned_run.launch.entry.row
+        if _cannot_run(planned_run) and row.recording and not several:
+            name = planned_run.launch.entry.name
+            terminal.note(f"a recording of it, made on {row.recording}: gpulab --replay {name}")
         alone = planned_run.launch.point is None and planned_run.repetition == 0
         if options.markdown:
             show_markdown(report, terminal)
@@ -436,6 +440,10 @@ class _Command:
             show_failures(scenario.final, self._terminal)
             if scenario.final.exit_code == ExitCode.INTERRUPTED:
                 break
+
+
+def _cannot_run(planned_run: PlannedRun) -> bool:
+    return isinstance(planned_run.request, RunReport)
 
 
 def _is_skipped(request: RunRequest | RunReport) -> bool:

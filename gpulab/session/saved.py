@@ -14,6 +14,7 @@ from msgspec.structs import replace as replace_fields
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.reader import EMPTY, read_text
+from gpulab.catalog.recordings import recorded_name, recording, recordings
 from gpulab.catalog.source import UnreadableError
 from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
@@ -24,8 +25,6 @@ from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
 
 Kind = TypeVar("Kind")
-RECORDINGS = Path(__file__).parents[1] / "recordings"
-"""A folder for each device, in it a packed run file for each lesson."""
 SUFFIXES = (".jsonl", f".jsonl{PACKED}")
 """Of run files."""
 _BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
@@ -122,6 +121,7 @@ def _row_of(row: ScenarioRow, subject: Subject) -> ScenarioRow:
         summaries=tuple(info.summary for info in subject.variants),
         against={info.name: info.against for info in subject.variants if info.against},
         missing=None,
+        recording="",
         function=not isinstance(subject, ScenarioFile),
     )
     if not isinstance(subject, ScenarioFile):
@@ -129,31 +129,6 @@ def _row_of(row: ScenarioRow, subject: Subject) -> ScenarioRow:
     return replace_fields(
         row, topic=subject.topic, claim=subject.claim, params=subject.params, cpu={}, sweep={}
     )
-
-
-def recording(name: str) -> Path | None:
-    """The recording that ships of a scenario, by NAME or DEVICE/NAME."""
-    found = [
-        path
-        for path in recordings()
-        if name in (recorded_name(path), f"{path.parent.name}/{recorded_name(path)}")
-    ]
-    return found[0] if found else None
-
-
-def recorded_name(path: Path) -> str:
-    """The scenario of a recording that ships."""
-    return path.name.removesuffix(SUFFIXES[1])
-
-
-def recorded_on(path: Path) -> str:
-    """The kind of device of a recording that ships."""
-    return path.parent.name.upper()
-
-
-def recordings() -> list[Path]:
-    """All that ship."""
-    return sorted(RECORDINGS.glob(f"*/*.jsonl{PACKED}"))
 
 
 def _an_example() -> str:

@@ -25,10 +25,11 @@ from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
 from gpulab.catalog.catalog import Entry, catalog
+from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
-from gpulab.session.saved import find_run, open_playback, recording
+from gpulab.session.saved import find_run, open_playback
 from gpulab.session.settings import Settings, UsageError, check_paths, check_settings
 from gpulab.session.sharing import check_share
 from gpulab.tui import status

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
+from gpulab.catalog.view import replay_hint
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
@@ -64,6 +65,13 @@ def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
     return f"{parameter}={values[done]}, {done + 1} of {len(values)}"
 
 
+def cannot_run(problem: str, row: ScenarioRow) -> str:
+    """Of a key that would have run it."""
+    if row.missing and row.recording:
+        return f"{problem}; v replays a run on {row.recording}"
+    return problem
+
+
 def replays_only(name: str) -> str:
     """Of a key that would run something beside a replay."""
     return f"a replay runs nothing: gpulab --run {name} measures it here"
@@ -104,7 +112,10 @@ def before_a_run(row: ScenarioRow) -> Text:
     if row.error:
         return Text(row.error, "red")
     if row.missing:
-        return Text(f"It cannot run here: {sentence(row.missing)}", "dim")
+        text = Text(f"It cannot run here: {sentence(row.missing)}", "dim")
+        if hint := replay_hint(row):
+            text.append(f"\n\nThere is a recording, {hint}.", "not dim")
+        return text
     return Text("r runs it.", "dim")
 
 

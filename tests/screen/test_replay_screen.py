@@ -1,21 +1,60 @@
 """A replay is the screen of the run: the same cells at every moment of it, and nothing that runs."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
+from found import finding
 from journey import choose, flat, idle, shown, until, visit
 from recorded import recorded_path, run_file
 from textual.events import Key
 
+from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.view import listing
 from gpulab.core.run_file import read_run_file
 from gpulab.session.playback import Playback
 from gpulab.session.run import File
-from gpulab.session.run_files import state_folder
+from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.saved import entry_of
+from gpulab.tui import status
 from gpulab.tui.app import LabApp
+from gpulab.tui.screens.history import HistoryScreen
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.replay import ReplayScreen
 
+_ELSEWHERE = """
+import asyncio, os, signal, sys
+from pathlib import Path
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"torch", "fcntl", "resource", "pynvml"}:
+            raise ImportError(f"{name} is not for this system")
+
+sys.meta_path.insert(0, Refuse())
+for name in ("pipe2", "fork", "pidfd_open", "sched_getaffinity"):
+    delattr(os, name)
+del signal.pidfd_send_signal
+from gpulab.session.playback import Playback
+from gpulab.tui.app import LabApp
+from gpulab.tui.panels.pane import Pane
+
+async def go():
+    playback = Playback(Path(sys.argv[1]))
+    playback.toggle()
+    playback.seek(playback.duration_s)
+    app = LabApp(ascii_only=False, replay=playback)
+    async with app.run_test() as pilot:
+        text = ""
+        while "FASTER" not in text:
+            await pilot.pause(0.05)
+            text = "\\n".join(pane.text for pane in app.screen.query(Pane))
+        print(text)
+
+asyncio.run(go())
+"""
+"""Python on another system than Linux, without torch."""
 LABELS = slice(1, -1)
 """All rows but the first and the last: position and keys of the replay."""
 
@@ -163,9 +202,13 @@ def test_keys_move_it_while_it_is_paused_and_none_runs_anything(tmp_path, monkey
 
 def test_it_opens_from_a_lesson_and_from_the_history_and_esc_comes_back(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    runs_folder().mkdir(parents=True)
+    kept = run_file("h200/precision", runs_folder())
 
     async def journey(pilot):
         await choose(pilot, "pinned_memory")
+        await pilot.press("enter", "end")
+        assert "made on H200: v replays it (gpulab --replay pinned_memory)" in flat(pilot)
         await pilot.press("v")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
         await until(pilot, lambda: "replay H200" in shown(pilot))
@@ -175,9 +218,36 @@ def test_it_opens_from_a_lesson_and_from_the_history_and_esc_comes_back(tmp_path
         assert not isinstance(pilot.app.screen, ReplayScreen)
         assert idle(pilot)
         await pilot.press("h")
-        await until(pilot, lambda: "No run has ended" in flat(pilot))
+        await until(pilot, lambda: "1 run" in flat(pilot) and "fp8 29.6x" in flat(pilot))
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await until(pilot, lambda: "replay H200" in shown(pilot))
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, HistoryScreen)
+        assert list(runs_folder().iterdir()) == [kept]
 
     visit(journey)
+
+
+def test_where_a_lesson_cannot_run_its_page_and_the_message_offer_the_recording():
+    row = ScenarioRow(name="x", missing=finding("no_gpu"), recording="H200")
+    offered = "There is a recording, made on H200: v replays it (gpulab --replay x)."
+    assert offered in status.before_a_run(row).plain
+    assert status.cannot_run("no GPU", row) == "no GPU; v replays a run on H200"
+    alone = ScenarioRow(name="x", missing=finding("no_gpu"))
+    assert "recording" not in status.before_a_run(alone).plain
+    assert "of 1 of these a recording ships: gpulab --replay NAME" in listing([row, alone]).plain
+
+
+@pytest.mark.slow
+def test_a_system_without_torch_and_linux_shows_a_run_of_a_gpu(tmp_path):
+    """As far as Textual's driver for terminals is not that of Linux: it needs termios."""
+    script = tmp_path / "elsewhere.py"
+    script.write_text(_ELSEWHERE)
+    arguments = (sys.executable, script, recorded_path("h200/pinned_memory"))
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert "replay H200, torch 2.11.0, 2026-11-23" in done.stdout
+    assert "FASTER       pinned                6.20x  99 %: 5.85 to 6.53" in done.stdout
 
 
 def test_a_run_without_its_source_or_of_no_scenario_opens_too(tmp_path):

@@ -231,7 +231,7 @@ class LabScreen(Screen[int]):
         if self.runs.running is not None and not saved:
             self.say(status.another_runs(self.runs.running), "yellow")
         elif problem := self._start(name, sweep):
-            self.say(problem, "bold red")
+            self.say(status.cannot_run(problem, self._catalog.entries[name].row), "bold red")
         else:
             self._line.say()
             if self.size.width < self.room_beside and not self.has_class("-narrow"):

@@ -6,11 +6,11 @@ from math import inf
 import pytest
 from recorded import SMALL_RUN, recorded_path, write_run
 
+from gpulab.catalog.recordings import recordings
 from gpulab.core import events as e
 from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.report.build import fold_all, new_state
 from gpulab.session.playback import SPEEDS, Playback
-from gpulab.session.saved import recordings
 
 
 class Clock:

@@ -3,9 +3,10 @@
 import pytest
 from recorded import recorded_path, run_file
 
+from gpulab.catalog.recordings import recordings
 from gpulab.headless.scripting import load
 from gpulab.session.run_files import runs_folder
-from gpulab.session.saved import find_run, open_run, recordings
+from gpulab.session.saved import find_run, open_run
 from gpulab.session.settings import UsageError
 
 
