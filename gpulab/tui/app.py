@@ -93,6 +93,8 @@ class LabApp(App[int]):
     TITLE = "gpulab"
     CSS_PATH = "gpulab.tcss"
     DRIVER: type[Driver] = LabDriver
+    keeps_files = True
+    """Whether keys may write some: a copy of a result, the theme."""
     BINDINGS: ClassVar[list[BindingType]] = [
         # of every screen, also where one types: an Input copies with it, and Textual asks
         Binding("ctrl+c", "quit", show=False, priority=True),
@@ -227,7 +229,8 @@ class LabApp(App[int]):
         self._take_theme(NAMES[(NAMES.index(self.theme) + 1) % len(NAMES)])
 
     def _take_theme(self, name: str) -> None:
-        keep_theme(name)
+        if self.keeps_files:
+            keep_theme(name)
         self._choose_theme(name)
         self._lab.say(f"theme: {name}")
 

@@ -36,7 +36,7 @@ def copy_text(app: App[Any], text: str, path: Path | None, name: str) -> str:
     """A block of code in Markdown, into a file of that name as well. Returns what to say of it."""
     text = plain(f"```\n{text}\n```\n")
     app.copy_to_clipboard(text)
-    if path is None:
+    if path is None or not getattr(app, "keeps_files", True):
         return "copied"
     try:
         path.write_text(text, encoding="utf-8")

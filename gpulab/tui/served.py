@@ -46,6 +46,7 @@ def main() -> int:
             lessons=catalog(),
             read_only=_READ_ONLY,
         )
+        app.keeps_files = False
     return app.run_in_browser()
 
 

@@ -52,6 +52,8 @@ def test_only_the_address_with_its_token_shows_anything_and_nothing_runs(lab):
                 await screen(socket, b"batched_matmul")
                 await socket.send_str(json.dumps(["stdin", "r"]))
                 await screen(socket, b"served read-only")
+                await socket.send_str(json.dumps(["stdin", "T"]))
+                await screen(socket, b"theme: ")
                 process.send_signal(signal.SIGINT)
                 while (await socket.receive(timeout=60)).type == aiohttp.WSMsgType.BINARY:
                     pass
@@ -60,3 +62,4 @@ def test_only_the_address_with_its_token_shows_anything_and_nothing_runs(lab):
         asyncio.run(look(address))
         assert process.wait(60) == 0
         assert psutil.Process().children(recursive=True) == []
+        assert not (lab.folder / "state" / "gpulab" / "theme").exists()
