@@ -540,8 +540,8 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             type=seconds,
             metavar="S",
             help=(
-                "time limit of the measurement in seconds (default: 10); it stops earlier when "
-                "intervals are narrow"
+                "time limit of the measurement in seconds (default: 10; of --compare 30); it stops "
+                "earlier when intervals are narrow"
             ),
         ),
         _flag(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as replace_field
 from datetime import UTC, datetime
 from math import exp
 from pathlib import Path
@@ -114,7 +115,8 @@ def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:
     missing = None if side.functions else why_not(side.launch, options.device)
     if missing is not None:
         raise UsageError(f"{side.name} cannot run here", missing)
-    job = request_for(side.entry, options, side.functions).job
+    own = replace_field(options, arguments=side.own(options.arguments))
+    job = request_for(side.entry, own, side.functions).job
     assert isinstance(job, (Measure, TimeFunctions))
     one_by_one = job.exclusive or job.increasing_memory or job.ranks > 1
     if one_by_one or job.shows != Shows.SPEEDUP:
@@ -141,7 +143,7 @@ class _Comparison:
         self._most_slower = most_slower
         self._at = datetime.now(UTC).isoformat(timespec="seconds")
         self._ran: tuple[Ran, Ran] | None = None
-        self._differs: dict[str, str | None] = {}
+        self._differs: dict[str, str] = {}
         self._findings: list[Finding] = []
         self._is_same = False
 
@@ -155,12 +157,13 @@ class _Comparison:
         if is_same_code(first, second) and not elsewhere:
             self._is_same = True
             return
-        self._differs = turns.outputs_differ()
+        self._differs, why_not = turns.compare_outputs()
+        self._findings += [outputs_not_compared(name, why=why) for name, why in why_not.items()]
         self._measure(turns)
 
     def _measure(self, turns: Turns) -> None:
         started = monotonic()
-        measured = {name: each for name, each in turns.pairs.items() if not self._differs[name]}
+        measured = {name: each for name, each in turns.pairs.items() if name not in self._differs}
         if not measured:
             return
         done = 0
@@ -188,13 +191,10 @@ class _Comparison:
         if turns.pairs and not self._is_same:
             against = {info.name: info.against for info in self._jobs[1].subject.variants}
             rows = [
-                row_of(name, turns.pairs, self._differs.get(name) or "", against.get(name))
+                row_of(name, turns.pairs, self._differs.get(name, ""), against.get(name))
                 for name in turns.pairs
             ]
         findings = list(self._findings)
-        for name, differs in self._differs.items():
-            if differs is None:
-                findings.append(outputs_not_compared(name, why="kinds, or not reproducible"))
         if self._is_same and self._ran:
             findings.append(nothing_changed(files=len(self._ran[1].files)))
         wrong = any(row.verdict == Verdict.WRONG for row in rows)

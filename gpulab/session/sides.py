@@ -62,6 +62,17 @@ class Measured:
         folder = self.root / within
         return folder if folder.is_dir() else self.root
 
+    def own(self, function: str | None) -> str | None:
+        """FILE:function with this side's file, where it has that one too."""
+        file, colon, name = (function or "").rpartition(":")
+        if not colon:
+            return function
+        path = Path(os.path.realpath(file))
+        project = top_level(path.parent)
+        if project is not None and (self.root / path.relative_to(project)).is_file():
+            path = self.root / path.relative_to(project)
+        return f"{path}:{name}"
+
     @property
     def folders(self) -> list[str]:
         """What comes first on `sys.path`: of the project, then of the file itself."""

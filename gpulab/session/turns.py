@@ -42,7 +42,9 @@ process on its core: the ratio of two processes of one function had a standard d
 with 80 blocks of 1 ms, and 1.1 to 1.6 % with 40 of 2 ms, on a busy machine.
 """
 _TURN_S = 0.16
-_MOST_TURNS = 80
+_FEWEST_TURNS, _MOST_TURNS = 8, 80
+_SLOWED = 3.0
+"""How many times as long as planned the turns of a pair may take."""
 _IMPORT_SHARE = 2.0
 """A server is replaced once its pairs took so many times as long as its own start."""
 _ALIKE = 2.0
@@ -142,7 +144,7 @@ class _Server:
                 stderr=output,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={**environment, "PYTHONHASHSEED": str(turns.draw.randrange(1, 2**32))},
+                env=dict(environment),
             )
         try:
             self._order({"preload": list(preload)})
@@ -171,6 +173,7 @@ class _Server:
             self.process.stdin.close()
         self.process.wait()
         self._control.close()
+        self._log_file.unlink(missing_ok=True)
 
     def _order(self, order: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -194,6 +197,8 @@ class Turns:
         self.seed = secrets.randbits(31) if job.seed is None else job.seed
         self.draw = random.Random(self.seed)
         self._servers: dict[str, _Server] = {}
+        self._starts: dict[str, int] = {}
+        """How many servers each Python had."""
         self._members: list[_Member] = []
         """That are not closed yet."""
         self._preload: list[str] = []
@@ -212,7 +217,7 @@ class Turns:
         self._orphans = self._resources.enter_context(Orphans())
         self._resources.callback(self._orphans.end)
         self._resources.callback(self._close_servers)
-        self._resources.callback(self._close, self._members)
+        self._resources.callback(self._close_connections)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -243,32 +248,36 @@ class Turns:
         self._plan(before, after)
         return before, after
 
-    def outputs_differ(self) -> dict[str, str | None]:
-        """What differs in the outputs of each step's first call, by name; empty where they agree.
-        None: they cannot be compared, or the side before does not even agree with itself.
+    def compare_outputs(self) -> tuple[dict[str, str], dict[str, str]]:
+        """By the names of steps: what differs in the outputs of their first call, where they
+        differ; and why they cannot be compared, where they cannot.
         """
         before, after = self._probed
-        found: dict[str, str | None] = {}
-        for number, (name, other) in enumerate(self.names.items()):
-            path = str(self.folder / f"output-{number}")
-            if "why_not" in before.ask(do="keep", name=name, path=path):
-                found[name] = None
-                continue
-            found[name] = after.ask(do="agree", name=other, path=path).get("differs")
-        if any(found.values()):
+        differs: dict[str, str] = {}
+        why_not: dict[str, str] = {}
+        paths = {name: str(self.folder / f"{number}") for number, name in enumerate(self.names)}
+        for name, other in self.names.items():
+            answer = before.ask(do="keep", name=name, path=paths[name])
+            if "why_not" not in answer:
+                answer = after.ask(do="agree", name=other, path=paths[name])
+            if "why_not" in answer:
+                why_not[name] = answer["why_not"]
+            elif answer["differs"]:
+                differs[name] = answer["differs"]
+        if differs:
             again = self._fork(self.seed, probes=True)
             for member in again:
                 member.answer()
-            for number, name in enumerate(self.names):
-                path = str(self.folder / f"output-{number}")
-                if found[name] and again[0].ask(do="agree", name=name, path=path).get("differs"):
-                    found[name] = None
+            for name in list(differs):
+                if again[0].ask(do="agree", name=name, path=paths[name]).get("differs"):
+                    del differs[name]
+                    why_not[name] = "it is another one in every process, for the same seed"
             self._close(again)
         self._close(self._probed)
         self._close_servers()  # the next ones import before they fork
-        for number in range(len(self.names)):
-            (self.folder / f"output-{number}").unlink(missing_ok=True)
-        return found
+        for path in paths.values():
+            Path(path).unlink(missing_ok=True)
+        return differs, why_not
 
     def pair(self) -> None:
         """One more pair of processes, and a value of each step."""
@@ -277,7 +286,12 @@ class Turns:
         for member in members:
             member.answer()
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in self.names}
+        begun = monotonic()
+        most_s = _SLOWED * _TURN_S * len(self.names)
         for turn in range(max(self._turns.values())):
+            # others compute on this core: more pairs tell more than more turns
+            if turn >= _FEWEST_TURNS and turn % 2 == 0 and monotonic() - begun > most_s:
+                break
             names = [name for name in self.names if turn < self._turns[name]]
             self.draw.shuffle(names)
             for name in names:
@@ -305,7 +319,7 @@ class Turns:
     def _plan(self, before: Probe, after: Probe) -> None:
         self._number = 0
         self.names = self._names_of(before, after)
-        on_cpu = self._jobs[0].device == "cpu"
+        on_cpu = all(each.device.get("kind") == "cpu" for each in (before, after))
         parallel = before.parallel or after.parallel or self._jobs[0].threads > 1
         self._pinned = on_cpu and not parallel
         own = str(_GPULAB) if isinstance(self._jobs[0], Measure) else None
@@ -356,7 +370,11 @@ class Turns:
             job = self._jobs[side]
             is_scenario = isinstance(job, Measure)
             usual = worker_environment(job) if is_scenario else usual_environment(job.threads)
-            environment = {**usual, **self._orphans.environment}
+            self._starts[python] = start = self._starts.get(python, 0) + 1
+            # alike on both sides
+            hash_seed = str(random.Random(self.seed + start).randrange(1, 2**32))
+            own = {"PYTHONHASHSEED": hash_seed, **self._orphans.environment}
+            environment = {**usual, **own}
             server = self._servers[python] = _Server(python, environment, self._preload, self)
         return server
 
@@ -382,9 +400,15 @@ class Turns:
         return task
 
     def _close(self, members: Sequence[_Member]) -> None:
-        for member in list(members):
+        """End processes that have done their part, with the teardown of what they built."""
+        for member in members:
+            member.ask(do="tear_down")
             member.close()
             self._members.remove(member)
+
+    def _close_connections(self) -> None:
+        for member in self._members:
+            member.close()
 
     def _close_servers(self) -> None:
         for server in self._servers.values():

@@ -57,3 +57,8 @@ class ScenarioSteps:
         block = self._clock.block(self._builds[name], steps, lead_in=lead_in)
         self._clock.forget()
         return block.time_s
+
+    def close(self) -> None:
+        """Run what follows the `yield` of each build."""
+        for build in self._builds.values():
+            build.close()

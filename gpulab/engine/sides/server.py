@@ -69,7 +69,7 @@ class Steps:
             self._calls[name] = _call(_attribute(module, name), maker, task["device"])
         self.names = list(self._calls)
         self.items = dict.fromkeys(self.names, 1.0)
-        self.device: dict[str, Any] = {}
+        self.device = {"kind": "cpu", "name": _cpu_name(), "threads": task["threads"]}
         self.versions: dict[str, str] = {}
         self.wait: Callable[[], object] = _nothing
 
@@ -78,9 +78,10 @@ class Steps:
         seed_everything(self._seed)
         returned = self._calls[name]()
         torch = sys.modules.get("torch")
-        if torch and torch.cuda.is_available() and torch.cuda.is_initialized():
-            self.wait = torch.cuda.synchronize
         _wait_for(returned)
+        if torch and torch.cuda.is_initialized():
+            self.wait = torch.cuda.synchronize
+            self.device = {"kind": "cuda", "name": torch.cuda.get_device_name()}
         self.wait()
         return returned
 
@@ -96,6 +97,16 @@ class Steps:
         _wait_for(returned)
         self.wait()
         return (perf_counter_ns() - started) * 1e-9 / steps
+
+    def close(self) -> None:
+        """Nothing was built that needs it."""
+
+
+def _cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 def _run(file: str, name: str) -> Any:
@@ -454,6 +465,10 @@ class _Member:
             return {"differs": disagreement(leaves_of(self._outputs[name]), theirs)}
         except Exception as error:
             return {"why_not": str(error)}
+
+    def tear_down(self) -> dict[str, Any]:
+        self._steps.close()
+        return {}
 
 
 def _steps_of(task: Mapping[str, Any]) -> Any:

@@ -1,8 +1,9 @@
 """From pairs of processes, one of each side, to what is reported of them; and when they are enough.
 
 The interval is looked at again and again until it decides. So each look is at `LEVEL`, with which
-all looks together hold the median with 99 %: of 20,000 simulated comparisons of the same code each,
-0.7 % (normal) and 0.6 % (heavy tails) ever had an interval that did not.
+all looks together hold the median with 99 %: in simulated comparisons of the same code 0.7 % ever
+had an interval that did not, with normal and with heavy tails; 4 % where neighbours are correlated
+by 0.5, and 17 % would without the correction for that.
 """
 
 from __future__ import annotations
