@@ -30,8 +30,9 @@ _COOKIE = "gpulab"
 _PAGE = Path(__file__).parent / "web"
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
-    "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+    "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; connect-src 'self'"
 )
+"""Not every browser counts a WebSocket of the same host as 'self'."""
 _FORBIDDEN = "open the whole address that gpulab --serve printed: it ends in ?token=..."
 
 
@@ -105,7 +106,8 @@ def _server(command: str, token: str) -> Any:
             raise web.HTTPForbidden(text=_FORBIDDEN)
         response = await handler(request)
         if not response.prepared:
-            response.headers["Content-Security-Policy"] = _POLICY
+            here = f" ws://{request.host} wss://{request.host}"
+            response.headers["Content-Security-Policy"] = _POLICY + here
         return response
 
     class Guarded(Server):  # type: ignore[misc, unused-ignore]

@@ -13,6 +13,29 @@ import pytest
 aiohttp = pytest.importorskip("aiohttp")
 pytest.importorskip("textual_serve")
 
+from aiohttp.test_utils import TestClient, TestServer  # noqa: E402
+
+from gpulab.headless.serve import _server  # noqa: E402
+
+
+def test_only_the_address_with_its_token_shows_anything_and_no_other_host_is_asked():
+    async def look():
+        app = await _server("false", "secret")._make_app()
+        async with TestClient(TestServer(app)) as browser:
+            for place in ("/", "/?token=wrong", "/static/js/textual.js", "/ws", "/download/x"):
+                assert (await browser.get(place)).status == 403
+            page = await browser.get("/?token=secret")
+            text = await page.text()
+            assert (page.status, str(page.url.relative())) == (200, "/")
+            assert not re.search(r"(src|href|url)[=(]\W*(https?:)?//", text)
+            assert f"ws://{page.url.authority}" in page.headers["Content-Security-Policy"]
+            assert (await browser.get("/static/js/textual.js")).status == 200
+            cookie = page.history[0].headers["Set-Cookie"]
+            assert "HttpOnly" in cookie
+            assert "SameSite=Strict" in cookie
+
+    asyncio.run(look())
+
 
 @contextmanager
 def served(lab, *arguments):
@@ -35,19 +58,15 @@ async def screen(socket, words):
         data += message.data
 
 
-def test_only_the_address_with_its_token_shows_anything_and_nothing_runs(lab):
+@pytest.mark.slow
+def test_the_screen_is_there_runs_nothing_and_ends_with_the_server(lab):
     async def look(address):
         page = address.partition("?")[0]
         async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-            for place in (page, f"{page}?token=wrong", f"{page}static/js/textual.js"):
-                async with session.get(place) as answer:
-                    assert answer.status == 403
             with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
                 await session.ws_connect(f"{page}ws")
-            async with session.get(address) as answer:
-                text = await answer.text()
-                assert (answer.status, str(answer.url)) == (200, page)
-            assert not re.search(r"(src|href|url)[=(]\W*(https?:)?//", text)
+            async with session.get(address):
+                pass
             async with session.ws_connect(f"{page}ws?width=100&height=30") as socket:
                 await screen(socket, b"batched_matmul")
                 await socket.send_str(json.dumps(["stdin", "r"]))

@@ -20,7 +20,7 @@ def test_a_run_is_followed_to_its_end_and_printed_as_a_replay_prints_it(lab):
     events = read_run_file(recorded_path("h200/batched_matmul")).events
     run = RunFile(path, "0.1.0")
     run.append(events[:-1])
-    end = threading.Timer(1.5, lambda: run.append(events[-1:]))
+    end = threading.Timer(0.8, lambda: run.append(events[-1:]))
     end.start()
     watched = subprocess.run(
         [*GPULAB, "--watch", lab.folder],
