@@ -5,7 +5,8 @@
 In a repository of its own: PAIRS (50) comparisons of commits that differ in a comment alone, and as
 many where a compute-bound function does 3 % more work; a commit that changes documents, which must
 end with exit code 0 at once; two environments with another version of a package, which must be said.
-After all of it, every file of the checkout and of `.git` must be what it was.
+After all of it, every file of the checkout and of `.git` must be what it was. And simulated: how
+often any of the looks at one comparison misses a median of zero, with normal and with heavy tails.
 """
 
 import argparse
@@ -16,9 +17,12 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
+from random import Random
 from time import monotonic
 
 from commands import GPULAB
+
+from gpulab.features.compare.measured import Pairs, interval_of, is_look
 
 HELPER = """\
 def work():
@@ -37,6 +41,8 @@ def step():
 COUNT, SLOWER = 3000, 1.03
 MOST_ALARMS, LEAST_FOUND = 0.02, 0.94
 QUICK_S = 5.0
+SIMULATED, MOST_MISSED = 4000, 0.01
+MOST_PAIRS = 200
 
 
 def main():
@@ -51,6 +57,8 @@ def main():
             compared(project, "slower", options, wanted="slower", least=LEAST_FOUND),
             documents(project),
             environments(project, Path(folder)),
+            looks("normal", lambda draw: draw.gauss()),
+            looks("heavy tails", lambda draw: draw.gauss() / max(0.05, draw.random())),
         ]
         untouched = contents(project.folder) == project.contents
         print(f"{'files of the checkout and of .git':34} {'untouched' if untouched else 'CHANGED'}")
@@ -150,6 +158,23 @@ def environments(project, folder):
     ok = said == ["environment helper 1.0 -> 2.0"]
     print(f"{'two environments':34} {', '.join(said)}, {took_s:.1f} s")
     return ok
+
+
+def looks(name, value):
+    """How often some look at pairs that do not differ says that they do."""
+    draw = Random(1)
+    places = [count for count in range(1, MOST_PAIRS) if is_look(count)]
+    missed = 0
+    for _ in range(SIMULATED):
+        values = [value(draw) for _ in range(places[-1])]
+        intervals = (interval_of(Pairs(ratios=values[:count]), 1) for count in places)
+        missed += any(not each.low <= 0 <= each.high for each in intervals)
+    share = missed / SIMULATED
+    what = f"{len(places)} looks, {name}"
+    print(
+        f"{what:34} {share:.2%} of {SIMULATED:,} ever miss the median (at most {MOST_MISSED:.0%})"
+    )
+    return share <= MOST_MISSED
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from gpulab.session.sides import Measured
 from gpulab.session.worker_process import usual_environment, worker_environment
 
 _GPULAB = Path(__file__).parents[1]
+_SCENARIO = "gpulab.engine.sides.scenario"
 _SERVER = str(_GPULAB / "engine" / "sides" / "server.py")
 _BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
 """A shorter block is timed with its first step's caches; a longer one more often meets another
@@ -146,17 +147,25 @@ class _Server:
                 start_new_session=True,
                 env=dict(environment),
             )
+        self._python = python
+        self.start_s = self.used_s = 0.0
+        """What its imports took, and its pairs."""
         try:
-            self._order({"preload": list(preload)})
-            turns.wait(self._control, python)
-            if not self._control.recv(1):
-                words = self._log_file.read_text(errors="replace").strip().splitlines()
-                raise UsageError(f"{python}: {words[-1] if words else 'it did not start'}")
+            self.preload(preload)
         except BaseException:
             self.close()
             raise
         self.start_s = monotonic() - started
-        self.used_s = 0.0
+
+    def preload(self, modules: Sequence[str]) -> None:
+        """Have it import these, for all that it forks later."""
+        started = monotonic()
+        self._order({"preload": list(modules)})
+        self._turns.wait(self._control, self._python)
+        if not self._control.recv(1):
+            words = self._log_file.read_text(errors="replace").strip().splitlines()
+            raise UsageError(f"{self._python}: {words[-1] if words else 'it did not start'}")
+        self.start_s += monotonic() - started
 
     def fork(self, side: str, task: Mapping[str, Any]) -> _Member:
         ours, theirs = socket.socketpair()
@@ -201,7 +210,7 @@ class Turns:
         """How many servers each Python had."""
         self._members: list[_Member] = []
         """That are not closed yet."""
-        self._preload: list[str] = []
+        self._preload = [_SCENARIO] if isinstance(job, Measure) else []
         self._pinned = False
         self._steps: dict[str, tuple[int, int]] = {}
         """Steps of a block, by the names of the first side."""
@@ -274,7 +283,8 @@ class Turns:
                     why_not[name] = "it is another one in every process, for the same seed"
             self._close(again)
         self._close(self._probed)
-        self._close_servers()  # the next ones import before they fork
+        for server in self._servers.values():
+            server.preload(self._preload)
         for path in paths.values():
             Path(path).unlink(missing_ok=True)
         return differs, why_not
