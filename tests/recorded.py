@@ -32,13 +32,13 @@ def _found(folder, pattern):
 
 
 _PATHS = _found(CORPUS, "**/*.jsonl.xz") | _found(RECORDINGS, "**/*.jsonl.xz")
-_OTHER_KINDS = ("cold_start", "small_kernels", "timing_without_sync", "utilization")
-NAMES = sorted(
-    [
-        *_found(CORPUS, "*.jsonl.xz"),
-        *(name for name in _PATHS if Path(name).name in _OTHER_KINDS),
-    ]
+_OTHER_KINDS = (
+    "h100/small_kernels",
+    "h200/cold_start",
+    "h200/timing_without_sync",
+    "h200/utilization",
 )
+NAMES = sorted([*_found(CORPUS, "*.jsonl.xz"), *_OTHER_KINDS])
 """Of each kind of run some."""
 ALL = sorted(_PATHS)
 """With the lessons that ship, and runs whose goodput is known."""

@@ -341,5 +341,6 @@ def test_mistakes_in_the_command_say_what_to_write(lab, gpulab):
     assert "a scenario is a Python file" in gpulab("--from-trace", "t.json", "x.txt").stderr
     assert "takes a trace, and FILE.py" in gpulab("--from-trace", "t.json", "x.py", "y.py").stderr
     assert (
-        "--top; it requires --run or --from-trace" in gpulab("--new", "x.py", "--top", "3").stderr
+        "--top; it requires --run or --replay or --watch or --from-trace"
+        in gpulab("--new", "x.py", "--top", "3").stderr
     )

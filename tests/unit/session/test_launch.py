@@ -61,7 +61,7 @@ def test_a_function_has_the_same_label_from_a_list_as_by_its_name(files, monkeyp
     ]
     paths = []
     monkeypatch.setattr(launches, "start", lambda request, path: paths.append(path))
-    monkeypatch.setattr(launches, "default_path", lambda label: label)
+    monkeypatch.setattr(launches, "default_path", lambda label, _: label)
     start_entry(entry, ON_CPU)
     assert paths == [single_launch("many/train.py:step").label] == ["train-step"]
     assert single_launch("many/train.py:step, scale").label == "train-step-scale"
