@@ -29,7 +29,6 @@ from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
-from gpulab.session.saved import find_run, open_playback
 from gpulab.session.settings import Settings, UsageError, check_paths, check_settings
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
@@ -323,6 +322,7 @@ class LabApp(App[int]):
 
     async def show_replay(self, path: Path, say: Callable[[str], None]) -> None:
         """Open a screen that plays a saved run again, or say why it cannot be read."""
+        from gpulab.session.saved import open_playback
         from gpulab.tui.screens.replay import ReplayScreen
 
         try:
@@ -512,6 +512,8 @@ def open_replay(name: str, *, ascii_only: bool) -> int:
     """Open the screen on the terminal, with a saved run by its name; returns the exit code.
     UsageError.
     """
+    from gpulab.session.saved import find_run, open_playback
+
     playback = open_playback(find_run(name))
     app = LabApp(ascii_only=ascii_only or not shows_unicode(), replay=playback)
     return app.run_on_terminal()
