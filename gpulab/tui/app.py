@@ -318,6 +318,7 @@ class LabApp(App[int]):
         path = lab.run_file(name) or recording(name)
         if path is None:
             return lab.say(status.nothing_to_replay(name), "yellow")
+        lab.say("")
         self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
 
     async def show_replay(self, path: Path, say: Callable[[str], None]) -> None:
