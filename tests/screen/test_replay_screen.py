@@ -261,12 +261,13 @@ def test_a_run_without_its_source_or_of_no_scenario_opens_too(tmp_path):
     replayed(journey, recorded_path("h100/small_kernels"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("calibration", "MEASURED"),
-        pytest.param("function", "nothing is checked and nothing", marks=pytest.mark.slow),
-        pytest.param("killed", "incomplete run file: killed or", marks=pytest.mark.slow),
+        ("function", "nothing is checked and nothing"),
+        ("killed", "incomplete run file: killed or"),
     ],
 )
 def test_every_kind_of_run_can_be_replayed(name, words):
