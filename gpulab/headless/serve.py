@@ -10,6 +10,7 @@ import shlex
 import socket
 import sys
 from importlib import util
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,8 @@ def serve(folder: str, options: Options) -> int:
     listening = _listening(options.listen)
     terminal = open_terminal(ascii_only=options.ascii)
     token = secrets.token_urlsafe(16)
-    command = [sys.executable, "-m", "gpulab.tui.served", folder]
+    # -P: no module of the folder in which it is started
+    command = [sys.executable, "-P", "-m", "gpulab.tui.served", folder]
     if options.run_allowed:
         command.append("--run-allowed")
     if terminal.ascii_only:
@@ -75,14 +77,16 @@ def _listening(listen: str | None) -> socket.socket:
 
 
 def _say(terminal: Terminal, host: str, port: int, token: str, *, run_allowed: bool) -> None:
-    shown = f"[{host}]" if ":" in host else host
+    address = ip_address(host)
+    name = host_name() if address.is_unspecified else host
+    shown = f"[{name}]" if ":" in name else name
     where = f"http://{shown}:{port}/?token={token}"
     what = "whoever has this address runs code as you" if run_allowed else "read-only"
     terminal.say(f"serving on {where}", f"({what}; Ctrl+C ends)")
-    if host == LOOPBACK:
+    if address.is_loopback:
         terminal.say(
             "from another machine, first: "
-            f"ssh -L {port}:{LOOPBACK}:{port} {getpass.getuser()}@{host_name()}",
+            f"ssh -L {port}:{shown}:{port} {getpass.getuser()}@{host_name()}",
         )
     else:
         terminal.say("anyone on the network can read what is sent: it is not encrypted")
@@ -96,12 +100,18 @@ def _server(command: str, token: str) -> Any:
     from textual_serve.server import Server
 
     async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
+        # cookies do not tell ports: neither a page of another server on the same host, nor the
+        # cookie of another gpulab there
+        origin = request.headers.get("Origin", "")
+        if origin and origin.rpartition("//")[2] != request.host:
+            raise web.HTTPForbidden(text=_FORBIDDEN)
+        name = f"{_COOKIE}-{request.url.port}"
         given = request.query.get("token", "")
         if secrets.compare_digest(given.encode(), token.encode()):
             answer = web.HTTPFound("./")  # so that the address bar does not show it on a projector
-            answer.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
+            answer.set_cookie(name, token, httponly=True, samesite="Strict")
             raise answer
-        cookie = request.cookies.get(_COOKIE, "")
+        cookie = request.cookies.get(name, "")
         if not secrets.compare_digest(cookie.encode(), token.encode()):
             raise web.HTTPForbidden(text=_FORBIDDEN)
         response = await handler(request)

@@ -33,6 +33,10 @@ def test_only_the_address_with_its_token_shows_anything_and_no_other_host_is_ask
             cookie = page.history[0].headers["Set-Cookie"]
             assert "HttpOnly" in cookie
             assert "SameSite=Strict" in cookie
+            other = {"Origin": f"http://{page.url.host}:1"}
+            assert (await browser.get("/static/js/textual.js", headers=other)).status == 403
+            own = {"Origin": str(page.url.origin())}
+            assert (await browser.get("/static/js/textual.js", headers=own)).status == 200
 
     asyncio.run(look())
 
