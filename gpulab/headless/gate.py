@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from gpulab.catalog.catalog import catalog
-from gpulab.core.files import check_writable, write_whole
+from gpulab.core.files import write_whole
 from gpulab.core.jobs import Required
 from gpulab.features.gate.outputs import Case, Metric, benchmark_json, bmf, junit
 from gpulab.features.gate.thresholds import (
@@ -17,7 +17,7 @@ from gpulab.features.gate.thresholds import (
     read_thresholds,
 )
 from gpulab.headless.options import Options
-from gpulab.headless.output import Terminal
+from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.launch import Launch
 from gpulab.session.settings import UsageError
@@ -66,7 +66,9 @@ class Demands:
         self.check_names(variants)
 
     def check_names(self, variants: Mapping[str, Collection[str]]) -> None:
-        """The same of scenarios with their variants; others may be in the catalog."""
+        """The same of scenarios with their variants; others may be in the catalog. A scenario
+        without variants has no result: which it has is not known.
+        """
         known = {*variants}
         if not known.issuperset(self._file.scenarios):
             known |= {entry.name for entry in catalog()}
@@ -75,14 +77,14 @@ class Demands:
         except ThresholdError as error:
             raise UsageError(str(error)) from None
         every = {name for names in variants.values() for name in names}
-        for name in self._flags.speedups:
+        for name in self._flags.speedups if every else ():
             if name not in every:
                 raise UsageError(
                     f"--fail-below {name}=...: there is no variant {name}; "
                     f"the variants: {', '.join(sorted(every)) or 'none'}"
                 )
         for scenario, names in variants.items():
-            for name in self._file.of(scenario).speedups:
+            for name in self._file.of(scenario).speedups if names else ():
                 if name not in names:
                     raise UsageError(
                         f"{self._file.path}: [{scenario}]: fail_below.{name}: there is no variant "
@@ -100,12 +102,11 @@ def _ci_files(options: Options) -> list[tuple[str, Path]]:
 
 
 def check_ci_files(options: Options) -> None:
-    """UsageError where one of them cannot be written: it is known before anything is measured."""
+    """UsageError where one of them cannot be written, or would destroy a run file: it is known
+    before anything is measured.
+    """
     for flag, path in _ci_files(options):
-        try:
-            check_writable(path)
-        except OSError as error:
-            raise UsageError(f"{flag} {path}: {error.strerror}") from None
+        check_written(flag, path)
 
 
 def write_for_ci(options: Options, cases: Sequence[Case], metrics: Sequence[Metric]) -> None:

@@ -163,15 +163,19 @@ def _encodable(value: Any) -> Any:
 
 def check_json(target: Path | None, run_files: Sequence[Path]) -> None:
     """UsageError where the JSON cannot be written, or would destroy a run file."""
-    if target is None:
-        return
+    if target is not None:
+        check_written("--json", target, run_files)
+
+
+def check_written(flag: str, target: Path, run_files: Sequence[Path] = ()) -> None:
+    """The same of what another flag writes."""
     try:
         check_writable(target)
         destroys = target in run_files or (target.is_file() and is_run_file(_start_of(target)))
     except OSError as error:
-        raise UsageError(f"--json {target}: {error.strerror}") from None
+        raise UsageError(f"{flag} {target}: {error.strerror}") from None
     if destroys:
-        raise UsageError(f"--json {target}: that is a run file, which is never overwritten")
+        raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
 
 
 def _start_of(path: Path) -> bytes:

@@ -11,18 +11,20 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, find, read_file
 from gpulab.core.text import cut, plain
+from gpulab.core.units import plural
 from gpulab.session.launch import Launch
 from gpulab.session.settings import UsageError
 
 GIT, PYTHON = "git:", "python:"
-_FILE = re.compile(r".+\.py(:[\w.]+)?", re.DOTALL)
+_FILE = re.compile(r".+\.py(:[\w.]+(,[\w.]+)*)?", re.DOTALL)
 _SOURCES = "src"
 """The folder of a project that holds its packages, where it has one."""
+_OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 HOW = "to measure write gpulab --compare git:main git:HEAD -- FILE:function"
 
 
@@ -110,6 +112,11 @@ def _alike(before: Measured, after: Measured) -> tuple[Measured, Measured]:
     """Two functions of different names are one step under the name of the first."""
     if bool(before.functions) != bool(after.functions):
         raise UsageError("--compare: one side is a scenario, the other a function")
+    if len(before.functions) != len(after.functions):
+        raise UsageError(
+            f"--compare: {before.name} names {plural(len(before.functions), 'function')}, "
+            f"{after.name} {len(after.functions)}"
+        )
     return before, after
 
 
@@ -149,8 +156,10 @@ def _side(name: str, subject: _Subject, copy: Path) -> Measured:
             raise UsageError(f"--compare {name}: no such folder; {HOW}")
         folder = Path(name).resolve()
         return _of_path(name, top_level(folder) or folder, subject)
-    if top_level(subject.project) is None:
-        raise UsageError(f"{subject.project}: {name} needs a git repository, and it is in none")
+    try:
+        _git(subject.project, "rev-parse", "--show-toplevel")
+    except UsageError as error:  # it may be in one that git refuses, of another user
+        raise UsageError(f"{name}, for {subject.project}: {error}") from None
     revision = _commit(subject.project, name.removeprefix(GIT))
     _write_revision(subject.project, revision, copy)
     return replace(_of_path(name, copy, subject), revision=revision, is_ours=True)
@@ -226,7 +235,9 @@ def _write_revision(project: Path, revision: str, target: Path) -> None:
 
 def _git(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> str:
     """What a git command prints. UsageError where it fails."""
-    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", **(environment or {})}
+    # a hook of git sets those of its own repository
+    usual = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    variables = {**usual, "GIT_OPTIONAL_LOCKS": "0", **(environment or {})}
     command = ["git", "-C", str(folder), *arguments]
     try:
         ended = subprocess.run(command, capture_output=True, env=variables, check=False)
@@ -241,6 +252,7 @@ def _git(folder: Path, *arguments: str, environment: dict[str, str] | None = Non
 def digest(path: Path) -> str:
     """The SHA-256 of a file; empty where it cannot be read."""
     try:
-        return sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

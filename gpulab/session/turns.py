@@ -109,7 +109,10 @@ class _Member:
     def answer(self) -> dict[str, Any]:
         while b"\n" not in self._data:
             self._turns.wait(self._connection, self._side)
-            part = self._connection.recv(1 << 20)
+            try:
+                part = self._connection.recv(1 << 20)
+            except ConnectionResetError:  # it ended with a request unread
+                part = b""
             if not part:
                 raise SideError(self._side, f"its process ended{self._last_words()}")
             self._data += part
@@ -169,7 +172,8 @@ class _Server:
 
     def fork(self, side: str, task: Mapping[str, Any]) -> _Member:
         ours, theirs = socket.socketpair()
-        with theirs:
+        # where the server has died, the member's end is closed, which says it
+        with theirs, suppress(BrokenPipeError):
             self._order({"fork": task})
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
         return _Member(side, ours, self._turns, self._log_file)
@@ -374,7 +378,7 @@ class Turns:
         python = self._sides[side].python
         server = self._servers.get(python)
         if server is not None and server.used_s > _IMPORT_SHARE * server.start_s:
-            server.close()
+            self._servers.pop(python).close()  # once: its number may be another process's then
             server = None
         if server is None:
             job = self._jobs[side]

@@ -13,6 +13,7 @@ from gpulab.features.compare.findings import (
     on_one_side,
     variant_not_compared,
 )
+from gpulab.features.compare.measured_findings import nothing_changed
 from gpulab.features.compare.report import ComparisonReport, Pairing, Row, ScenarioComparison
 from gpulab.features.gate.report import (
     Gate,
@@ -62,6 +63,9 @@ def _not_shown(
 
 
 def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[Gate]:
+    """None where nothing that runs changed: then nothing was measured."""
+    if any(finding.code == nothing_changed.code for finding in comparison.findings):
+        return
     scenario = comparison.scenario
     paired = any(row.pairing != Pairing.UNPAIRED for row in comparison.rows)
     for row in comparison.rows:

@@ -33,7 +33,6 @@ LEVEL = 0.998
 FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, LEVEL))
 _GROWTH = 1.4
 """From one look to the next."""
-_MOST_PAIRS = 2_000
 
 
 @dataclass

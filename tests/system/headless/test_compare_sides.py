@@ -98,11 +98,13 @@ def test_a_slower_revision_is_found_and_nothing_of_the_checkout_is_touched(proje
     assert [*changed] == ["helper.py"]
 
 
-def test_what_changes_no_file_that_runs_is_not_measured(project, compared):
+def test_what_changes_no_file_that_runs_is_not_measured(project, compared, lab):
     project.commit("docs", unused="x = 1")
+    lab.write("gpulab.toml", "fail_below = 2\n[step]\nfail_below.step = 2")
     report = compared("git:base", "git:docs", "--fail-if-slower", "--", "step.py:step")
     assert codes_of(report) == ["nothing_changed"]
     assert report["comparisons"][0]["rows"] == []
+    assert report["gates"] == []
 
 
 def test_a_revision_that_computes_something_else_is_wrong(project, compared):
@@ -136,18 +138,21 @@ def test_two_environments_differ_in_what_they_have(compared, lab):
         (packages,) = (lab.folder / name).glob("lib/*/site-packages")
         (packages / "dependency.py").write_text(f"__version__ = {version!r}")
         sides.append(f"python:{lab.folder / name}")
-    lab.write("step.py", "import dependency\n\ndef step():\n    return sum(range(1000))")
-    options = ("--time", "0.1", "--", "step.py:step")
+    functions = "def step():\n    return sum(range(1000))\n\ndef other():\n    return 1"
+    lab.write("step.py", f"import dependency\n\n{functions}")
+    options = ("--time", "0.1", "--", "step.py:step,other")
     report = compared(*sides, *options)
     assert "environment_changed" in codes_of(report)
     (difference,) = report["comparisons"][0]["differences"]
     assert (difference["what"], difference["a"], difference["b"]) == ("dependency", "1.0", "2.0")
+    assert [row["variant"] for row in report["comparisons"][0]["rows"]] == ["step", "other"]
 
 
 def test_two_files_and_a_step_that_fails(lab):
     lab.write("a.py", "def step():\n    return 1")
     lab.write("b.py", "def step():\n    raise ValueError('no')")
-    finished = lab.call_over(None, "--compare", "a.py:step", "b.py:step")
+    gate = ("--fail-below", "step=2x")
+    finished = lab.call_over(None, "--compare", "a.py:step", "b.py:step", *gate)
     assert finished.code == 3
     assert "b.py:step: ValueError: no" in finished.stdout
 
@@ -158,6 +163,7 @@ def test_two_files_and_a_step_that_fails(lab):
         (("git:base", "git:none", "--", "step.py:step"), "git:none: no such revision"),
         (("git:base", "git:base"), "of what?"),
         (("git:base", "git:base", "--", "step.py"), "write step.py:FUNCTION"),
+        (("step.py:step,other", "step.py:step"), "step.py:step,other names 2 functions"),
         (("git:base", "nowhere", "--", "step.py:step"), "no such folder"),
         (("git:base", "git:base", "--", "step.py:step", "--time"), "flags come before"),
         (("python:none", "python:none", "--", "step.py:step"), "no such Python"),

@@ -1,9 +1,11 @@
 """Thresholds by flags and by a file, their three outcomes, and what a CI reads of them."""
 
 import json
+import lzma
 from xml.etree import ElementTree
 
 import pytest
+from recorded import recorded_path
 from scripted import SCENARIO, CommandLine
 from test_compare import NAME, slower, variant_of, with_driver
 
@@ -131,3 +133,11 @@ def test_files_for_a_ci_of_runs(gpulab, lab):
     assert measures["mine/after over before"]["relative-time"]["value"] == pytest.approx(0.5, 0.1)
     process = gpulab("--run", "mine.py", "--telemetry", "off", "--junit", "nowhere/j.xml")
     assert process.code == 2
+
+
+def test_no_file_for_a_ci_destroys_a_run_file(gpulab, lab, before, after):
+    run = lab.folder / "run.jsonl"
+    run.write_bytes(lzma.decompress(recorded_path(NAME).read_bytes()))
+    process = gpulab("--compare", before, after, "--bmf", run)
+    assert process.code == 2
+    assert "that is a run file, which is never overwritten" in process.stderr
