@@ -204,7 +204,6 @@ def _side(name: str, runs: Sequence[SavedRun]) -> Side:
     last = _last(runs)
     report = last.report
     outcomes = {run.report.outcome for run in runs}
-    measured = Conclusion.MEASURED in outcomes
     baseline = report.variants[0] if report.variants else None
     telemetry = report.telemetry
     return Side(
@@ -213,7 +212,11 @@ def _side(name: str, runs: Sequence[SavedRun]) -> Side:
         run_files=[run.report.run_file for run in runs],
         host=last.host,
         at=report.at,
-        outcome=Conclusion.MEASURED if measured else report.outcome,
+        # an output that is wrong once is wrong, however many runs had another
+        outcome=next(
+            (each for each in (Conclusion.WRONG, Conclusion.MEASURED) if each in outcomes),
+            report.outcome,
+        ),
         device=report.device,
         environment=report.environment,
         power_limit_w=telemetry.limits.get("power") if telemetry else None,
@@ -239,14 +242,15 @@ def _rows(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Iterator[Row]:
 
 
 def _refused(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
-    """Of a variant that has no speedup on a side, since its output is wrong or it was measured
-    unfairly.
+    """Of a variant that has no speedup on a side, since its output is wrong in any run or it was
+    measured unfairly in all of them.
     """
     for runs in (b, a):
         entries = [entry for run in runs if (entry := _first_comparison(run, name))]
         refused = [entry for entry in entries if entry.verdict in _REFUSED]
-        if refused and len(refused) == len(entries):
-            last = refused[-1]
+        wrong = [entry for entry in refused if entry.verdict == Verdict.WRONG]
+        if wrong or (refused and len(refused) == len(entries)):
+            last = (wrong or refused)[-1]
             return Row(
                 variant=name,
                 against=last.against,

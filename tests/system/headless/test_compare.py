@@ -31,6 +31,11 @@ def slower(variant, factor):
     return change
 
 
+def wrong(event):
+    if event.get("type") == "Checked" and event["variant"] == "in_triton":
+        event["ok"] = False
+
+
 def with_driver(version):
     def change(event):
         if event.get("type") == "WorkerReady":
@@ -90,6 +95,15 @@ def test_folders_are_matched_by_scenario(compared, lab):
     assert "skipped after/torn.jsonl" in text
     assert "4 runs" in text
     assert "same: no row differs" in text, "four runs that are alike on either side"
+
+
+def test_an_output_that_is_wrong_in_one_run_of_a_folder_is_wrong(compared, lab):
+    (lab.folder / "after").mkdir()
+    for number in range(2):
+        variant_of(NAME, lab.folder / "after" / f"{number}.jsonl", wrong if number else None)
+    report = json.loads(compared(NAME, "after", "--json", code=4))
+    verdicts = {row["variant"]: row["verdict"] for row in report["comparisons"][0]["rows"]}
+    assert verdicts["in_triton"] == "wrong"
 
 
 def test_sides_that_are_no_runs_are_usage_errors(compared, lab):
