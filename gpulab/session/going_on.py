@@ -40,7 +40,7 @@ def place_of(name: str) -> Path:
     if not name:
         return runs_folder()
     path = Path(name)
-    if is_folder(path):
+    if path.is_file() or is_folder(path):
         return path
     if name.endswith(_SUFFIXES) and is_folder(path.parent):
         return path

@@ -54,7 +54,7 @@ class WatchApp(LabApp):
         self._paths: dict[str, Path] = {}
         self._listed: list[Entry] = []
         self._problem = ""
-        if place.suffix and not is_folder(place):
+        if place != runs_folder() and not is_folder(place):
             self._paths[place.stem] = place
             self._listed = [Entry(place.stem, place, saved=True)]
         else:
