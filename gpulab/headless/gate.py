@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from glob import escape
 from pathlib import Path
 
 from gpulab.catalog.catalog import catalog
@@ -21,6 +22,9 @@ from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.launch import Launch
 from gpulab.session.settings import UsageError
+
+_DEPTH = 3
+"""Of folders below that of a file of thresholds, in which its scenarios are looked for."""
 
 
 class Demands:
@@ -72,6 +76,8 @@ class Demands:
         known = {*variants}
         if not known.issuperset(self._file.scenarios):
             known |= {entry.name for entry in catalog()}
+            folder = Path(self._file.path).parent
+            known |= {name for name in self._file.scenarios if _has_file(name, folder)}
         try:
             self._file.check(known)
         except ThresholdError as error:
@@ -90,6 +96,16 @@ class Demands:
                         f"{self._file.path}: [{scenario}]: fail_below.{name}: there is no variant "
                         f"{name}; the variants: {', '.join(names)}"
                     )
+
+
+def _has_file(scenario: str, folder: Path) -> bool:
+    """Whether a scenario is in a folder or not far below: another command runs it."""
+    if Path(scenario).name != scenario:
+        return False
+    name = f"{escape(scenario)}.py"
+    return any(
+        next(folder.glob(f"{'*/' * depth}{name}"), None) is not None for depth in range(_DEPTH + 1)
+    )
 
 
 def _ci_files(options: Options) -> list[tuple[str, Path]]:

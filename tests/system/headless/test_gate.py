@@ -51,7 +51,11 @@ def test_a_variant_has_a_threshold_of_its_own(gpulab, flags, code, says):
     ("text", "code", "says"),
     [
         ("fail_below = 100", 5, "required 100x"),
-        ('fail_below = 100\n[mine]\nfail_below = "1.9x"', 0, "thresholds: gpulab.toml"),
+        (
+            'fail_below = 100\n[mine]\nfail_below = "1.9x"\n[other]\nfail_below = 2',
+            0,
+            "thresholds: gpulab.toml",
+        ),
         ("[precision]\nfail_below = 100", 0, ""),
         ("[mine]\nfail_bellow = 1", 2, "gpulab.toml: [mine]: fail_bellow: unknown key"),
         ("[mime]\nfail_below = 1", 2, "gpulab.toml: [mime]: there is no scenario of this name"),
@@ -63,6 +67,8 @@ def test_a_variant_has_a_threshold_of_its_own(gpulab, flags, code, says):
 )
 def test_a_file_of_thresholds(gpulab, lab, text, code, says):
     lab.write("gpulab.toml", text)
+    (lab.folder / "bench").mkdir()
+    lab.write("bench/other.py", "")
     process = gpulab("--run", "mine.py", "--telemetry", "off")
     assert process.code == code
     assert says in process.stdout + process.stderr
