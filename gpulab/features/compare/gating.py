@@ -40,13 +40,19 @@ def gated(report: ComparisonReport, of: Callable[[str], Thresholds]) -> Comparis
 def _gates_of_missing(
     findings: Sequence[Finding], of: Callable[[str], Thresholds]
 ) -> Iterator[Gate]:
-    """Of scenarios that have no run after the change: they are not shown to be as fast."""
+    """Of scenarios that have no run after the change: nothing of them is shown."""
     for finding in findings:
         if finding.code == on_one_side.code and finding.values.get("side") == "A":
             scenario = str(finding.values.get("scenario"))
-            most = of(scenario).slower
-            if most is not None:
-                yield _not_shown(scenario, "", GateKind.SLOWDOWN, most, finding)
+            thresholds = of(scenario)
+            demanded = [
+                ("", GateKind.SLOWDOWN, thresholds.slower),
+                ("", GateKind.SPEEDUP, thresholds.speedup),
+                *((name, GateKind.SPEEDUP, least) for name, least in thresholds.speedups.items()),
+            ]
+            for variant, kind, threshold in demanded:
+                if threshold is not None:
+                    yield _not_shown(scenario, variant, kind, threshold, finding)
 
 
 def _not_shown(

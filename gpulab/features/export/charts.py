@@ -160,7 +160,7 @@ def _whisker(scale: _Times, time: Time, y: float) -> Iterator[Html]:
 
 
 def _processes(record: Record, variant: VariantReport) -> Sequence[float]:
-    """The median time of each process, of many every so manieth."""
+    """The median time of each process; of many an even selection."""
     per_item = record.live.detail.times_s.get(variant.name, ())
     items = 1.0 if record.report.per == Per.ITEM else variant.items or 1.0
     step = len(per_item) // _MOST_DOTS + 1
