@@ -41,6 +41,7 @@ how many of them, where there is time.
 """
 _LEAD_IN_S = 0.01
 """A step from this length on brings its caches back itself."""
+_READS = ("open", "ctypes.dlopen")
 _NEW_PROCESSES = ("os.fork", "os.posix_spawn", "subprocess.Popen", "os.system")
 _NEW_THREADS = ("_thread.start_new_thread",)
 _MOST_LEAVES = 10_000
@@ -325,7 +326,7 @@ class Watched:
     def _see(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._on:
             return
-        if event == "open" and isinstance(args[0], str):
+        if event in _READS and isinstance(args[0], str):
             self.files[args[0]] = None
         elif event in _NEW_PROCESSES:
             self.parallel |= self._stepping
