@@ -3,13 +3,16 @@
 A run's own interval says where its quantity lay during that run. The next run finds the machine in
 another state, so each run gets a spread besides: that of its own processes, which was as large as
 what runs in other minutes differed by (compute-bound, allocating and memory-bound pairs on a shared
-machine), and never less than a floor. From enough runs the spread between them is known itself.
+machine), and never less than a floor. From enough runs the spread between them is known itself, as
+long as both sides were made in turn: what last week and today differ by is in neither of two
+folders, and counts in full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from itertools import pairwise
+from math import hypot, sqrt
 from statistics import fmean, variance
 
 from gpulab.stats.statistics import CONFIDENCE, Interval, correlated_interval, median, quantile
@@ -27,11 +30,24 @@ _NORMAL = 2.576
 """Standard deviations to each end of a 99 % interval."""
 
 
+def are_in_turn(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the runs of two sides alternated, by the times at which they started: from one to the
+    next in time the side changes at least as often as the smaller one has runs.
+    """
+    order = sorted([(at, 0) for at in before] + [(at, 1) for at in after])
+    changes = sum(first[1] != second[1] for first, second in pairwise(order))
+    return changes >= min(len(before), len(after))
+
+
 def difference(
-    before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], floor: float
+    before: Sequence[Sequence[float]],
+    after: Sequence[Sequence[float]],
+    floor: float,
+    *,
+    in_turn: bool = True,
 ) -> Interval | None:
     """The interval of what `after` has more than `before`. Both are runs, each the logarithms that
-    its processes measured, in their order.
+    its processes measured, in their order. `in_turn`: the runs of both alternated.
 
     None where there is too little for an interval: a run of fewer than 8 processes, unless there
     are enough runs.
@@ -48,11 +64,15 @@ def difference(
         if known:  # copies of one file have no spread between them
             pooled = max(pooled, fmean(known))
         half_width = quantile(CONFIDENCE, degrees) * sqrt(pooled * sum(1 / n for n in counts))
+        shared = 2 * floor**2
     else:
         errors = _error(before, floor), _error(after, floor)
         if errors[0] is None or errors[1] is None:
             return None
         half_width = _NORMAL * sqrt(errors[0] + errors[1])
+        shared = sum(floor**2 * (1 - 1 / n) for n in counts)
+    if not in_turn:
+        half_width = hypot(half_width, _NORMAL * sqrt(shared))
     return Interval(change, change - half_width, change + half_width, sum(counts))
 
 

@@ -39,6 +39,7 @@ from gpulab.stats.separate_runs import (
     ENOUGH_RUNS,
     MEMORY_SPREAD,
     SPEEDUP_SPREAD,
+    are_in_turn,
     difference,
 )
 
@@ -147,6 +148,7 @@ def compare_runs(
             *_contended("B", b),
             *_variants_alone(a, b),
             *_about_times(rows, len(a) + len(b)),
+            *_about_order(a, b),
         ],
     )
 
@@ -274,7 +276,7 @@ def _of_speedups(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row
         return None
     key = name, against.pop()
     values = [[run.values.get(key, ()) for run in runs if _claimed(run, name)] for runs in (a, b)]
-    row = _compared(name, values[0], values[1], SPEEDUP_SPREAD)
+    row = _compared(name, values[0], values[1], SPEEDUP_SPREAD, in_turn=_in_turn(a, b))
     first, second = _speedup(entries[0]), _speedup(entries[1])
     return replace(
         row,
@@ -314,7 +316,7 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
     values = [
         [[log(value) for value in run.values.get((name,), ())] for run in runs] for runs in timed
     ]
-    row = _compared(name, values[0], values[1], spread)
+    row = _compared(name, values[0], values[1], spread, in_turn=_in_turn(a, b))
     estimates = []
     for runs in timed:
         times = [time for run in runs if (time := _time(run, name))]
@@ -334,11 +336,20 @@ def _bound(run: SavedRun, name: str) -> BoundKind | None:
     return cause.bound if cause else None
 
 
+def _in_turn(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> bool:
+    return are_in_turn([run.report.at for run in a], [run.report.at for run in b])
+
+
 def _compared(
-    name: str, a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], spread: float
+    name: str,
+    a: Sequence[Sequence[float]],
+    b: Sequence[Sequence[float]],
+    spread: float,
+    *,
+    in_turn: bool,
 ) -> Row:
     """The row of logarithms of times, or of ratios of times."""
-    theta = difference(a, b, spread)
+    theta = difference(a, b, spread, in_turn=in_turn)
     fewest = min(len(run) for run in (*a, *b))
     result = compare((name, name), theta, pairs=0, units=fewest)
     return Row(
@@ -393,3 +404,9 @@ def _about_times(rows: Sequence[Row], runs: int) -> Iterator[Finding]:
     """How little unpaired times say."""
     if any(row.pairing == Pairing.UNPAIRED and row.ratio for row in rows) and runs < ENOUGH_RUNS:
         yield findings.unpaired_times()
+
+
+def _about_order(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Iterator[Finding]:
+    """That many runs say no more than one, where they do."""
+    if len(a) + len(b) >= ENOUGH_RUNS and not _in_turn(a, b):
+        yield findings.not_in_turn()

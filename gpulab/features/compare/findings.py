@@ -23,6 +23,12 @@ def variant_not_compared() -> None: ...
     rank=Rank.EXPLAINING,
 )
 def unpaired_times() -> None: ...
+@finding(
+    "the runs of A and B were not made in turn: the intervals allow for what a machine differs by "
+    "from one time to another",
+    rank=Rank.EXPLAINING,
+)
+def not_in_turn() -> None: ...
 @finding()
 def on_one_side(*, scenario: str, device: str, side: str) -> str:
     where = f" on {device}" if device else ""

@@ -36,6 +36,14 @@ def wrong(event):
         event["ok"] = False
 
 
+def at_minute(minute):
+    def change(event):
+        if event.get("type") == "RunStarted":
+            event["at"] = f"2026-11-23T12:{minute:02}:00+00:00"
+
+    return change
+
+
 def with_driver(version):
     def change(event):
         if event.get("type") == "WorkerReady":
@@ -83,11 +91,11 @@ def test_a_changed_environment_is_said_as_that(compared, lab):
 
 
 def test_folders_are_matched_by_scenario(compared, lab):
-    for side in ("before", "after"):
+    for place, side in enumerate(("before", "after")):
         folder = lab.folder / side
         folder.mkdir()
         for number in range(4):
-            variant_of(NAME, folder / f"{number}.jsonl")
+            variant_of(NAME, folder / f"{number}.jsonl", at_minute(2 * number + place))
     variant_of("h200/reduction", lab.folder / "after" / "other.jsonl")
     (lab.folder / "after" / "torn.jsonl").write_text("{")
     text = compared("before", "after")

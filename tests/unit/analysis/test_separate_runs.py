@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from gpulab.stats.separate_runs import ENOUGH_RUNS, SPEEDUP_SPREAD, difference
+from gpulab.stats.separate_runs import ENOUGH_RUNS, SPEEDUP_SPREAD, are_in_turn, difference
 
 
 def runs(random, count, *, spread=0.01, off=SPEEDUP_SPREAD, at=0.0):
@@ -24,6 +24,26 @@ def test_the_interval_holds_no_difference_where_there_is_none(count):
         interval = difference(runs(random, count), runs(random, count), SPEEDUP_SPREAD)
         missed += not interval.low <= 0.0 <= interval.high
     assert missed <= 9
+
+
+@pytest.mark.parametrize("count", [3, ENOUGH_RUNS])
+def test_what_two_weeks_differ_by_is_in_neither_of_two_folders(count):
+    random = Random(count)
+    missed = 0
+    for _ in range(300):
+        sides = [
+            runs(random, count, off=0.003, at=random.gauss(0.0, SPEEDUP_SPREAD)) for _ in range(2)
+        ]
+        interval = difference(*sides, SPEEDUP_SPREAD, in_turn=False)
+        missed += not interval.low <= 0.0 <= interval.high
+    assert missed <= 9
+
+
+def test_runs_alternate_or_one_side_comes_first():
+    assert are_in_turn("1357", "2468")
+    assert are_in_turn("1458", "2367")
+    assert not are_in_turn("1234", "5678")
+    assert are_in_turn("1", "2"), "a run of each says nothing of an order"
 
 
 @pytest.mark.parametrize(("count", "found"), [(1, 0.1), (ENOUGH_RUNS, 0.04)])
