@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from gpulab.core.events import RunStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import subject_of
-from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of, first_in_order
+from gpulab.core.statuses import Conclusion, ExitCode, Per, Verdict, conclusion_of, first_in_order
 from gpulab.features.compare import findings
 from gpulab.features.compare.differences import changed_lines, device_name, differences_of
 from gpulab.features.compare.report import (
@@ -307,15 +307,15 @@ def _mean(values: Sequence[float]) -> Estimate:
 
 
 def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
-    """Its times in separate runs."""
+    """Its times in separate runs; None where a side has none, or they are per step on one side and
+    per item on the other.
+    """
     timed = [[run for run in runs if _time(run, name)] for runs in (a, b)]
-    if not all(timed):
+    if not all(timed) or len({run.report.per for runs in timed for run in runs}) > 1:
         return None
     bound = {_bound(run, name) for runs in timed for run in runs}
     spread = COMPUTE_SPREAD if bound == {BoundKind.COMPUTE} else MEMORY_SPREAD
-    values = [
-        [[log(value) for value in run.values.get((name,), ())] for run in runs] for runs in timed
-    ]
+    values = [[_logs_of_times(run, name) for run in runs] for runs in timed]
     row = _compared(name, values[0], values[1], spread, in_turn=_in_turn(a, b))
     estimates = []
     for runs in timed:
@@ -325,6 +325,13 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
             estimate = Estimate(value=times[0].median, low=times[0].low, high=times[0].high)
         estimates.append(estimate)
     return replace(row, a=estimates[0], b=estimates[1])
+
+
+def _logs_of_times(run: SavedRun, name: str) -> list[float]:
+    """Of the time that is shown, per step or per item."""
+    items = run.report.variant(name).items or 1.0
+    scale = items if run.report.per == Per.STEP else 1.0
+    return [log(value * scale) for value in run.values.get((name,), ())]
 
 
 def _time(run: SavedRun, name: str) -> Time | None:

@@ -105,6 +105,12 @@ def test_folders_are_matched_by_scenario(compared, lab):
     assert "same: no row differs" in text, "four runs that are alike on either side"
 
 
+def test_the_ratio_of_times_is_that_of_the_times_that_are_shown(compared):
+    (comparison,) = json.loads(compared(NAME, "h200/reduction", "--json"))["comparisons"]
+    row = next(row for row in comparison["rows"] if row["variant"] == "in_triton")
+    assert row["ratio"] == pytest.approx(row["a"]["value"] / row["b"]["value"], rel=0.1)
+
+
 def test_an_output_that_is_wrong_in_one_run_of_a_folder_is_wrong(compared, lab):
     (lab.folder / "after").mkdir()
     for number in range(2):
