@@ -63,8 +63,7 @@ def compare(words: Sequence[str], options: Options) -> int:
 
 def finish(report: ComparisonReport, options: Options, demands: Demands, terminal: Terminal) -> int:
     """Print a comparison with its gates, and write what was asked for; returns its exit code."""
-    variants = {each.scenario: [row.variant for row in each.rows] for each in report.comparisons}
-    demands.check_names(variants)
+    demands.check_names({each.scenario: each.variants for each in report.comparisons})
     report = gated(report, demands.of)
     if options.markdown:
         terminal.say(*comparison_markdown(report))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gpulab.catalog.catalog import catalog
 from gpulab.core.files import write_whole
 from gpulab.core.jobs import Required
@@ -39,6 +41,7 @@ class Demands:
             slower=options.fail_if_slower,
         )
         self._file = ThresholdFile()
+        self._variants: Mapping[str, Collection[str]] = {}
         path = options.gate or DEFAULT_FILE
         if options.gate or path.is_file():
             try:
@@ -49,7 +52,12 @@ class Demands:
                 raise UsageError(f"{path}: {error.strerror or error}") from None
 
     def of(self, scenario: str) -> Thresholds:
-        return self._flags.over(self._file.of(scenario))
+        """Of the variants that flags name those that the scenario has, as far as that is known."""
+        flags = self._flags
+        if known := self._variants.get(scenario):
+            own = {name: least for name, least in flags.speedups.items() if name in known}
+            flags = replace(flags, speedups=own)
+        return flags.over(self._file.of(scenario))
 
     def required_of(self, scenario: str) -> Required:
         """Of the comparisons of one run."""
@@ -73,6 +81,7 @@ class Demands:
         """The same of scenarios with their variants; others may be in the catalog. A scenario
         without variants has no result: which it has is not known.
         """
+        self._variants = variants
         known = {*variants}
         if not known.issuperset(self._file.scenarios):
             known |= {entry.name for entry in catalog()}

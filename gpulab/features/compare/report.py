@@ -14,6 +14,7 @@ import msgspec
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
+from gpulab.features.compare.findings import variant_on_one_side
 from gpulab.features.gate.report import Gate
 from gpulab.scenario import Param
 
@@ -142,6 +143,12 @@ class ScenarioComparison(msgspec.Struct, frozen=True, kw_only=True):
     changed_line_count: int = 0
     rows: list[Row] = []
     findings: list[Finding] = []
+
+    @property
+    def variants(self) -> list[str]:
+        """Those of the rows, and those that one side alone has."""
+        alone = [each.variant for each in self.findings if each.code == variant_on_one_side.code]
+        return [*(row.variant for row in self.rows), *(name for name in alone if name)]
 
     @property
     def environment_changed(self) -> list[Difference]:

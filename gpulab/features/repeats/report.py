@@ -76,7 +76,11 @@ def gate(
             return ExitCode.INCONCLUSIVE, too_few
         if entry.low < least:
             return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=least)
+    compared = {(entry.scenario, entry.variant) for entry, _ in demanded}
     for scenario, of_scenario in required.items():
+        for name, least in of_scenario.variants.items():
+            if (scenario, name) not in compared:
+                return ExitCode.INCONCLUSIVE, not_shown_to_reach(name, required=least)
         if of_scenario and scenario not in {entry.scenario for entry, _ in demanded}:
             least = of_scenario.every or min(of_scenario.variants.values())
             return ExitCode.INCONCLUSIVE, nothing_compared(required=least)

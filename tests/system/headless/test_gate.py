@@ -47,6 +47,12 @@ def test_a_variant_has_a_threshold_of_its_own(gpulab, flags, code, says):
     assert says in process.stdout + process.stderr
 
 
+def test_a_variant_that_one_of_several_scenarios_has(gpulab, lab):
+    lab.write("other.py", SCENARIO.replace("def after(", "def faster("))
+    both = ("--run", "mine.py", "other.py", "--telemetry", "off")
+    assert gpulab(*both, "--fail-below", "faster=1.9x").code == 0
+
+
 @pytest.mark.parametrize(
     ("text", "code", "says"),
     [

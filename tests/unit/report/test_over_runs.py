@@ -148,6 +148,13 @@ def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason
     assert (command.exit_code, command.reason) == (code, reason)
 
 
+def test_a_variant_that_was_not_compared_is_not_shown_to_reach_anything():
+    runs = [run(speedup) for speedup in EIGHT]
+    required = Required(variants={"new": 1.2, "other": 1.2})
+    command = combine(runs, {}, (), over_runs_of(runs), required_of=lambda _: required)
+    assert command.exit_code == ExitCode.INCONCLUSIVE
+
+
 def test_a_run_that_failed_comes_before_the_gate():
     runs = [
         *(run(speedup) for speedup in EIGHT),
