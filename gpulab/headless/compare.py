@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from gpulab.catalog.source import is_folder
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import Conclusion
@@ -82,7 +83,7 @@ def _side(name: str, skipped: list[Finding]) -> list[SavedRun]:
     measured nothing, is skipped.
     """
     folder = Path(name)
-    if not folder.is_dir():
+    if not is_folder(folder):
         only = open_run(name)
         return [saved_run(only.report, only.state)]
     runs = []

@@ -36,8 +36,9 @@ def find_run(name: str) -> Path:
     none.
     """
     path = Path(name)
-    if path.is_file():
-        return path
+    with suppress(OSError):  # it is too long for a file's name
+        if path.is_file():
+            return path
     if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0

@@ -282,9 +282,11 @@ def _arrays_disagree(own: tuple[Any, ...], other: tuple[Any, ...]) -> str:
         each.astype("complex128" if each.dtype.kind == "c" else "float64")
         for each in (ours, theirs)
     )
-    if bool((numpy.isfinite(ours) != numpy.isfinite(theirs)).any()):
-        return "elements that are not finite differ"
     finite = numpy.isfinite(ours)
+    alike = numpy.array_equal(finite, numpy.isfinite(theirs))
+    # where one is not finite, the other is the same: inf is no nan, nor -inf
+    if not alike or not numpy.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
+        return "elements that are not finite differ"
     apart = float(numpy.linalg.norm((ours - theirs)[finite]))
     size = float(numpy.linalg.norm(theirs[finite]))
     error = apart / size if size else (inf if apart else 0.0)
