@@ -287,7 +287,7 @@ def _arrays_disagree(own: tuple[Any, ...], other: tuple[Any, ...]) -> str:
     # where one is not finite, the other is the same: inf is no nan, nor -inf
     if not alike or not numpy.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
         return "elements that are not finite differ"
-    apart = float(numpy.linalg.norm((ours - theirs)[finite]))
+    apart = float(numpy.linalg.norm(ours[finite] - theirs[finite]))
     size = float(numpy.linalg.norm(theirs[finite]))
     error = apart / size if size else (inf if apart else 0.0)
     return "" if error <= allowed else f"relative error {error:.2g}, {allowed:.0e} is allowed"
