@@ -158,16 +158,16 @@ def drawn(draws, random):
                 logs = values if len(key) == 2 else [log(value) for value in values]
                 (speedups if len(key) == 2 else times).append(list(logs))
     holds = True
-    for title, spreads, floor in (
-        ("speedups", speedups, SPEEDUP_SPREAD),
-        ("times", times, MEMORY_SPREAD),
+    for title, spreads, floor, ratios in (
+        ("speedups", speedups, SPEEDUP_SPREAD, True),
+        ("times", times, MEMORY_SPREAD, False),
     ):
         for share in (0.5, 1.0, 1.5):
             changed = Counter()
             for values in spreads:
                 for _ in range(draws):
-                    pair = [draw(values, floor, share, random) for _ in range(2)]
-                    theta = difference(pair[:1], pair[1:], floor)
+                    pair = [draw(values, floor, share, random, ratios) for _ in range(2)]
+                    theta = difference(pair[:1], pair[1:], floor, ratios=ratios)
                     changed[verdict_of(theta, FLOOR) in ("faster", "slower")] += 1
             # where runs differ by half more than is assumed, the lab promises nothing
             most = MOST_FALSE if share <= 1.0 else 0.1
@@ -177,7 +177,7 @@ def drawn(draws, random):
     changed = Counter()
     for values in quiet:
         for _ in range(draws):
-            pair = [draw(values, SPEEDUP_SPREAD, 0.5, random) for _ in range(2)]
+            pair = [draw(values, SPEEDUP_SPREAD, 0.5, random, True) for _ in range(2)]
             pair[1] = [value + log(FACTOR) for value in pair[1]]
             theta = difference(pair[:1], pair[1:], SPEEDUP_SPREAD)
             changed[verdict_of(theta, FLOOR) == "slower"] += 1
@@ -185,12 +185,12 @@ def drawn(draws, random):
     return tell(name, sum(changed.values()), changed, None, LEAST_FOUND) and holds
 
 
-def draw(values, floor, share, random):
+def draw(values, floor, share, random, ratios):
     """The processes of one more run: as far apart as those that were recorded, and all of them off
     by what runs differ.
     """
     spread = variance(values) ** 0.5
-    off = random.gauss(0.0, share * max(floor, spread))
+    off = random.gauss(0.0, share * (floor if ratios else max(floor, spread)))
     middle = median(values)
     return [middle + off + random.gauss(0.0, spread) for _ in values]
 

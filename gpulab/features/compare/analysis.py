@@ -276,7 +276,7 @@ def _of_speedups(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row
         return None
     key = name, against.pop()
     values = [[run.values.get(key, ()) for run in runs if _claimed(run, name)] for runs in (a, b)]
-    row = _compared(name, values[0], values[1], SPEEDUP_SPREAD, in_turn=_in_turn(a, b))
+    row = _compared(name, values[0], values[1], SPEEDUP_SPREAD, in_turn=_in_turn(a, b), ratios=True)
     first, second = _speedup(entries[0]), _speedup(entries[1])
     return replace(
         row,
@@ -316,7 +316,7 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
     bound = {_bound(run, name) for runs in timed for run in runs}
     spread = COMPUTE_SPREAD if bound == {BoundKind.COMPUTE} else MEMORY_SPREAD
     values = [[_logs_of_times(run, name) for run in runs] for runs in timed]
-    row = _compared(name, values[0], values[1], spread, in_turn=_in_turn(a, b))
+    row = _compared(name, values[0], values[1], spread, in_turn=_in_turn(a, b), ratios=False)
     estimates = []
     for runs in timed:
         times = [time for run in runs if (time := _time(run, name))]
@@ -354,9 +354,10 @@ def _compared(
     spread: float,
     *,
     in_turn: bool,
+    ratios: bool,
 ) -> Row:
     """The row of logarithms of times, or of ratios of times."""
-    theta = difference(a, b, spread, in_turn=in_turn)
+    theta = difference(a, b, spread, in_turn=in_turn, ratios=ratios)
     fewest = min(len(run) for run in (*a, *b))
     result = compare((name, name), theta, pairs=0, units=fewest)
     return Row(
