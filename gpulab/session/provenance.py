@@ -32,6 +32,7 @@ _DEPENDENCIES = (
     "constraints.txt",
 )
 _COMPILED = (".pyc", ".pyo")
+_NATIVE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl", ".pyx", ".rs", ".so")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,22 @@ def is_same_code(before: Ran, after: Ran) -> bool:
     if is_one or first.python != second.python or first.functions != second.functions:
         return False
     started = before.probe.processes or after.probe.processes
-    return not started and before.files == after.files
+    if started or before.files != after.files:
+        return False
+    return _native_sources(first.root) == _native_sources(second.root)
+
+
+def _native_sources(root: Path) -> dict[str, str]:
+    """SHA-256 of what a compiler may read without a word to Python, such as the headers of an
+    extension that is built as it is imported.
+    """
+    found = {}
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        for path in (Path(folder) / name for name in names):
+            if path.suffix in _NATIVE and path.is_file():
+                found[str(path.relative_to(root))] = digest(path)
+    return found
 
 
 def findings_of(before: Ran, after: Ran) -> Iterator[Finding]:

@@ -47,6 +47,8 @@ def find_run(name: str) -> Path:
     with Store() as store:
         earlier = [run for part in store.runs() for run in part.runs if run.scenario == scenario]
     earlier.sort(key=lambda run: run.at, reverse=True)
+    # of one file: others may have a scenario of the same name
+    earlier = [run for run in earlier if run.path == earlier[0].path]
     if before < len(earlier):
         return Path(earlier[before].run_file)
     if recorded := recording(name):

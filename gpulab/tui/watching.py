@@ -69,8 +69,7 @@ class WatchApp(LabApp):
             share=_SHARE,
         )
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def on_mount(self) -> None:  # that of the base class is called by itself
         self.set_interval(_LOOK_S, self._look)
 
     def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:

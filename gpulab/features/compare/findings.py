@@ -13,7 +13,7 @@ def environment_changed(*, what: list[str], before: list[str], after: list[str])
     return f"{changed}; this is no comparison of the code alone"
 
 
-@finding("the environment changed ({what:list}): what is slower is not shown to be the code")
+@finding("{what:list} changed: nothing is shown of the code alone")
 def environment_may_explain(*, what: list[str]) -> None: ...
 @finding("there is no row of this variant")
 def variant_not_compared() -> None: ...

@@ -18,8 +18,7 @@ _BROKEN = (Conclusion.FAILED, Conclusion.INVALID, Conclusion.INTERRUPTED)
 def cases_of(report: ComparisonReport) -> list[Case]:
     """Beside the gates, runs of B without a result, and rows whose output is wrong."""
     cases = [case_of(gate, _name(gate)) for gate in report.gates]
-    for each in report.comparisons:
-        suite = each.scenario
+    for each, suite in zip(report.comparisons, _suites(report), strict=True):
         if each.b.outcome in _BROKEN:
             status, kind = CaseStatus.ERROR, str(each.b.outcome)
             cases.append(Case(suite=suite, name="run", status=status, kind=kind))
@@ -40,11 +39,14 @@ def _name(gate: Gate) -> str:
     return f"{gate.variant or 'all variants'}, {over}"
 
 
+def _suites(report: ComparisonReport) -> list[str]:
+    return distinct_names([(each.scenario, each.b.params) for each in report.comparisons])
+
+
 def metrics_of(report: ComparisonReport) -> list[Metric]:
     """Of B: the times or the time over the baseline, and the time as a multiple of A's."""
     metrics = []
-    names = distinct_names([(each.scenario, each.b.params) for each in report.comparisons])
-    for each, scenario in zip(report.comparisons, names, strict=True):
+    for each, scenario in zip(report.comparisons, _suites(report), strict=True):
         device = each.b.device.name if each.b.device else ""
         for row in each.rows:
             name = f"{scenario}/{row.variant}"

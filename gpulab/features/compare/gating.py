@@ -14,7 +14,13 @@ from gpulab.features.compare.findings import (
     variant_not_compared,
 )
 from gpulab.features.compare.measured_findings import nothing_changed
-from gpulab.features.compare.report import ComparisonReport, Pairing, Row, ScenarioComparison
+from gpulab.features.compare.report import (
+    ComparisonReport,
+    DifferenceKind,
+    Pairing,
+    Row,
+    ScenarioComparison,
+)
 from gpulab.features.gate.report import (
     Gate,
     GateKind,
@@ -111,13 +117,14 @@ def _speedup_gate(scenario: str, row: Row, demanded: float) -> Gate:
 
 
 def _slowdown_gate(comparison: ScenarioComparison, row: Row, most: float) -> Gate:
-    """Of B against A. What fails beside a changed environment is inconclusive, unless both were
-    measured in turn: then the environment is what is compared.
+    """Of B against A. Beside a changed environment, or other parameters, nothing is shown of the
+    code, unless both were measured in turn: then the environment is what is compared.
     """
     outcome = outcome_of(least_ratio(GateKind.SLOWDOWN, most), row.low, row.high)
     reason = row.reason if row.ratio is None else None
-    changed = [each.what for each in comparison.environment_changed]
-    if outcome == GateOutcome.FAILS and changed and row.pairing != Pairing.PAIRED:
+    kinds = (DifferenceKind.ENVIRONMENT, DifferenceKind.PARAMETERS)
+    changed = [each.what for each in comparison.differences if each.kind in kinds]
+    if changed and row.pairing != Pairing.PAIRED:
         outcome = GateOutcome.INCONCLUSIVE
         reason = environment_may_explain(what=changed)
     return Gate(

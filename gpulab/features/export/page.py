@@ -51,6 +51,7 @@ from gpulab.report.view import Line, comparison_table, failure_causes, note_line
 from gpulab.version import __version__
 
 _STYLE = Path(__file__).with_name("page.css")
+_NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
 _WIDE = 400
 """Columns that tables and notes may take: a browser folds them."""
 
@@ -77,6 +78,7 @@ def framed(
     ]
     head = [
         element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_NO_REQUESTS),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"gpulab {__version__}"),

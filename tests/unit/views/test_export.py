@@ -32,7 +32,7 @@ _EMPTY = {"meta", "br"}
 _ATTRIBUTES = {
     *("class", "charset", "name", "content", "lang", "scope", "data-n", "role", "aria-label"),
     *("viewbox", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "cx", "cy", "r", "d"),
-    *("points", "open"),
+    *("points", "open", "http-equiv"),
 }
 MARKUP = '"></style></svg></td><script>alert(1)</script><img src=x onerror=alert(1)>'
 """Would end whatever it stands in."""
