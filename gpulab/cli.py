@@ -13,7 +13,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from gpulab.core.text import one_line, plain
-from gpulab.flags import GROUPS, MODES, Mode
+from gpulab.flags import GROUPS
 from gpulab.headless.standard_streams import (
     OUTPUT_LOST,
     OutputError,
@@ -21,6 +21,7 @@ from gpulab.headless.standard_streams import (
     prepare,
     print_error,
 )
+from gpulab.modes import MODES, Mode
 from gpulab.version import __version__
 
 if TYPE_CHECKING:

@@ -143,7 +143,7 @@ def listing(rows: Sequence[ScenarioRow]) -> Text:
         text.append(f"{letter} needs {what}: {why.partition(': ')[2] or why}\n", "dim")
     recorded = sum(row.missing is not None and row.recording != "" for row in rows)
     if recorded:
-        text.append(f"of {recorded} of these a recording ships: gpulab --replay NAME\n")
+        text.append(f"{recorded} of these can be watched as recorded: gpulab --replay NAME\n")
     text.rstrip()
     return text
 

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from gpulab.core.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S
-from gpulab.flags import PROFILES, TELEMETRY
+from gpulab.flag_values import PROFILES, TELEMETRY
 from gpulab.scenario import Param, shown
 from gpulab.session.launch import Launch
 from gpulab.session.requests import KINDS

@@ -81,7 +81,7 @@ def _say(terminal: Terminal, host: str, port: int, token: str, *, run_allowed: b
     name = host_name() if address.is_unspecified else host
     shown = f"[{name}]" if ":" in name else name
     where = f"http://{shown}:{port}/?token={token}"
-    what = "whoever has this address runs code as you" if run_allowed else "read-only"
+    what = "anyone with this address runs code as you" if run_allowed else "read-only"
     terminal.say(f"serving on {where}", f"({what}; Ctrl+C ends)")
     if address.is_loopback:
         terminal.say(

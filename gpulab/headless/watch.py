@@ -47,7 +47,7 @@ def _next_run(folder: Path, terminal: Terminal) -> Path:
                 terminal.note(f"watching {run.scenario}: {at_home(run.path)}", "dim")
                 return run.path
         if not waits:
-            terminal.note(f"no run goes on in {at_home(folder)}: waiting for one", "dim")
+            terminal.note(f"no run is going on in {at_home(folder)}: waiting for one", "dim")
             waits = True
         sleep(_LOOK_S)
 

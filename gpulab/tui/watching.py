@@ -80,10 +80,10 @@ class WatchApp(LabApp):
         if self._folder is None:
             return f"watched: {at_home(self._place)}"
         if self._lessons and not going_on:
-            return f"read-only · {plural(len(self._lessons), 'lesson')} · no run goes on"
+            return f"read-only · {plural(len(self._lessons), 'lesson')} · no run is going on"
         if going_on:
             return f"{plural(going_on, 'run')} going on in {at_home(self._place)}: enter watches"
-        return f"no run goes on in {at_home(self._place)}: waiting for one"
+        return f"no run is going on in {at_home(self._place)}: waiting for one"
 
     @property
     def _first(self) -> str | None:

@@ -40,7 +40,7 @@ def watch(journey, name):
 
 def test_over_a_folder_the_first_run_is_shown_as_it_comes_and_the_next_is_said(folder):
     async def journey(pilot):
-        await until(pilot, lambda: "no run goes on in" in shown(pilot))
+        await until(pilot, lambda: "no run is going on in" in shown(pilot))
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · batched_matmul" in flat(pilot))

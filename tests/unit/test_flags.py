@@ -10,7 +10,8 @@ import pytest
 
 from gpulab import flags
 from gpulab.cli import add_flags, flag_problem, help_text
-from gpulab.flags import GROUPS, MODES, Mode
+from gpulab.flags import GROUPS
+from gpulab.modes import MODES, Mode
 
 FLAGS = [flag for group in GROUPS.values() for flag in group]
 VALUES = {
@@ -264,9 +265,9 @@ def test_each_task_of_a_job_has_a_run_file_of_its_own(monkeypatch, task, name, f
         ("--timeout", "604801", "and at most 604800"),
         ("--repeat", "1", "not a number of runs, 2 or more"),
         ("--repeat", "many", "not a number of runs, 2 or more"),
-        ("--width", "0", "not a share of a speedup, such as 0.2%"),
-        ("--width", "100%", "not a share of a speedup"),
-        ("--width", "nan%", "not a share of a speedup"),
+        ("--width", "0", "not a share, such as 3%"),
+        ("--width", "100%", "not a share"),
+        ("--width", "nan%", "not a share"),
         ("--time", "nan", "and at most 604800"),
         (
             "--seed",
@@ -291,7 +292,7 @@ def test_each_task_of_a_job_has_a_run_file_of_its_own(monkeypatch, task, name, f
         ("--telemetry", "gpu", "not on, off, or a GPU's index or UUID"),
         ("--fail-below", "fast", "not a speedup, such as 1.2x"),
         ("--fail-below", "a b=1.2x", "write 1.2x, or VARIANT=1.2x"),
-        ("--fail-if-slower", "110%", "not a share of the time, such as 3%"),
+        ("--fail-if-slower", "110%", "not a share, such as 3%"),
         ("--trace", "t.txt", "write FILE.json, in a folder that exists"),
         ("--trace", "nowhere/t.json", "write FILE.json, in a folder that exists"),
     ],

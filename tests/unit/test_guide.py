@@ -12,7 +12,8 @@ from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
 from gpulab.features.history.trend import HistoryReport
-from gpulab.flags import GROUPS, Mode
+from gpulab.flags import GROUPS
+from gpulab.modes import Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.sentences import DECLARATIONS
 from gpulab.session.prune import Pruned

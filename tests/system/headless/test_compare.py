@@ -99,7 +99,7 @@ def test_folders_are_matched_by_scenario(compared, lab):
     variant_of("h200/reduction", lab.folder / "after" / "other.jsonl")
     (lab.folder / "after" / "torn.jsonl").write_text("{")
     text = compared("before", "after")
-    assert "reduction on NVIDIA H200 is on one side alone: B" in text
+    assert "reduction on NVIDIA H200 is only in B" in text
     assert "skipped after/torn.jsonl" in text
     assert "4 runs" in text
     assert "same: no row differs" in text, "four runs that are alike on either side"

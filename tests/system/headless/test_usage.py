@@ -5,7 +5,7 @@ instead.
 import pytest
 from scripted import SCENARIO, CommandLine
 
-from gpulab.flags import Mode
+from gpulab.modes import Mode
 
 
 @pytest.fixture

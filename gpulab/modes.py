@@ -1,0 +1,244 @@
+"""What the command line does, by the flag that chooses it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import Any
+
+
+class Mode(StrEnum):
+    """What to do, by the flag that chooses it; the screen has none."""
+
+    SCREEN = "the screen"
+    LIST = "--list"
+    RUN = "--run"
+    FOLLOW = "--run --"
+    REPLAY = "--replay"
+    SERVE = "--serve"
+    COMPARE = "--compare"
+    WATCH = "--watch"
+    SHOW = "--show"
+    CALIBRATE = "--calibrate"
+    NEW = "--new"
+    FROM_TRACE = "--from-trace"
+    FLEET = "--fleet"
+    HISTORY = "--history"
+    DOCTOR = "--doctor"
+    GUIDE = "--guide"
+
+
+@dataclass(frozen=True)
+class ModeFlag:
+    """A flag that chooses a mode.
+
+    `function`, as module:name, carries the mode out: it gets the value of the flag, where it has
+    one, and the options of the command, and returns the exit code. It is imported only then.
+    `options` are those of argparse; `help` is its line of `gpulab --help`, `about` the beginning of
+    its own page of help.
+    """
+
+    mode: Mode
+    function: str
+    usage: str
+    help: str
+    about: str
+    options: Mapping[str, Any]
+    screen: str = ""
+
+    @property
+    def destination(self) -> str:
+        return self.mode.lstrip("-").replace("-", "_")
+
+    def is_chosen(self, given: argparse.Namespace) -> bool:
+        return hasattr(given, self.destination)
+
+    def carry_out(self, given: argparse.Namespace, options: Any) -> int:
+        value = getattr(given, self.destination)
+        function = _function(self.function)
+        if value is True:
+            return int(function(options))
+        return int(function(value, options))
+
+    def open_screen(self, given: argparse.Namespace) -> int:
+        value = getattr(given, self.destination)
+        return int(_function(self.screen)(value, ascii_only=hasattr(given, "ascii")))
+
+
+def _function(place: str) -> Callable[..., Any]:
+    """By module:name."""
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
+MODES: Sequence[ModeFlag] = (
+    ModeFlag(
+        Mode.LIST,
+        "gpulab.headless.list:show_list",
+        "[PATH ...]",
+        "scenarios, their needs",
+        (
+            "The scenarios, and what is missing to run them. Those of the files and folders in "
+            "PATH come first."
+        ),
+        {"nargs": "*"},
+    ),
+    ModeFlag(
+        Mode.RUN,
+        "gpulab.headless.run:run",
+        "WHAT [WHAT ...]",
+        "measure, show the result",
+        (
+            "Measure scenarios or functions, and print the result. WHAT is a scenario's name, "
+            "FILE, FILE:function[,function], a folder, or all."
+        ),
+        {"nargs": "+", "action": "extend"},
+    ),
+    ModeFlag(
+        Mode.REPLAY,
+        "gpulab.headless.replay:replay",
+        "[RUN | NAME]",
+        "show a recorded run",
+        (
+            "A run from its file alone, on the screen as it went: pause, speed, steps, stages. "
+            "With any of the flags below but --ascii, or without a terminal: what it printed. RUN: "
+            "a run file. NAME: a scenario's newest run here (NAME~1: the one before), else a "
+            "recording that ships; without it the list of those."
+        ),
+        {"nargs": "?", "const": ""},
+        screen="gpulab.tui.app:open_replay",
+    ),
+    ModeFlag(
+        Mode.COMPARE,
+        "gpulab.headless.compare:compare",
+        "BEFORE AFTER [-- WHAT]",
+        "two runs or revisions",
+        (
+            "Compare saved runs before and after a change: what differs between them, then how "
+            "fast each variant is. A side is a run file, a scenario's newest run here (NAME, "
+            "NAME~1 the one before), a recording, or a folder of run files: several runs a side "
+            "say how much runs differ. Measured anew, in pairs of fresh processes, are two files "
+            "(before.py after.py, or FILE:function twice), and with -- WHAT, a scenario or "
+            "FILE:function: git:REVISION, a folder (. is this checkout), or python:ENV/bin/python "
+            "twice. Nothing in a checkout is written. Exit code 3: nothing to compare; that of "
+            "AFTER where it is 3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
+        ),
+        {"nargs": "+"},
+    ),
+    ModeFlag(
+        Mode.WATCH,
+        "gpulab.headless.watch:watch",
+        "[RUN | FOLDER]",
+        "follow a live run",
+        (
+            "Follow a run of another process, user or host by its file, which is only read. RUN: a "
+            "run file, or a scenario that runs here. FOLDER: the runs in it, as --share writes "
+            "them; by default those of yours on this machine. With any of the flags below but "
+            "--ascii, or without a terminal: waits for its end and prints the result."
+        ),
+        {"nargs": "?", "const": ""},
+        screen="gpulab.tui.glance:watch",
+    ),
+    ModeFlag(
+        Mode.SERVE,
+        "gpulab.headless.serve:serve",
+        "[FOLDER]",
+        "the screen in a browser",
+        (
+            "Lessons, earlier runs and runs that go on, in FOLDER or in your own, for a browser on "
+            "this machine, or through ssh -L. Each address holds a new token; nothing can be run "
+            "there unless --run-allowed says so."
+        ),
+        {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
+        Mode.SHOW,
+        "gpulab.headless.show:show",
+        "WHAT[:VARIANT]",
+        "the code of a scenario",
+        (
+            "The code of a scenario's variants, with the lines marked that differ from the "
+            "baseline, and of their kernels. WHAT: a scenario or a file."
+        ),
+        {},
+    ),
+    ModeFlag(
+        Mode.CALIBRATE,
+        "gpulab.headless.calibrate:calibrate",
+        "",
+        "ceilings of the device",
+        (
+            "Measure the device's ceilings and draw its roofline. They are kept for later runs on"
+            " the same device."
+        ),
+        {"action": "store_true"},
+    ),
+    ModeFlag(
+        Mode.NEW,
+        "gpulab.headless.new:new",
+        "FILE | --new --exercise NAME",
+        "write a scenario to edit",
+        (
+            "Write a scenario to start from, or an exercise. The file runs as it is. A file that "
+            "exists is never overwritten."
+        ),
+        {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
+        Mode.FROM_TRACE,
+        "gpulab.headless.from_trace:from_trace",
+        "TRACE [FILE]",
+        "a scenario of a trace",
+        (
+            "Write a scenario of the heaviest operations of a trace. TRACE: a torch.profiler "
+            "trace with shapes. FILE: default TRACE_operations.py."
+        ),
+        {"nargs": "+"},
+    ),
+    ModeFlag(
+        Mode.FLEET,
+        "gpulab.headless.fleet:fleet",
+        "FOLDER | ray SCENARIO",
+        "run files of many GPUs",
+        (
+            "Which of many GPUs is slower, and why: each against the median of its model, from "
+            "run files. Exit code 0: no outlier; 8: outliers; 6: too few to compare; 3: no run "
+            "file could be read. ray SCENARIO first measures it on every GPU of a Ray cluster."
+        ),
+        {"nargs": "+"},
+    ),
+    ModeFlag(
+        Mode.HISTORY,
+        "gpulab.headless.history:history",
+        "[NAME]",
+        "runs here, trends, changes",
+        (
+            "All runs of this machine. NAME: those of a scenario or a file, and where its\n"
+            "speedups changed, by device, with what of the environment changed there."
+        ),
+        {"nargs": "?", "const": ""},
+    ),
+    ModeFlag(
+        Mode.DOCTOR,
+        "gpulab.headless.doctor:show_doctor",
+        "",
+        "what is missing here",
+        (
+            "What this machine has, what is missing, and how to fix it. Exit code 3 where "
+            "something is broken or torch is missing."
+        ),
+        {"action": "store_true"},
+    ),
+    ModeFlag(
+        Mode.GUIDE,
+        "gpulab.headless.guide:show_guide",
+        "[PAGE] | course LESSON",
+        "the manual",
+        ("The manual. Without PAGE: the list of pages. course LESSON: the questions of a lesson."),
+        {"nargs": "*"},
+    ),
+)
