@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpulab import flags
+from gpulab import modes
 from gpulab.cli import add_flags, flag_problem, help_text
 from gpulab.flags import GROUPS
 from gpulab.modes import MODES, Mode
@@ -143,7 +143,7 @@ def test_a_mode_is_carried_out_with_the_value_of_its_flag_where_it_has_one(
         calls.append(values)
         return 3
 
-    monkeypatch.setattr(flags, "import_module", lambda name: SimpleNamespace(**names))
+    monkeypatch.setattr(modes, "import_module", lambda name: SimpleNamespace(**names))
     names = {mode_flag.function.partition(":")[2]: function for mode_flag in MODES}
     namespace = given(*arguments)
     (chosen,) = [mode_flag for mode_flag in MODES if mode_flag.is_chosen(namespace)]
