@@ -236,7 +236,9 @@ def test_where_a_lesson_cannot_run_its_page_and_the_message_offer_the_recording(
     assert status.cannot_run("no GPU", row) == "no GPU; v replays a run on H200"
     alone = ScenarioRow(name="x", missing=finding("no_gpu"))
     assert "recording" not in status.before_a_run(alone).plain
-    assert "1 of these can be watched as recorded: gpulab --replay NAME" in listing([row, alone]).plain
+    assert (
+        "1 of these can be watched as recorded: gpulab --replay NAME" in listing([row, alone]).plain
+    )
 
 
 @pytest.mark.slow
