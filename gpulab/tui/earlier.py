@@ -42,9 +42,9 @@ class EarlierRuns:
         """Of the shown one, in six characters."""
         return ago(self.shown, datetime.now(UTC))
 
-    def after(self, entry: Entry) -> str:
+    def after(self, entry: Entry, *, read_only: bool = False) -> str:
         """The line above what an earlier run came to: how old it is, and what has been since."""
-        parts = [f"{_since(self.shown)}: r runs it anew"]
+        parts = [_since(self.shown) + ("" if read_only else ": r runs it anew")]
         if self.has_newer:
             what = "a smoke run" if self.newest.smoke else "stopped"
             parts.append(f"the newest run was {what} ({_since(self.newest)}; h lists it)")

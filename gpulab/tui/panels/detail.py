@@ -107,7 +107,7 @@ class Detail(TabbedContent):
                 sweep=runs.sweeps.get(name),
                 together=runs.together.get(name),
                 settings=settings,
-                age=_age(run, entry, earlier if name in runs.reopened else None),
+                age=self._age(run, entry, earlier if name in runs.reopened else None),
                 earlier={**(earlier.facts(entry) if earlier else {}), **self._facts},
                 saved=entry.saved,
             )
@@ -115,9 +115,8 @@ class Detail(TabbedContent):
             if opened and (words := tab.first_in_sight(selection)):
                 pane.scroll_to_text(words)
 
-
-def _age(run: Run | None, entry: Entry, earlier: EarlierRuns | None) -> str:
-    """The line above the result of an earlier run, or of one that was followed."""
-    if earlier is not None:
-        return earlier.after(entry)
-    return words_of(run.source) if run is not None and run.ended else ""
+    def _age(self, run: Run | None, entry: Entry, earlier: EarlierRuns | None) -> str:
+        """The line above the result of an earlier run, or of one that was followed."""
+        if earlier is not None:
+            return earlier.after(entry, read_only=bool(getattr(self.screen, "read_only", "")))
+        return words_of(run.source) if run is not None and run.ended else ""
