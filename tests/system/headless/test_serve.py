@@ -7,7 +7,6 @@ import signal
 import subprocess
 from contextlib import contextmanager
 
-import psutil
 import pytest
 
 aiohttp = pytest.importorskip("aiohttp")
@@ -84,5 +83,5 @@ def test_the_screen_is_there_runs_nothing_and_ends_with_the_server(lab):
     with served(lab) as (process, address):
         asyncio.run(look(address))
         assert process.wait(60) == 0
-        assert psutil.Process().children(recursive=True) == []
+        assert lab.none_left()
         assert not (lab.folder / "state" / "gpulab" / "theme").exists()
