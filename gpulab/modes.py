@@ -141,7 +141,7 @@ MODES: Sequence[ModeFlag] = (
             "--ascii, or without a terminal: waits for its end and prints the result."
         ),
         {"nargs": "?", "const": ""},
-        screen="gpulab.tui.glance:watch",
+        screen="gpulab.tui.watching:watch",
     ),
     ModeFlag(
         Mode.SERVE,

@@ -1,5 +1,5 @@
 """Before the screen over a run is there, which takes its second: a line that says how the run
-stands. Its imports are those of the command line alone.
+stands. It is imported before the command line, whose imports take as long again.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,22 @@ from gpulab.core.text import cut, one_line, plain
 _START_BYTES, _END_BYTES = 1 << 18, 1 << 20
 _MOST = 10
 """Of the newest files of a folder."""
+_NICE = 10
+"""A watcher's priority below that of a run."""
 _STAGE, _PROCESS = b'{"type":"StageStarted"', b'{"type":"ProcessStarted"'
 
 
-def watch(name: str, *, ascii_only: bool) -> int:
-    """`--watch` on a terminal."""
+def begin(arguments: Sequence[str]) -> None:
+    """Print that line where these are all that `--watch` was given, on a terminal; and give way:
+    the run that is watched may be on this machine.
+    """
+    is_plain = len(arguments) <= 1 and not any(word.startswith("-") for word in arguments)
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):  # the screen says it then
-        if line := glance(name):
+        if is_plain and sys.stdout.isatty() and (line := glance("".join(arguments))):
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
-    from gpulab.tui.watching import watch
-
-    return watch(name, ascii_only=ascii_only)
+    with suppress(AttributeError, OSError):
+        os.nice(_NICE)
 
 
 def glance(name: str) -> str:
