@@ -54,8 +54,8 @@ class Demands:
     def of(self, scenario: str) -> Thresholds:
         """Of the variants that flags name those that the scenario has, as far as that is known."""
         flags = self._flags
-        if known := self._variants.get(scenario):
-            own = {name: least for name, least in flags.speedups.items() if name in known}
+        if variants := self._variants.get(scenario):
+            own = {name: least for name, least in flags.speedups.items() if name in variants}
             flags = replace(flags, speedups=own)
         return flags.over(self._file.of(scenario))
 
@@ -82,13 +82,13 @@ class Demands:
         without variants has no result: which it has is not known.
         """
         self._variants = variants
-        known = {*variants}
-        if not known.issuperset(self._file.scenarios):
-            known |= {entry.name for entry in catalog()}
+        scenarios = {*variants}
+        if not scenarios.issuperset(self._file.scenarios):
+            scenarios |= {entry.name for entry in catalog()}
             folder = Path(self._file.path).parent
-            known |= {name for name in self._file.scenarios if _has_file(name, folder)}
+            scenarios |= {name for name in self._file.scenarios if _has_file(name, folder)}
         try:
-            self._file.check(known)
+            self._file.check(scenarios)
         except ThresholdError as error:
             raise UsageError(str(error)) from None
         every = {name for names in variants.values() for name in names}

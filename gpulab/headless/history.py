@@ -22,6 +22,7 @@ from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
 
 _KEEP = 100
+_MOST_NAMED = 8
 _MANY = 200
 """Run files, which take seconds to read."""
 
@@ -66,13 +67,13 @@ def history(name: str, options: Options) -> int:
 def _read(terminal: Terminal) -> list[PastRun]:
     """All runs, after those files that the store lacks have been read."""
     runs: list[PastRun] = []
-    said = False
+    announced = False
     damage = None
     with Store() as store:
         for part in store.runs():
             runs += part.runs
-            if part.files > _MANY and not said:
-                said = True
+            if part.files > _MANY and not announced:
+                announced = True
                 terminal.note(f"reading {part.files:,} run files that the store lacks")
         damage = store.set_aside()
     if damage is not None:
@@ -83,17 +84,20 @@ def _read(terminal: Terminal) -> list[PastRun]:
 def _of(name: str, runs: Sequence[PastRun]) -> list[PastRun]:
     """Those of a scenario by its name, or of a file."""
     path = str(Path(name).absolute())
-    found = [run for run in runs if run.scenario == name or run.path in (name, path)]
-    if not found:
-        known = sorted({run.scenario for run in runs})
-        hint = f": {', '.join(known[:8])}{', ...' if len(known) > 8 else ''} did" if known else ""
+    matching = [run for run in runs if run.scenario == name or run.path in (name, path)]
+    if not matching:
+        scenarios = sorted({run.scenario for run in runs})
+        hint = ""
+        if scenarios:
+            more = ", ..." if len(scenarios) > _MOST_NAMED else ""
+            hint = f": {', '.join(scenarios[:_MOST_NAMED])}{more} did"
         raise UsageError(f"--history {name}: it has not run here{hint}")
-    return found
+    return matching
 
 
 def _unfinished(runs: Sequence[PastRun]) -> int:
-    known = {run.run_file.rpartition("/")[2] for run in runs}
-    return sum(name not in known for name in run_file_names())
+    ended = {run.run_file.rpartition("/")[2] for run in runs}
+    return sum(name not in ended for name in run_file_names())
 
 
 def _runs_to_keep(options: Options) -> int:

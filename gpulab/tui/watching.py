@@ -119,11 +119,11 @@ class WatchApp(LabApp):
                 entries = [entry_of(run.state.request, entries[0].name)]
         if entries == self._listed:
             return
-        known = {entry.name for entry in self._listed if entry.heading == _GOING_ON}
+        going_on = {entry.name for entry in self._listed if entry.heading == _GOING_ON}
         self._listed = entries
         self._bottom.list_again(entries)
         started = [entry.name for entry in entries if entry.heading == _GOING_ON]
-        new = [name for name in started if name not in known]
+        new = [name for name in started if name not in going_on]
         if new and not self._bottom.runs.any:
             self._bottom.go_to(new[0])
         elif new:
@@ -134,14 +134,14 @@ class WatchApp(LabApp):
         """Those of the folder, as lists show them: what goes on first."""
         assert self._folder is not None
         try:
-            found, self._problem = self._folder.look(), ""
+            runs, self._problem = self._folder.look(), ""
         except OSError as error:
             self._problem = f"{at_home(self._place)}: {error.strerror or error}"
-            found = []
+            runs = []
         before = {entry.name: entry for entry in self._listed}
         names = {path: name for name, path in self._paths.items()}
         entries = []
-        for run in sorted(found, key=lambda run: not run.goes_on):
+        for run in sorted(runs, key=lambda run: not run.goes_on):
             if not (run.goes_on or self._lists_ended or run.path in names):
                 continue
             name = names.get(run.path) or _name(run)

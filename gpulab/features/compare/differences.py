@@ -128,23 +128,23 @@ def _length(side: Side) -> str:
 @lru_cache(maxsize=1)
 def changed_lines(a: str, b: str) -> list[ChangedLine]:
     """Every line of one file that is not in the other, in the order of the files."""
-    mine, other = a.split("\n"), b.split("\n")
+    before, after = a.split("\n"), b.split("\n")
     start = next(
-        (place for place, both in enumerate(zip_longest(mine, other)) if both[0] != both[1]),
-        len(mine),
+        (place for place, both in enumerate(zip_longest(before, after)) if both[0] != both[1]),
+        len(before),
     )
     end = 0
-    while end < min(len(mine), len(other)) - start and mine[-1 - end] == other[-1 - end]:
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    mine, other = mine[start : len(mine) - end], other[start : len(other) - end]
-    blocks: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(mine), 0, len(other))]
-    if max(len(mine), len(other)) <= _MOST_COMPARED:
-        blocks = SequenceMatcher(None, mine, other).get_opcodes()
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    blocks: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(before), 0, len(after))]
+    if max(len(before), len(after)) <= _MOST_COMPARED:
+        blocks = SequenceMatcher(None, before, after).get_opcodes()
     changes = []
     for kind, a_from, a_to, b_from, b_to in blocks:
         if kind != "equal":
-            changes += [_line("a", start + place, mine[place]) for place in range(a_from, a_to)]
-            changes += [_line("b", start + place, other[place]) for place in range(b_from, b_to)]
+            changes += [_line("a", start + place, before[place]) for place in range(a_from, a_to)]
+            changes += [_line("b", start + place, after[place]) for place in range(b_from, b_to)]
     return changes
 
 

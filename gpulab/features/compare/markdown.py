@@ -29,10 +29,10 @@ _MOST_LINES = 100
 def comparison_markdown(report: ComparisonReport) -> list[str]:
     """Its lines."""
     text = [f"### gpulab: {escaped(report.before)} → {escaped(report.after)}", ""]
-    said = [line for _, line in answers(report)]
-    said += environment_lines(report.comparisons)
-    said += [line for _, line in gate_lines(report)]
-    text += [f"**{escaped(line)}**  " for line in said]
+    summary = [line for _, line in answers(report)]
+    summary += environment_lines(report.comparisons)
+    summary += [line for _, line in gate_lines(report)]
+    text += [f"**{escaped(line)}**  " for line in summary]
     text += [f"{escaped(line)}  " for line in lines(report.findings)]
     for each in report.comparisons:
         text += ["", *_scenario(each)]

@@ -25,10 +25,10 @@ def title(report: RunReport) -> str:
 
 def subtitle(report: RunReport) -> str:
     """On what, with which parameters, when."""
-    said = [report.device.name] if report.device else []
-    said += [f"{name}={value}" for name, value in report.params.items()]
-    said += [report.at[:10], *short_run(report)]
-    return " · ".join(fact for fact in said if fact)
+    facts = [report.device.name] if report.device else []
+    facts += [f"{name}={value}" for name, value in report.params.items()]
+    facts += [report.at[:10], *short_run(report)]
+    return " · ".join(fact for fact in facts if fact)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ def content(selection: Selection) -> RenderableType:
     if selection.saved and not source:
         return Text("The run file does not have the source text.", "dim")
     texts = kernels_of(source, row.variants, row.params)
-    report = made = None
+    report = compiled = None
     if selection.run:
         report = selection.run.report
-        made = kernels(report)
-    if made is None and (texts or "triton" in source):
-        made = kernel_page(shipped_kernels(source), row.against)
-    return code_view(source, row.variants, report, selection.layout.size[0], texts, made)
+        compiled = kernels(report)
+    if compiled is None and (texts or "triton" in source):
+        compiled = kernel_page(shipped_kernels(source), row.against)
+    return code_view(source, row.variants, report, selection.layout.size[0], texts, compiled)
 
 
 def first_in_sight(selection: Selection) -> str:
