@@ -14,8 +14,9 @@ where it works, reduces, and leaves the sum where it is checked, on every rank: 
 the same waits on all sides, which comparisons of such kernels often forget. NCCL's multicast (NVLS)
 is off, as on hosts that are shared.
 
-torch has no all-reduce of NVSHMEM's (its put, get, broadcast and all-to-all are there), so it is no
-variant.
+NVSHMEM gives such memory too, between hosts as well. torch has its put, get, broadcast and all-to-all,
+no all-reduce; two all-to-all make one (`exchanged`): of parts, which each rank adds up, then of
+sums. A process has memory of one kind, so `--set memory=NVSHMEM` chooses it, for all three.
 
 Bytes per second are NCCL-tests' bus bandwidth, S times 2 (n-1)/n over the time: it says how near an
 ideal link one is, whatever n. `gpulab --calibrate --ranks 2` measures that of the library by size,
@@ -31,10 +32,10 @@ from gpulab import KiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "kib": 1024},
+    params={"ranks": 2, "kib": 1024, "memory": "CUDA"},
     cpu={"kib": 256},
     smoke={"kib": 4},
-    sweep={"kib": (1, 16, 256, 4096, 65536, 1048576)},
+    sweep={"kib": (1, 64, 1024, 16 * 1024, 256 * 1024, 1024 * 1024)},
     ranks="ranks",
     roof="all-reduce",
     item="all-reduce",
@@ -82,9 +83,10 @@ def gathered(lab, kib):
 
 
 @scenario.variant(needs=("cuda",))
-def one_shot(lab, kib):
+def one_shot(lab, kib, memory):
     """Symmetric memory: one kernel reads all ranks' values and adds them up."""
-    shared, given, total = _symmetric(lab, kib)
+    given, total = _tensors(lab, kib)
+    shared = _symmetric(lab, memory, given)
     name = lab.group.group_name
 
     def step():
@@ -95,9 +97,10 @@ def one_shot(lab, kib):
 
 
 @scenario.variant(needs=("cuda",))
-def two_shot(lab, kib):
+def two_shot(lab, kib, memory):
     """Symmetric memory: one kernel adds up its part, and writes it to all ranks."""
-    shared, given, total = _symmetric(lab, kib)
+    given, total = _tensors(lab, kib)
+    shared = _symmetric(lab, memory, given)
     name = lab.group.group_name
 
     def step():
@@ -108,22 +111,45 @@ def two_shot(lab, kib):
     return _work(lab, step, given, total)
 
 
+@scenario.variant(needs=("cuda",))
+def exchanged(lab, kib, memory):
+    """NVSHMEM: an all-to-all of parts, which are added up, and one of their sums."""
+    if memory != "NVSHMEM":
+        lab.skip("an all-to-all of NVSHMEM's needs its memory: --set memory=NVSHMEM")
+    given, total = _tensors(lab, kib)
+    shared, parts, sums = (_symmetric(lab, memory, given) for _ in range(3))
+    by_rank = parts.view(lab.ranks, -1)
+    own = torch.empty_like(by_rank[0])
+    name = lab.group.group_name
+
+    def step():
+        shared.copy_(given)
+        torch.ops.symm_mem.nvshmem_all_to_all(shared, parts, name)
+        torch.sum(by_rank, dim=0, out=own)
+        shared.view(lab.ranks, -1).copy_(own)
+        torch.ops.symm_mem.nvshmem_all_to_all(shared, sums, name)
+        total.copy_(sums)
+
+    return _work(lab, step, given, total)
+
+
 def _tensors(lab, kib):
     given = torch.randn(kib * KiB // 4, device=lab.device)
     return given, torch.zeros_like(given)
 
 
-def _symmetric(lab, kib):
-    """Memory that all ranks have mapped, beside what it is given and where the sum goes."""
+def _symmetric(lab, memory, like):
+    """Memory that all ranks have mapped, for as many values as a tensor has."""
     try:
         import torch.distributed._symmetric_memory as symmetric
 
-        given, total = _tensors(lab, kib)
-        shared = symmetric.empty(given.numel(), dtype=given.dtype, device=lab.device)
+        if symmetric.get_backend(lab.device) != memory:
+            symmetric.set_backend(memory)
+        shared = symmetric.empty(like.numel(), dtype=like.dtype, device=lab.device)
         symmetric.rendezvous(shared, lab.group)
     except (ImportError, AttributeError, RuntimeError) as error:
-        lab.skip(f"no symmetric memory here: {str(error).splitlines()[0]}")
-    return shared, given, total
+        lab.skip(f"no symmetric memory of {memory} here: {str(error).splitlines()[0]}")
+    return shared
 
 
 def _work(lab, step, given, total):

@@ -14,8 +14,8 @@ buckets cost latency, and large ones are ready late. DistributedDataParallel doe
 25 MiB.
 
 The bound: n ranks move 2(n-1)/n bytes over each rank's link for a byte of gradients, in whichever
-buckets. The default has 202 MB of gradients: with two ranks that is 0.7 ms at 300 GB/s (NVLink),
-8 ms at 25 GB/s (PCIe), and a flat bucket adds it to the backward. Overlap hides it: at best a step
+buckets. The default has 101 MB of gradients: with two ranks that is 0.4 ms at 250 GB/s (NVLink),
+4 ms at 25 GB/s (PCIe), and a flat bucket adds it to the backward. Overlap hides it: at best a step
 takes as long as the longer of the two. Bytes per second here are NCCL-tests' bus bandwidth, over
 the whole step.
 
@@ -33,7 +33,7 @@ from gpulab import KiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "layers": 48, "width": 1024, "rows": 512, "bucket_kib": 25 * 1024},
+    params={"ranks": 2, "layers": 24, "width": 1024, "rows": 2048, "bucket_kib": 25 * 1024},
     cpu={"layers": 24, "width": 128, "rows": 128, "bucket_kib": 400},
     smoke={"layers": 6, "width": 16, "rows": 8, "bucket_kib": 2},
     sweep={"bucket_kib": (64, 256, 1024, 25 * 1024, 200 * 1024)},

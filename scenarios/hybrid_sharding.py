@@ -31,6 +31,8 @@ FSDP gathers the next layer while this one computes. Where that hides the traffi
 nothing but its memory for two layers; what it cannot hide is what this lesson shows.
 """
 
+from functools import cache
+
 import torch
 import torch.distributed as dist
 
@@ -38,7 +40,7 @@ from gpulab import MiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "node": 2, "width": 2048, "layers": 8, "batch": 256},
+    params={"ranks": 2, "node": 2, "width": 4096, "layers": 2, "batch": 256},
     cpu={"ranks": 4, "width": 512, "layers": 3, "batch": 32},
     smoke={"width": 64, "layers": 2, "batch": 8},
     ranks="ranks",
@@ -64,7 +66,10 @@ def hybrid_shard(lab, node, width, layers, batch):
     return _train(lab, node, width, layers, batch, holders=min(node, lab.ranks))
 
 
-_LEARNING_RATE = 0.05
+_LEARNING_RATE = 0.2
+"""Over the width, as the slope of a layer grows with it: at several times as much training diverges,
+and what is timed are NaNs.
+"""
 _MOMENTUM = 0.9
 # named anew in later versions of torch, which warn of the older names
 _gather_single = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
@@ -75,8 +80,8 @@ def _train(lab, node, width, layers, batch, holders):
     """`holders`: how many ranks hold one copy of the weights between them."""
     if lab.ranks % holders or width % holders:
         lab.skip(f"{lab.ranks} ranks and a width of {width} are no multiples of {holders}")
-    copy = _own_group(list(range(first, first + holders)) for first in range(0, lab.ranks, holders))
-    same_part = _own_group(list(range(place, lab.ranks, holders)) for place in range(holders))
+    copy = _own_group(lab.ranks, holders, step=1)
+    same_part = _own_group(lab.ranks, lab.ranks // holders, step=holders)
     weights = _own_parts(lab, width, layers, holders)
     gradients = [torch.zeros_like(weight) for weight in weights]
     momenta = [torch.zeros_like(weight) for weight in weights]
@@ -117,21 +122,19 @@ def _train(lab, node, width, layers, batch, holders):
                 slope = slope @ gathered(weights[layer]).T
         for weight, gradient, momentum in zip(weights, gradients, momenta, strict=True):
             momentum.mul_(_MOMENTUM).add_(gradient)
-            weight.sub_(momentum, alpha=_LEARNING_RATE)
+            weight.sub_(momentum, alpha=_LEARNING_RATE / width)
 
     kept = sum(tensor.nbytes for tensor in [*weights, *gradients, *momenta])
     inside, between = _bus_bytes(4 * width**2, layers, holders, lab.ranks // holders)
     lab.report("MiB kept per rank", kept / MiB)
     lab.report("MiB out of a node", _leaving(lab.ranks, node, holders, inside, between) / MiB)
-    yield Work(
+    return Work(
         step,
         bytes=round(inside + between),
         inputs=[rows, targets],
         state=[*weights, *gradients, *momenta],
         output=lambda: [new_weight(weight) for weight in weights],
     )
-    for group in (copy, same_part):
-        dist.destroy_process_group(group)
 
 
 def _own_parts(lab, width, layers, holders):
@@ -145,9 +148,14 @@ def _own_parts(lab, width, layers, holders):
     return parts
 
 
-def _own_group(members):
-    """The group that this rank is in; every rank makes all of them, in the same order."""
-    return dist.new_subgroups_by_enumeration(list(members))[0]
+@cache  # a new one takes NCCL half a second
+def _own_group(ranks, size, step):
+    """The group that this rank is in, of every `step`-th rank; every rank makes all groups, in the
+    same order.
+    """
+    firsts = [rank for rank in range(ranks) if rank % (size * step) < step]
+    groups = [list(range(first, first + size * step, step)) for first in firsts]
+    return dist.new_subgroups_by_enumeration(groups)[0]
 
 
 def _bus_bytes(layer_bytes, layers, holders, copies):

@@ -39,17 +39,18 @@ scenario = Scenario(
     topic="distributed",
     params={
         "ranks": 2,
-        "layers": 8,
+        "layers": 2,
         "heads": 8,
         "width": 128,
-        "pages": 256,
-        "page": 64,
+        "pages": 1024,
+        "page": 256,
         "questions": 4,
     },
-    cpu={"layers": 2, "heads": 4, "width": 64, "pages": 64},
+    cpu={"heads": 4, "width": 64, "pages": 64, "page": 64},
     smoke={"layers": 2, "heads": 2, "width": 16, "pages": 8, "page": 8},
-    sweep={"pages": (16, 64, 256)},
+    sweep={"pages": (16, 64, 256, 1024)},
     ranks="ranks",
+    ladder=True,
     item="answer",
     claim="arXiv 2606.01502: routing the query is often cheaper than moving the cache",
 )
@@ -58,14 +59,14 @@ scenario = Scenario(
 @scenario.variant
 def local(lab, layers, heads, width, pages, page, questions):
     """Every rank has the whole cache; a new token is sent to all."""
-    cache, queries, fresh = _make(lab, layers, heads, width, pages * page, questions)
+    cache, queries, fresh = _make(lab, layers, heads, width, pages, page, questions)
     out = torch.empty_like(queries)
 
     def step():
         dist.broadcast(fresh, 0, group=lab.group)
         cache[..., 0, :] = fresh
         for layer in range(layers):
-            out[layer] = _attend(queries[layer], cache[layer])[0]
+            out[layer] = _attend(queries[layer], cache[layer], page)[0]
 
     return _work(lab, step, cache, queries, fresh, out, sent=fresh.nbytes)
 
@@ -73,14 +74,15 @@ def local(lab, layers, heads, width, pages, page, questions):
 @scenario.variant
 def remote_pages(lab, layers, heads, width, pages, page, questions):
     """Each page on one rank; a layer's pages are gathered before it attends to them."""
-    cache, queries, fresh = _make(lab, layers, heads, width, pages * page, questions, lab.ranks)
+    cache, queries, fresh = _make(lab, layers, heads, width, pages, page, questions, lab.ranks)
     out = torch.empty_like(queries)
 
     def step():
         if lab.rank == 0:
             cache[..., 0, :] = fresh
         for layer in range(layers):
-            out[layer] = _merge(*_attend(queries[layer], _gathered(lab, cache[layer])))
+            found = _attend(queries[layer], _gathered(lab, cache[layer]), page)
+            out[layer] = _merge(*found, dim=0)
 
     return _work(lab, step, cache, queries, fresh, out, sent=cache.nbytes * (lab.ranks - 1))
 
@@ -88,19 +90,19 @@ def remote_pages(lab, layers, heads, width, pages, page, questions):
 @scenario.variant
 def remote_attention(lab, layers, heads, width, pages, page, questions):
     """Each page on one rank, which attends to it for all; answers are sent."""
-    cache, queries, fresh = _make(lab, layers, heads, width, pages * page, questions, lab.ranks)
+    cache, queries, fresh = _make(lab, layers, heads, width, pages, page, questions, lab.ranks)
     out = torch.empty_like(queries)
 
     def step():
         if lab.rank == 0:
             cache[..., 0, :] = fresh
         for layer in range(layers):
-            everyones = _gathered(lab, queries[layer])
-            found = torch.cat(_attend(everyones.movedim(0, 1).flatten(1, 2), cache[layer]), -1)
+            everyones = _gathered(lab, queries[layer]).movedim(0, 1).flatten(1, 2)
+            found = torch.cat(_attend(everyones, cache[layer], page), -1)
             answers = found.unflatten(1, (lab.ranks, questions)).movedim(1, 0).contiguous()
             parts = torch.empty_like(answers)
             dist.all_to_all_single(parts, answers, group=lab.group)
-            out[layer] = _merge(*parts.split((width, 1), -1))
+            out[layer] = _merge(*parts.split((width, 1), -1), dim=0)
 
     sent = (2 * queries.nbytes + 4 * queries.numel() // width) * (lab.ranks - 1)
     return _work(lab, step, cache, queries, fresh, out, sent)
@@ -110,14 +112,14 @@ def remote_attention(lab, layers, heads, width, pages, page, questions):
 _gather_single = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 
 
-def _make(lab, layers, heads, width, tokens, questions, holders=1):
+def _make(lab, layers, heads, width, pages, page, questions, holders=1):
     """(this rank's part of a cache that is the same on all ranks, its questions, the new token)."""
-    if tokens % holders:
-        lab.skip(f"{tokens} tokens are no multiple of {holders} ranks")
+    if pages % holders:
+        lab.skip(f"{pages} pages are no multiple of {holders} ranks")
     generator = torch.Generator(lab.device).manual_seed(0)
     parts = []
     for _ in range(layers):  # one at a time: the whole cache need not fit
-        shape = 2, heads, tokens, width
+        shape = 2, heads, pages * page, width
         of_layer = torch.randn(shape, generator=generator, device=lab.device)
         parts.append(of_layer.chunk(holders, 2)[lab.rank % holders].clone())
     queries = torch.randn(layers, heads, questions, width, device=lab.device)
@@ -132,16 +134,20 @@ def _gathered(lab, own):
     return everyones
 
 
-def _attend(queries, cache):
-    """What the queries find in a part of the cache, and the logarithm of their sum of weights."""
-    keys, values = cache.unbind(-4)
-    scores = queries @ keys.mT / queries.shape[-1] ** 0.5
-    return torch.softmax(scores, -1) @ values, torch.logsumexp(scores, -1, keepdim=True)
+def _attend(queries, cache, page):
+    """What the queries find in a part of the cache, and the logarithm of their sum of weights. Page
+    by page: a few queries and heads alone keep a small part of a GPU busy.
+    """
+    keys, values = cache.unflatten(-2, (-1, page)).unbind(-5)
+    scores = queries[..., None, :, :] @ keys.mT / queries.shape[-1] ** 0.5
+    weight = torch.logsumexp(scores, -1, keepdim=True)
+    found = torch.softmax(scores, -1) @ values
+    return _merge(found, weight, dim=-3), torch.logsumexp(weight, -3)
 
 
-def _merge(found, weight):
+def _merge(found, weight, dim):
     """Attention over all parts, from what was found in each."""
-    return (found * torch.softmax(weight, 0)).sum(0)
+    return (found * torch.softmax(weight, dim)).sum(dim)
 
 
 def _work(lab, step, cache, queries, fresh, out, sent):

@@ -27,6 +27,8 @@ is not idle time but work of its own; what two buffers gain there is that neighb
 to meet at every batch.
 """
 
+from functools import cache
+
 import torch
 import torch.distributed as dist
 
@@ -34,10 +36,10 @@ from gpulab import Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "batches": 8, "rows": 4096, "width": 2048},
-    cpu={"rows": 256, "width": 256},
+    params={"ranks": 2, "batches": 4, "rows": 32768, "width": 512},
+    cpu={"batches": 8, "rows": 256, "width": 256},
     smoke={"batches": 5, "rows": 8, "width": 16},
-    sweep={"width": (512, 1024, 2048, 4096)},
+    sweep={"width": (128, 256, 512, 1024)},
     ranks="ranks",
     item="batch",
     no_effect_reason="the transfer is short beside computing, or takes the cores that compute",
@@ -70,13 +72,29 @@ def blocking(lab, batches, rows, width):
 @scenario.variant
 def double_buffered(lab, batches, rows, width):
     """The next batch comes in, and the last result goes out, during the computation."""
+    return _double_buffered(lab, batches, rows, width, lab.group)
+
+
+@scenario.variant(needs=("cuda",))
+def before_all(lab, batches, rows, width):
+    """The same with NCCL's kernels before all others: its streams have a higher priority."""
+    return _double_buffered(lab, batches, rows, width, _prior_group())
+
+
+@cache
+def _prior_group():
+    options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+    return dist.new_group(backend="nccl", pg_options=options)
+
+
+def _double_buffered(lab, batches, rows, width, group):
     stage = _Stage(lab, batches, rows, width)
     arriving = torch.empty(_BUFFERS, rows, width, device=lab.device)
 
     def receive(index):
         if stage.before is None or index >= batches:
             return None
-        return dist.irecv(arriving[index % _BUFFERS], stage.before, group=lab.group)
+        return dist.irecv(arriving[index % _BUFFERS], stage.before, group=group)
 
     def step():
         sent = [None] * _BUFFERS
@@ -95,7 +113,7 @@ def double_buffered(lab, batches, rows, width):
             with lab.phase("send"):
                 if sent[slot] is not None:
                     sent[slot].wait()
-                sent[slot] = dist.isend(stage.results[index], stage.after, group=lab.group)
+                sent[slot] = dist.isend(stage.results[index], stage.after, group=group)
         with lab.phase("send"):
             for transfer in sent:
                 if transfer is not None:

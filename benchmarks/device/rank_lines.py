@@ -49,11 +49,13 @@ def collectives(place):
     if too_few := list(_too_few_gpus("collectives")):
         yield from too_few
         return
+    from torch.distributed import _symmetric_memory as symmetric
+
+    memory = "NVSHMEM" if symmetric.is_nvshmem_available() else "CUDA"
     ceilings = _bus_bandwidths(place)
+    flags = ("--quick", "--profile", "off", "--set", f"memory={memory}")
     for size, kib in SIZES.items():
-        code, report = run(
-            place, "collectives", "--quick", "--profile", "off", "--set", f"kib={kib}"
-        )
+        code, report = run(place, "collectives", *flags, "--set", f"kib={kib}")
         if not report:
             yield row(f"collectives {size}", "a result", f"exit code {code}", False)
             continue
@@ -69,7 +71,7 @@ def collectives(place):
         )
         best = max(rates, key=rates.get)
         line = ", ".join(f"{name} {rate / 1e9:.3g}" for name, rate in rates.items())
-        yield row(f"collectives {size}, GB/s", f"best: {best}", line[:52], bool(rates))
+        yield row(f"collectives {size}, GB/s, {memory}", f"best: {best}", line, bool(rates))
 
 
 def _too_few_gpus(title):

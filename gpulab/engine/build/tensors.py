@@ -81,7 +81,7 @@ _ROOM = 8
 time.
 """
 _LARGE = 16 << 20
-"""Bytes from which on a tensor on the host is copied to a GPU to be read."""
+"""Bytes from which on tensors on the host are copied to a GPU to be read."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
 _OF_SCENARIOS = ("_scenario_", "_answer")
@@ -262,24 +262,22 @@ def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def on_gpu_if_large(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or of a large one on the host a copy on the GPU in use, where it is quick to
-    read.
-
-    One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
-    """
+    """The tensor, or of a large one on the host a copy on the GPU in use."""
     (place,) = _places([tensor])
     return tensor.to(place) if place.type == "cuda" else tensor
 
 
 def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
-    """Where copies of all of them are to lie."""
+    """Where copies of all of them are to lie: of much on the host on a GPU.
+
+    One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
+    """
     host = torch.device("cpu")
     wanted = [tensor.device for tensor in tensors]
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gpu = torch.device("cuda", torch.cuda.current_device())
-        wanted = [
-            tensor.device if tensor.is_cuda or tensor.nbytes < _LARGE else gpu for tensor in tensors
-        ]
+        if sum(tensor.nbytes for tensor in tensors if not tensor.is_cuda) >= _LARGE:
+            wanted = [tensor.device if tensor.is_cuda else gpu for tensor in tensors]
     for device in {place for place in wanted if place.type == "cuda"}:
         needed = sum(
             tensor.nbytes for tensor, place in zip(tensors, wanted, strict=True) if place == device

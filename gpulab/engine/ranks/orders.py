@@ -81,10 +81,18 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     power_w: float | None = None
 
 
+class Layout(msgspec.Struct, frozen=True):
+    """Of a tensor in the memory that ranks share: its dtype by torch's name, and its shape."""
+
+    dtype: str
+    shape: list[int]
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`problem`: why an order could not be carried out; `skipped`: the variant asked for it.
 
-    `seconds`, `memory_bytes` and `reading` are those of a block, the memory at most.
+    `seconds`, `memory_bytes` and `reading` are those of a block, the memory at most; `tensors` are
+    what an order to send outputs has written.
     """
 
     problem: str = ""
@@ -93,6 +101,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     memory_bytes: int | None = None
     reading: Reading = Reading()
+    tensors: list[Layout] = []
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):

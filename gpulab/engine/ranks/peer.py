@@ -21,7 +21,7 @@ from gpulab.core.machine import Device
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
-from gpulab.engine.build.tensors import kept, leaves
+from gpulab.engine.build.tensors import leaves
 from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.processes.channel import Block, WorkerPosition
 from gpulab.engine.processes.device import open_device, release_memory, waiter
@@ -35,6 +35,7 @@ from gpulab.engine.ranks.orders import (
     BuildVariant,
     CloseBuild,
     Failed,
+    Layout,
     RestoreState,
     RunBlock,
     SendOutput,
@@ -42,6 +43,7 @@ from gpulab.engine.ranks.orders import (
     UseLink,
 )
 from gpulab.engine.ranks.reading import reading
+from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import place
 from gpulab.scenario import Variant
 
@@ -50,9 +52,7 @@ _SEEDS_APART = 7919
 
 
 class Peer:
-    """Rank `rank` of a job. `orders` and `alarms` are its ends of two pipes, `outputs` a file
-    descriptor of memory.
-    """
+    """Rank `rank` of a job. `orders` and `alarms` are its ends of two pipes."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Peer:
         store: str,
         orders: Connection,
         alarms: Connection,
-        outputs: int,
+        outputs: SharedTensors,
     ) -> None:
         self._job = job
         subject = subject_of(job)
@@ -87,7 +87,6 @@ class Peer:
     def serve(self) -> NoReturn:
         """Carry out orders; the process ends with the pipe."""
         threading.Thread(target=self._say_where, daemon=True).start()
-        torch.serialization.set_crc32_options(False)  # most of what writing outputs takes
         with suppress(EOFError, OSError):
             for begin in (self._prepare, self._join):
                 problem, _ = self._problem_of(begin)
@@ -193,20 +192,18 @@ class Peer:
         transfers(order, self._rank, self._group, builder.device, builder.wait)
 
     def _send_output(self, key: int) -> None:
+        layouts: list[Layout] = []
+
         def write() -> None:
             output: object = self._builds[key].work.output
             if output is None:
                 output = self._returned.get(key)
             elif callable(output) and not hasattr(output, "__dlpack__"):
                 output = output()
-            tensors = [tensor.cpu() for tensor in kept(leaves(output))]
-            os.lseek(self._outputs, 0, os.SEEK_SET)
-            os.ftruncate(self._outputs, 0)
-            with open(self._outputs, "wb", closefd=False) as file:
-                torch.save(tensors, file)
+            layouts.extend(self._outputs.write(leaves(output)))
 
         problem, _ = self._problem_of(write)
-        self._answer(Answer(problem=problem))
+        self._answer(Answer(problem=problem, tensors=layouts))
 
     def _close(self, key: int) -> None:
         self._returned.pop(key, None)

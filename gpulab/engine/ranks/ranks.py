@@ -34,7 +34,6 @@ from gpulab.core.events import DEVICE_LOST, RankTimes
 from gpulab.core.jobs import AnyJob, TimedJob, subject_of
 from gpulab.core.text import plain
 from gpulab.engine.build.lab import RankOfLab
-from gpulab.engine.build.tensors import on_gpu_if_large
 from gpulab.engine.processes.child import die_with_parent
 from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
@@ -52,6 +51,7 @@ from gpulab.engine.ranks.orders import (
     UseLink,
 )
 from gpulab.engine.ranks.reading import reading
+from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import missing, place
 
 _LIMIT_S = 60.0
@@ -80,8 +80,7 @@ class _Other:
     exit_fd: int
     last_words: int
     """A file descriptor with what it wrote to stderr."""
-    outputs: int
-    """One with the tensors that it was asked for."""
+    outputs: SharedTensors
     orders: Connection
     alarms: Connection
     has_state: set[int] = field(default_factory=set)
@@ -124,7 +123,7 @@ class Ranks:
 
     def _fork(self, rank: int, seed: int) -> _Other:
         last_words = os.memfd_create("stderr")
-        outputs = os.memfd_create("outputs")
+        outputs = SharedTensors(os.memfd_create("outputs"))
         orders, their_orders = Pipe()
         alarms, their_alarms = Pipe()
         parent = os.getpid()
@@ -240,12 +239,11 @@ class Ranks:
         failed: RankError | None = None
         for other in self._others:
             try:
-                self._receive(other, "reading its output")
+                answer = self._receive(other, "reading its output")
             except RankError as error:
                 failed = failed or error
-                continue
-            tensors = torch.load(f"/proc/self/fd/{other.outputs}", weights_only=True)
-            outputs.append([on_gpu_if_large(tensor) for tensor in tensors])
+            else:
+                outputs.append(other.outputs.read(answer.tensors))
         self._waits_since = None
         if failed is not None:
             raise failed

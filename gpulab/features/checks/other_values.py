@@ -113,6 +113,7 @@ def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[i
     """What an operation writes without reading it, by address."""
     schema = func._schema.arguments
     outs = [kwargs[entry.name] for entry in schema if entry.is_out and entry.name in kwargs]
+    outs += [arg for entry, arg in zip(schema, args, strict=False) if entry.name == "out"]
     if func.name().startswith(_WRITES):
         outs += args[:1]
     return {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors.strided(outs)}

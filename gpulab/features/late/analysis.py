@@ -61,6 +61,8 @@ _CAUSES = {
 }
 PARTS = tuple(_CAUSES)
 _COMPUTING = (RankActivity.FORWARD, RankActivity.BACKWARD)
+StepParts = dict[int, dict[str, float]]
+"""By step, the seconds of each part of it."""
 
 
 def analysed(timelines: Timelines, *, live: bool = False) -> JobReport | None:
@@ -104,7 +106,7 @@ class _Job:
         collectives = [self._collective(place) for place in places]
         parts = {rank: self._parts(rank) for rank in self._ranks}
         listed = [self._rank(rank, parts[rank]) for rank in self._ranks]
-        late = self._late(places, listed)
+        late = self._late(places, listed, parts)
         return JobReport(
             steps=len(self._steps),
             step_s=self._step_s,
@@ -137,19 +139,24 @@ class _Job:
         medians = {other: self._parts_of(other, self._steps) for other in self._ranks}
         if not rows or not all(any(parts.values()) for parts in medians.values()):
             return 0.0
-        others = [parts for other, parts in medians.items() if other != rank]
-        longer_s = sum(
-            max(0.0, own_s - median(parts[name] for parts in others))
-            for name, own_s in medians[rank].items()
-        )
-        late_s = _median_late_s(rows, rank)
         called_s = median(after_others(row.called, rank) for row in rows)
-        of_device_s = max(0.0, late_s - max(0.0, called_s))
-        return max(0.0, late_s - longer_s - of_device_s)
+        return _hidden(_median_late_s(rows, rank), called_s, medians, rank)
 
     def _late_s(self, row: Row, rank: int) -> float:
         """By which the others wait for a rank."""
         return row.late_s(rank) - (self._hidden_s[rank] if row.transfer_s is not None else 0.0)
+
+    def _late_in_step(self, row: Row, parts: Mapping[int, StepParts]) -> float:
+        """By which the others wait for the last rank in this step: one that once fell behind comes
+        later in all steps after it too, and costs nobody anything there.
+        """
+        rank = row.last_rank
+        of_step = {other: by_step.get(row.step) for other, by_step in parts.items()}
+        known = {other: each for other, each in of_step.items() if each and any(each.values())}
+        if row.transfer_s is None or len(known) < len(parts):
+            return self._late_s(row, rank)
+        late_s = row.late_s(rank)
+        return late_s - _hidden(late_s, after_others(row.called, rank), known, rank)
 
     def _wait_s(self, place: Place) -> float:
         rows = self._by_place[place]
@@ -189,11 +196,11 @@ class _Job:
             return None
         return min(ends) - row.last
 
-    def _parts(self, rank: int) -> dict[int, dict[str, float]]:
+    def _parts(self, rank: int) -> StepParts:
         """For each step what the main thread of a rank did in it, in seconds, without waiting."""
         own = self._ranks[rank]
         ends = own.step_ends
-        parts: dict[int, dict[str, float]] = {}
+        parts: StepParts = {}
         for step in self._steps:
             rows = [row for row in self._of_steps[step] if rank in row.arrivals]
             if not rows:
@@ -203,9 +210,7 @@ class _Job:
                 parts[step] = _parts_of_step(own, ends[place - 1], ends[place], rows)
         return parts
 
-    def _mean_parts(
-        self, parts: Mapping[int, Mapping[str, float]], steps: Sequence[int]
-    ) -> dict[str, float]:
+    def _mean_parts(self, parts: StepParts, steps: Sequence[int]) -> dict[str, float]:
         known = [parts[step] for step in steps if step in parts]
         if not known:
             return dict.fromkeys(PARTS, 0.0)
@@ -219,7 +224,7 @@ class _Job:
             return dict.fromkeys(PARTS, 0.0)
         return {name: median(each[name] for each in known) for name in PARTS}
 
-    def _rank(self, rank: int, parts: Mapping[int, Mapping[str, float]]) -> JobRank:
+    def _rank(self, rank: int, parts: StepParts) -> JobRank:
         place, late_s = self._worst(rank)
         rows = [row for row in self._by_place[place] if rank in row.arrivals]
         own = self._ranks[rank].timeline
@@ -275,14 +280,19 @@ class _Job:
         slow = longest_s >= SLOW * self._step_s and longest_s >= BEYOND_OTHERS * second_s
         return at if slow else None
 
-    def _late(self, places: Sequence[Place], listed: Sequence[JobRank]) -> LateRank | None:
+    def _late(
+        self,
+        places: Sequence[Place],
+        listed: Sequence[JobRank],
+        parts: Mapping[int, StepParts],
+    ) -> LateRank | None:
         if not self._step_s or len(self._steps) < FEWEST:
             return None
         always = [each for each in listed if self._is_always_late(each)]
         if always:
             worst = max(always, key=lambda each: each.late_s)
             return self._because(worst, worst.late_s, worst.last, self._steps, places)
-        return self._rarely(places, listed)
+        return self._rarely(places, listed, parts)
 
     def _is_always_late(self, rank: JobRank) -> bool:
         """By its median step, and not by chance: of two ranks one is always last. Where the machine
@@ -296,12 +306,17 @@ class _Job:
         least = LATE / 2 if rank.last >= LAST else LATE
         return interval is not None and interval.low >= least * step_s
 
-    def _rarely(self, places: Sequence[Place], listed: Sequence[JobRank]) -> LateRank | None:
+    def _rarely(
+        self,
+        places: Sequence[Place],
+        listed: Sequence[JobRank],
+        parts: Mapping[int, StepParts],
+    ) -> LateRank | None:
         """A rank that is late in some steps, and then by much."""
         waits: dict[int, dict[int, float]] = {each.rank: {} for each in listed}
         for step, rows in self._of_steps.items():
-            row = max(rows, key=lambda row: self._late_s(row, row.last_rank))
-            waits[row.last_rank][step] = max(0.0, self._late_s(row, row.last_rank))
+            wait_s, rank = max((self._late_in_step(row, parts), row.last_rank) for row in rows)
+            waits[rank][step] = max(0.0, wait_s)
         total = sum(sum(steps.values()) for steps in waits.values())
         step_s = self._step_s or 0.0
         many = {
@@ -355,6 +370,19 @@ class _Job:
 
 def _median_late_s(rows: Sequence[Row], rank: int) -> float:
     return median(row.late_s(rank) for row in rows)
+
+
+def _hidden(
+    late_s: float, called_s: float, parts: Mapping[int, Mapping[str, float]], rank: int
+) -> float:
+    """Of what a rank comes later what neither it does longer than the others nor its device."""
+    others = [of_rank for other, of_rank in parts.items() if other != rank]
+    longer_s = sum(
+        max(0.0, own_s - median(of_rank[name] for of_rank in others))
+        for name, own_s in parts[rank].items()
+    )
+    of_device_s = max(0.0, late_s - max(0.0, called_s))
+    return max(0.0, late_s - longer_s - of_device_s)
 
 
 def _tail(least: int, n: int, chance: float) -> float:
