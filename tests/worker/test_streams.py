@@ -2,9 +2,11 @@
 simulated.
 """
 
+import concurrent.futures
 import os
 import threading
 from contextlib import suppress
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -27,10 +29,13 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def one_thread():
+def one_thread(monkeypatch):
     """As a worker has by default: with more, the threads of a pool, which nobody accuses, do a part
-    of the work.
+    of the work. OpenMP counts for each thread anew, and its threads spin where others are busy.
     """
+    of_one = {"initializer": torch.set_num_threads, "initargs": (1,)}
+    pools = partial(concurrent.futures.ThreadPoolExecutor, **of_one)
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", pools)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -68,6 +73,7 @@ def test_what_goes_on_after_a_step_is_found(tmp_path, name):
     assert results[name].reason.code in ("work_after_the_step", "busy_between_steps")
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", [*BESIDE, "unwaited_future", "asynchronous_array"])
 def test_what_is_over_with_its_step_is_accused_of_nothing(tmp_path, name):
     results = examined(tmp_path, TWINS, name)
