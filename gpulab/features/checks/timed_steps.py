@@ -37,6 +37,7 @@ from gpulab.features.checks import replay
 from gpulab.features.checks.effects import compare_updates
 from gpulab.features.checks.findings import (
     draws_when_seeded,
+    state_diverges,
     timed_step_is_stale,
     timed_step_is_wrong,
 )
@@ -190,6 +191,9 @@ class TimedChecks:
         """Steps of each variant alone, and with state; those that failed, and why."""
         baseline, *others = candidates
         failed: list[tuple[Candidate, BaseException]] = []
+        if not self._context.number:
+            for candidate in candidates:
+                self._note_divergence(candidate)
         if not self._can_check(baseline):
             return failed
         self._baseline_times = None
@@ -207,6 +211,22 @@ class TimedChecks:
                 if not is_out_of_memory(error):
                     failed.append((candidate, error))
         return failed
+
+    def _note_divergence(self, candidate: Candidate) -> None:
+        """Catches trainings that blow up within a block: NaNs are not what is to be timed."""
+        build = candidate.build
+        if build is None or candidate.name == CONTROL or tensors.finite(build.state):
+            return
+        build.restore()
+        if not tensors.finite(build.state):  # as it was built
+            return
+        self._context.reporter.channel.emit(
+            Examined(
+                variant=candidate.variant.name,
+                check=CheckKind.TIMED_STEPS,
+                reason=state_diverges(candidate.variant.name, steps=candidate.steps),
+            )
+        )
 
     def finish(self) -> None:
         """Tell what the checks showed."""
@@ -378,6 +398,8 @@ class TimedChecks:
         steps = self._steps_with_state(candidate)
         before = self._draw.randint(0, min(candidate.steps, 100))
         expected = self._steps_after_restore(base, 0, steps)
+        if not tensors.finite(expected.output):
+            return
         actual = self._steps_after_restore(build, before, steps)
         agreement = self._checker.stepping.agree(build, actual.output, expected.output)
         looser = agreement.tolerance * _LOOSER ** (steps - 1)

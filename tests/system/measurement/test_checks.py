@@ -93,6 +93,13 @@ REFUSED = {
     ),
 }
 RIGHT = {
+    "diverging": stepping(
+        "out.add_(1)",
+        "product = a @ b * out",
+        "out.mul_(1e38).mul_(1e38)",
+        "return product",
+        more=", state=out",
+    ),
     "in_a_context": returning("lambda: a @ b", ", context=torch.inference_mode"),
     "state_named": stepping("out.add_(1)", "return a @ b * out", more=", state=out"),
 }
@@ -163,6 +170,12 @@ def test_what_is_wrong_decides_the_exit_code_and_spoils_nothing_else(checked):
     assert checked.variant("honest")["status"] == Status.OK
     assert checked.variant("honest")["time_s"]["median"] > 0
     assert checked.run["failures"] == []
+
+
+def test_state_that_is_nan_or_infinite_after_a_block_is_noted(checked):
+    reasons = checked.comparison("diverging")["trust"]["reasons"]
+    assert "state_diverges" in {reason["code"] for reason in reasons}
+    assert "state_diverges" not in str(checked.comparison("state_named"))
 
 
 def test_state_that_is_not_named_is_noted(checked):
