@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from gpulab.core.findings import Finding
-from gpulab.core.payloads import Choice
+from gpulab.core.payloads import LINKS, Choice
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.values import (
     Amount,
@@ -272,6 +272,14 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
     ceilings: CeilingChoice = CeilingChoice.NONE
     """A GPU's are kept."""
+
+    @property
+    def declares_bytes_of_link(self) -> bool:
+        """Whether the bytes that a step declares are those over a link: that of the roof, or where
+        none is named what joins its ranks.
+        """
+        return self.roof in LINKS or (self.roof is None and self.ranks > 1)
+
     profile: ProfileOptions | None = None
     """In processes of their own after everything was measured: the profiler slows what follows it.
     """

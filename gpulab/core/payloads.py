@@ -4,6 +4,7 @@ was tuned.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -381,7 +382,13 @@ CATEGORIES = (
 """Every instant belongs to the first of these that it fits."""
 BUSY = (USEFUL, "other busy", "communication", "copies")
 """What a device does: as long under the profiler as without it."""
+_COMMUNICATES = re.compile(r"nccl|nvshmem|(one|two)_shot_all_reduce|multimem_", re.IGNORECASE)
 _ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
+
+
+def communicates(kernel: str) -> bool:
+    """Whether a kernel is one of NCCL's, of NVSHMEM's, or of torch's for symmetric memory."""
+    return _COMMUNICATES.search(kernel) is not None
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):

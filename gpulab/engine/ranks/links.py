@@ -20,7 +20,7 @@ SIZES = {
     "cpu": (1 * KiB, 64 * KiB, 1 * MiB, 16 * MiB),
     "cuda": (1 * KiB, 64 * KiB, 1 * MiB, 16 * MiB, 256 * MiB, 1 * GiB),
 }
-BRIEF = 16 * MiB
+BRIEF = {"cpu": 16 * MiB, "cuda": 256 * MiB}
 """Beside a run: one that a link is busy with."""
 _MOST_STEPS = 1000
 

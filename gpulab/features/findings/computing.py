@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from math import ceil
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import MATRIX, MEMORY, KernelCode, KernelLaunch, Operation
+from gpulab.core.payloads import (
+    MATRIX,
+    MEMORY,
+    KernelCode,
+    KernelLaunch,
+    Operation,
+    communicates,
+)
 from gpulab.core.statuses import Status
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
@@ -384,6 +391,8 @@ def _grid_ends(step: Step) -> Judged:
     for launch in facts.launches:
         if not step.step_s or launch.seconds < _LEAST_SHARE * step.step_s:
             continue
+        if communicates(launch.name):
+            continue  # its blocks wait for a link, and a few are enough
         share = min(1.0, launch.seconds / step.step_s)
         at_once = device.sms * _resident(launch, step)
         waves = launch.blocks / at_once

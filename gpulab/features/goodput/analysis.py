@@ -30,6 +30,7 @@ from gpulab.core.payloads import (
     WAITING,
     Operation,
     Partition,
+    communicates,
 )
 from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import (
@@ -135,8 +136,8 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     """What the device did; and where it did nothing, what the host was doing.
 
     A kernel is useful where the call that launched it, on any thread, began while the innermost
-    phase of the main thread was "useful", and every kernel is where nothing is marked so. NCCL's
-    never are: they communicate.
+    phase of the main thread was "useful", and every kernel is where nothing is marked so. Those
+    that communicate never are.
     """
     spans: dict[str, list[Span]] = defaultdict(list)
     every_call = (event for calls in trace.calls.values() for event in calls)
@@ -165,7 +166,7 @@ def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[i
         if "PtoP" in event.name:
             return "communication"
         return "other busy" if phases.marks_useful else USEFUL
-    if "nccl" in event.name.lower():
+    if communicates(event.name):
         return "communication"
     launched = None if event.correlation is None else launch_start.get(event.correlation)
     inside = launched is not None and contains(phases.innermost[USEFUL], launched)

@@ -26,7 +26,13 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
     "arithmetic": frozenset({BoundKind.COMPUTE, BoundKind.POWER}),
     "launches": frozenset({BoundKind.LAUNCH, BoundKind.HOST, BoundKind.INTERPRETER}),
     "waiting": frozenset(
-        {BoundKind.LATENCY, BoundKind.LINK, BoundKind.WAITING, BoundKind.PREEMPTED}
+        {
+            BoundKind.LATENCY,
+            BoundKind.LINK,
+            BoundKind.COMMUNICATION,
+            BoundKind.WAITING,
+            BoundKind.PREEMPTED,
+        }
     ),
 }
 """The limits that can be predicted for a baseline, and the bounds of the roofline for each."""

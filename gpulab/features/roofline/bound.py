@@ -133,6 +133,7 @@ def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: E
     return (
         _while_waiting(facts, costs)
         or counted
+        or _while_communicating(facts)
         or _while_on_device(facts)
         or _on_host(facts, shares, costs)
         or _unexplained(facts, shares, costs)
@@ -173,6 +174,11 @@ def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> Finding 
     if facts.counters and (pipe := facts.counters.busiest_pipe(NEAR)):
         return findings.pipe_is_busy.of({**values, "pipe": pipe})
     return None
+
+
+def _while_communicating(facts: StepFacts) -> Finding | None:
+    share = facts.communicating or 0.0
+    return findings.only_communicates(share=share) if share >= _LEAST else None
 
 
 def _while_on_device(facts: StepFacts) -> Finding | None:

@@ -112,7 +112,7 @@ class Calibration:
         backend = "NCCL" if self._device.type == "cuda" else "gloo"
         method = between_ranks(backend=backend, ranks=ranks.count)
         for link in RANK_LINKS if roof is None else (roof,):
-            for size in (BRIEF,) if brief else SIZES[self._device.type]:
+            for size in (BRIEF[self._device.type],) if brief else SIZES[self._device.type]:
                 self._reporter.stage(Stage.CEILINGS, detail=f"{link} of {size_name(size)}")
                 times_s = ranks.link_times(link, size, _BRIEF_S if brief else _LONG_S)
                 kind = f"{ranks.count} ranks {size_name(size)}"

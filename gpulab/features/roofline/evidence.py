@@ -117,6 +117,8 @@ class StepFacts:
     hot: bool = True
     roof: str | None = None
     """The roof that the scenario names: of the links only, all others follow from the work."""
+    communicating: float | None = None
+    """Share of the step in which the device communicates with others and does nothing else."""
     waiting_phase: tuple[str, float] | None = None
     """The phase in which the step waits longest, and its share of the time."""
 

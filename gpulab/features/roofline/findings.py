@@ -25,6 +25,7 @@ class BoundKind(StrEnum):
     LATENCY = "latency"
     CACHE = "cache"
     LINK = "link"
+    COMMUNICATION = "communication"
     INTERPRETER = "interpreter"
     WAITING = "waiting"
     PREEMPTED = "preempted"
@@ -277,6 +278,12 @@ def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
 )
 def at_power_cap(**evidence: Value) -> None: ...
 @limited_by(
+    BoundKind.COMMUNICATION,
+    "for {share:.0%} of the step the device only communicates, or waits for another rank{far}: "
+    "send less, or while something else is computed",
+)
+def only_communicates(*, share: float, **evidence: Value) -> None: ...
+@limited_by(
     BoundKind.LATENCY,
     "low occupancy, too little parallelism: {counters}{far}: more, or larger, work at once",
 )
@@ -367,7 +374,7 @@ def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.LATENCY,
-    "only {of_link}: copies that wait for other work, that are too small, or from pageable memory",
+    "only {of_link}: transfers that are small, or wait for other work, or use pageable memory",
 )
 def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @finding("the ceilings could not be measured: {message}", rank=Rank.EXPLAINING)

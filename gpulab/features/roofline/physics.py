@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 from gpulab.core.events import Built, CeilingsMeasured, Counted, Examined
 from gpulab.core.findings import Value
-from gpulab.core.jobs import Measure
-from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
+from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.findings import above_roof
@@ -225,13 +224,12 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     per_item_s = interval.median if interval else samples.rough(name)
     if not per_item_s:
         return None
-    on_link = isinstance(job, Measure) and job.roof in LINKS
     ceilings = state.last(CeilingsMeasured)
     cache_bytes = ceilings.cache_bytes if ceilings else None
     return DeclaredWork(
         seconds=per_item_s * items,
         high_s=interval.high * items if interval else None,
-        bytes=None if on_link else moved,
+        bytes=None if job.declares_bytes_of_link else moved,
         flops=built.flops,
         dtype=built.dtype,
         distinct_bytes=counted.distinct_bytes if counted else None,

@@ -98,8 +98,10 @@ def step_facts(
     strided = None
     if counted and counted.operand_bytes:
         strided = counted.strided_bytes / counted.operand_bytes
+    between_ranks = job.declares_bytes_of_link and job.roof not in LINKS
     return StepFacts(
-        **fields_of(built, "bytes", "flops", "dtype"),
+        **fields_of(built, "flops", "dtype"),
+        bytes=None if between_ranks else built.bytes,
         seconds=step_s,
         launches=counted.operations if counted else None,
         on_gpu=on_gpu,
@@ -117,6 +119,7 @@ def step_facts(
         cache_seen=cache_seen,
         hot=job.cache == Cache.HOT,
         roof=job.roof if isinstance(job, Measure) else None,
+        communicating=_communicating(variant, step_s),
         waiting_phase=_waiting_phase(variant),
     )
 
@@ -236,6 +239,19 @@ def _waiting(
     return max(0.0, 1 - device_s / step_s), None
 
 
+def _communicating(variant: VariantState, step_s: float) -> float | None:
+    """The share of a step in which the device only communicates; None without a profile.
+
+    A rank that is profiled waits longer for the others: no more than what its own work leaves.
+    """
+    profiled = variant.last(Profiled)
+    if profiled is None or not profiled.repeatable or not profiled.partition.on_device:
+        return None
+    busy = {name: profiled.partition.seconds.get(name, 0.0) / profiled.steps for name in BUSY}
+    communicating_s = busy.pop("communication")
+    return max(0.0, min(communicating_s, step_s - sum(busy.values()))) / step_s
+
+
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
     """What the device counted in the solo run, over its own time; None where it counted nothing."""
     telemetry = state.part(TelemetryHistory)
@@ -311,7 +327,7 @@ def cause_and_point(
         high_s=time.high,
         beside=beside,
     )
-    declared = bool(built.bytes or built.flops)
+    declared = bool(facts.bytes or facts.flops)
     bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)
     cause = None
     if bound is not None:
@@ -398,7 +414,8 @@ def _disagreements(draft: Draft) -> list[Finding]:
             findings.append(flops_differ(name, declared=flops[0], counted=flops[1]))
         # Bytes that are declared for a link are read and written by its memory as well, and by
         # whatever waits for them.
-        dram_bytes = None if roof in LINKS else dram_bytes_per_step(state, variant, roofs)
+        on_link = state.timed_job is not None and state.timed_job.declares_bytes_of_link
+        dram_bytes = None if on_link else dram_bytes_per_step(state, variant, roofs)
         if dram_bytes and built and built.bytes and dram_bytes > (1 + DIFFERS) * built.bytes:
             findings.append(moves_more_bytes(name, ratio=dram_bytes / built.bytes))
         operands = counted.operand_bytes if counted else None

@@ -191,6 +191,13 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
         ),
         (replace(STREAM, waiting_phase=("data", 0.3)), "memory", "near_memory_roof", {}),
         (
+            replace(STREAM, bytes=None, communicating=0.3),
+            "communication",
+            "only_communicates",
+            {"share": 0.3},
+        ),
+        (replace(STREAM, bytes=None, communicating=0.1), "unexplained", "unexplained", {}),
+        (
             replace(TINY, waited=0.9, outside=1.0, interpreted=0.9),
             "waiting",
             "thread_waits",

@@ -129,7 +129,7 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         (COPY, "90% of the host to device link: fewer bytes make it faster"),
         (
             replace(COPY, bytes=10 * GIGA),
-            "only 20% of the host to device link: copies that wait for other work",
+            "only 20% of the host to device link: transfers that are small",
         ),
         (replace(COPY, bytes=70 * GIGA), "140% of the host to device link: above the roof"),
         (
