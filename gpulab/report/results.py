@@ -313,16 +313,24 @@ def header(report: RunReport) -> Text:
     return text
 
 
+def _best(report: RunReport) -> str:
+    """Of several, where it is faster than the baseline."""
+    if not report.best_among:
+        return ""
+    comparison = report.comparison(report.best_among[0])
+    if comparison is None or comparison.verdict != Verdict.FASTER:
+        return ""
+    *most, last = report.best_among
+    if most:
+        return f"best: {', '.join(most)} or {last} (statistically tied)"
+    return f"best: {last}" if report.method.comparisons > 1 else ""
+
+
 def below_table(report: RunReport) -> list[Line]:
     """Grades, the best variant, and sustained speedups."""
     below = grades(report)
-    if len(report.best_among) > 1 and report.best is None:
-        *most, last = report.best_among
-        below.append((f"best: {', '.join(most)} or {last} (statistically tied)", ""))
-    elif report.best and len(report.best_among) < report.method.comparisons:
-        comparison = report.comparison(report.best)
-        if comparison and comparison.verdict == Verdict.FASTER:
-            below.append((f"best: {report.best}", ""))
+    if best := _best(report):
+        below.append((best, ""))
     if sustained := alone(report):
         below.append((sustained, "dim"))
     return below

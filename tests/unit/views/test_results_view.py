@@ -326,6 +326,11 @@ def test_the_best_is_named_where_it_is_shown_to_be():
         run(*names, comparisons=both, method=several, best_among=["third", "first", "second"])
     )
     assert "best: third, first or second (statistically tied)" in apart
+    slower = [
+        compared(name, speedup=1 / 1.5, verdict=Verdict.SLOWER) for name in ("first", "second")
+    ]
+    tied = run(*names[:3], comparisons=slower, method=several, best_among=["first", "second"])
+    assert not [line for line in lines_of(tied) if line.startswith("best")]
     single = lines_of(run(*names[:2], comparisons=both[:1], best="first", best_among=["first"]))
     assert not [line for line in single if line.startswith("best")]
 
