@@ -14,13 +14,18 @@ are compared here, and a batch that was sent in place of another is wrong in all
 The bound: with c for the computation of a batch and s for its bytes over the bandwidth of the link,
 b batches take a stage b (c + s) when every call blocks, and b times the longer of c and s when
 transfers overlap. So overlap gains up to 2x, where the two are equal, and next to nothing where one
-is far longer. The default has 33.6 MB a batch, 0.11 ms at 300 GB/s (NVLink) and 1.3 ms at 25 GB/s
-(PCIe), and 34 GFLOP, 0.66 ms at 52 TFLOP/s (fp32 on an H100): at most 1.2x with NVLink, 1.5x with
+is far longer. The default has 67 MB a batch, 0.2 ms at 350 GB/s (NVLink) and 2.7 ms at 25 GB/s
+(PCIe), and 17 GFLOP, 0.4 ms at 45 TFLOP/s (fp32 on an H100): at most 1.5x with NVLink, 1.1x with
 PCIe. `--sweep width` shifts the balance: computing grows with its square, the bytes with itself.
+
+On two H100s `double_buffered` gains nothing (0.99x). NCCL moves bytes by kernels, which need SMs: a
+matmul that was there first fills all of them, and lets the transfer begin with its last blocks.
+`before_all` gives NCCL's streams a higher priority, and gains 7 %: what the transfer takes is
+missing in the matmul, and a transfer that waits for its neighbour holds its SMs meanwhile.
 
 No overlap removes the filling, in which the later stages have nothing to do yet. It is paid once
 for all steps of a timed block, since the first stage begins its next step while the last one is
-still in this one. NCCL's blocking calls block the stream, not the host; the rest is the same.
+still in this one. NCCL's blocking calls block the stream, not the host.
 
 On a CPU the bytes are copied by cores that could compute. With as many ranks as cores a transfer
 is not idle time but work of its own; what two buffers gain there is that neighbours no longer have

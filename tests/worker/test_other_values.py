@@ -222,6 +222,22 @@ def in_a_thread():
     return Work(step, inputs=(rows, factors))
 
 
+@torch.library.custom_op("gpulab_tests::scaled_into", mutates_args=("out",))
+def scaled_into(rows: torch.Tensor, factors: torch.Tensor, out: torch.Tensor) -> None:
+    torch.mul(rows, factors, out=out)
+
+
+def by_an_operation_of_its_own():
+    rows, factors = data()
+    out = torch.empty_like(rows * factors)
+
+    def step():
+        scaled_into(rows, factors, out)
+        return out * 1
+
+    return Work(step, inputs=(rows, factors))
+
+
 def in_the_other_order():
     rows, factors = data()
     return Work(lambda: factors * rows, inputs=(rows, factors))
@@ -233,6 +249,7 @@ def in_the_other_order():
         (scaled, in_the_other_order, []),
         (scaled, of_a_view, []),
         (scaled, in_a_thread, []),
+        (scaled, by_an_operation_of_its_own, []),
         (scaled, named_by_halves, ["inputs_incomplete"]),
         (scaled, with_packed_weights, ["unnamed_tensors"]),
         (scaled, in_another_form, ["layout_made_in_build"]),
