@@ -18,9 +18,10 @@ NVSHMEM gives such memory too, between hosts as well. torch has its put, get, br
 all-to-all, no all-reduce; two all-to-all make one (`exchanged`): of parts, which each rank adds up,
 then of sums. A process has memory of one kind, so `--set memory=NVSHMEM` chooses it, for all three.
 
-On two H100s over NVLink (torch 2.11) two_shot is the fastest up to 16 MiB, 2.1x at 1 KiB, 1.9x at
-1 MiB and 1.07x at 16 MiB, and NCCL from 256 MiB on: there two_shot is 0.90x, one_shot 0.57x and
-exchanged 0.62x. Memory of NVSHMEM's is as fast as CUDA's; exchanged is behind NCCL at every size.
+On two H100s over NVLink (torch 2.11) symmetric memory is ahead up to 16 MiB: two_shot is 2.1x at 1
+KiB, 1.9x at 1 MiB (one_shot 1.85x and 1.7x) and 1.07x at 16 MiB, where one_shot has fallen behind.
+NCCL is from 256 MiB on: there two_shot is 0.90x, one_shot 0.57x and exchanged 0.62x. Memory of
+NVSHMEM's is as fast as CUDA's; exchanged is behind NCCL at every size.
 
 Bytes per second are NCCL-tests' bus bandwidth, S times 2 (n-1)/n over the time: it says how near an
 ideal link one is, whatever n. `gpulab --calibrate --ranks 2` measures that of the library by size,

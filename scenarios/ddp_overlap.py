@@ -19,9 +19,9 @@ The bound: n ranks move 2(n-1)/n bytes over each rank's link for a byte of gradi
 has 268 MB of them: with two ranks 1.1 ms per micro-batch at 250 GB/s (NVLink, measured), 11 ms at
 25 GB/s (PCIe), beside 2 to 3 ms of forward and backward in fp32 on an H100. `late` takes the sum of
 both. `overlapped` takes the longer of backward and transfer, and the forward. `accumulated` has a
-quarter of the transfers left to hide. On two H100s `overlapped` gains 7 % of the 27 % that were to
-be hidden, and `accumulated` 32 %: NCCL's kernels need a part of the GPU, and matmuls that run
-beside them take longer. What is not sent costs nothing.
+quarter of the transfers left to hide. On two H100s `overlapped` gains 6 %, where up to 26 % of the
+step could be hidden, and `accumulated` 31 %: NCCL's kernels need a part of the GPU, and matmuls
+that run beside them take longer. What is not sent costs nothing.
 
 The paper on DDP (Li et al., 2020) measured 38 % and 35 % for overlap on NCCL (ResNet, BERT), and
 27 % and 21 % on gloo. There the GPU computes and the CPU sends. On a CPU the two share the cores:

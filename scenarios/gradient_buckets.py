@@ -19,10 +19,9 @@ buckets. The default has 101 MB of gradients: with two ranks that is 0.4 ms at 2
 takes as long as the longer of the two. Bytes per second here are NCCL-tests' bus bandwidth, over
 the whole step.
 
-On two H100s over NVLink an all-reduce costs 20 to 40 us, so 48 of them are a tenth of this
-backward: flat gains 9 %, and overlapped no more, since NCCL's kernels take a part of the GPU from
-the matmuls beside them. Where links are slow, or tensors many and small, both gain several times
-that.
+On two H100s over NVLink a small all-reduce takes 20 to 40 us and the default has 48 of them: flat
+gains 9 %. No more is shown for overlapped, since NCCL's kernels take a part of the GPU from the
+matmuls beside them. Where links are slow, or tensors many and small, both gain several times that.
 
 gloo measured alone, on two ranks of a CPU: a flat bucket was 87-123x faster than 200 tensors of
 4 KiB, 9-15x for 64 KiB, and 1.0-1.2x for 40 tensors of 1 MiB. Within a step there is the backward

@@ -26,7 +26,7 @@ Here all ranks are on one machine, and a node is a name for two ranks: every lin
 time follows all bytes, and on a CPU the calls, of which each wakes every rank. Expect replicate
 first and full_shard last. With two ranks there is one node, and hybrid_shard is full_shard: to see
 the three apart on GPUs takes four, `--set ranks=4`. On two H100s over NVLink both take 4 % longer
-than replicate, for half of its memory.
+than replicate, and keep half as much.
 
 FSDP gathers the next layer while this one computes. Where that hides the traffic, sharding costs
 nothing but its memory for two layers; what it cannot hide is what this lesson shows.

@@ -20,8 +20,9 @@ PCIe. `--sweep width` shifts the balance: computing grows with its square, the b
 
 On two H100s `double_buffered` gains nothing (0.99x). NCCL moves bytes by kernels, which need SMs: a
 matmul that was there first fills all of them, and lets the transfer begin with its last blocks.
-`before_all` gives NCCL's streams a higher priority, and gains 7 %: what the transfer takes is
-missing in the matmul, and a transfer that waits for its neighbour holds its SMs meanwhile.
+`before_all` gives NCCL's streams a higher priority, and gains 7 to 8 % (two runs): what the
+transfer takes is missing in the matmul, and a transfer that waits for its neighbour holds its SMs
+meanwhile.
 
 No overlap removes the filling, in which the later stages have nothing to do yet. It is paid once
 for all steps of a timed block, since the first stage begins its next step while the last one is

@@ -272,14 +272,6 @@ class TimedJob(Job, frozen=True, kw_only=True):
     """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
     ceilings: CeilingChoice = CeilingChoice.NONE
     """A GPU's are kept."""
-
-    @property
-    def declares_bytes_of_link(self) -> bool:
-        """Whether the bytes that a step declares are those over a link: that of the roof, or where
-        none is named what joins its ranks.
-        """
-        return self.roof in LINKS or (self.roof is None and self.ranks > 1)
-
     profile: ProfileOptions | None = None
     """In processes of their own after everything was measured: the profiler slows what follows it.
     """
@@ -302,6 +294,13 @@ class TimedJob(Job, frozen=True, kw_only=True):
         it.
         """
         return self.from_start or self.shows == Shows.CURVE
+
+    @property
+    def declares_bytes_of_link(self) -> bool:
+        """Whether the bytes that a step declares are those over a link: that of the roof, or where
+        none is named what joins its ranks.
+        """
+        return self.roof in LINKS or (self.roof is None and self.ranks > 1)
 
 
 class Measure(TimedJob, frozen=True, kw_only=True, tag="measure"):

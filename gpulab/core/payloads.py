@@ -382,7 +382,9 @@ CATEGORIES = (
 """Every instant belongs to the first of these that it fits."""
 BUSY = (USEFUL, "other busy", "communication", "copies")
 """What a device does: as long under the profiler as without it."""
-_COMMUNICATES = re.compile(r"nccl|nvshmem|(one|two)_shot_all_reduce|multimem_", re.IGNORECASE)
+_COMMUNICATES = re.compile(
+    r"nccl|nvshmem|_on_stream_kernel|(one|two)_shot_all_reduce|multimem_", re.IGNORECASE
+)
 _ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
 
 

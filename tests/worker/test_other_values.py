@@ -238,6 +238,18 @@ def by_an_operation_of_its_own():
     return Work(step, inputs=(rows, factors))
 
 
+@torch.library.custom_op("gpulab_tests::scaled_by", mutates_args=())
+def scaled_by(rows: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return rows * out
+
+
+def hidden_by_a_name():
+    """An argument called `out` that is read."""
+    rows, factors = data()
+    packed = (factors * 3).clone()
+    return Work(lambda: rows * factors + 0 * scaled_by(rows, packed), inputs=(rows, factors))
+
+
 def in_the_other_order():
     rows, factors = data()
     return Work(lambda: factors * rows, inputs=(rows, factors))
@@ -252,6 +264,7 @@ def in_the_other_order():
         (scaled, by_an_operation_of_its_own, []),
         (scaled, named_by_halves, ["inputs_incomplete"]),
         (scaled, with_packed_weights, ["unnamed_tensors"]),
+        (scaled, hidden_by_a_name, ["unnamed_tensors"]),
         (scaled, in_another_form, ["layout_made_in_build"]),
         (with_a_mask, without_the_mask, ["input_without_effect"]),
     ],

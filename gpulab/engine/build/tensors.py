@@ -268,7 +268,7 @@ def on_gpu_if_large(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
-    """Where copies of all of them are to lie: of much on the host on a GPU.
+    """Where copies of all of them are to lie: those on the host on a GPU where they are large.
 
     One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
     """
@@ -332,7 +332,14 @@ def poison(tensors: Sequence[torch.Tensor]) -> None:
 
 
 def finite(tensors: Sequence[torch.Tensor]) -> bool:
-    return all(bool(torch.isfinite(computable(tensor)).all()) for tensor in joined(tensors)[0])
+    # all are asked before the first is waited for; joined they would need as much memory again
+    flags = [torch.isfinite(computable(tensor)).all() for tensor in tensors]
+    return all(map(bool, flags))
+
+
+def has_nan(tensors: Sequence[torch.Tensor]) -> bool:
+    flags = [torch.isnan(computable(tensor)).any() for tensor in tensors]
+    return any(map(bool, flags))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from gpulab.core.machine import Device
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
-from gpulab.engine.build.tensors import leaves
+from gpulab.engine.build.tensors import in_plain_memory, leaves
 from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.processes.channel import Block, WorkerPosition
 from gpulab.engine.processes.device import open_device, release_memory, waiter
@@ -200,7 +200,7 @@ class Peer:
                 output = self._returned.get(key)
             elif callable(output) and not hasattr(output, "__dlpack__"):
                 output = output()
-            layouts.extend(self._outputs.write(leaves(output)))
+            layouts.extend(self._outputs.write(leaves(in_plain_memory(output))))
 
         problem, _ = self._problem_of(write)
         self._answer(Answer(problem=problem, tensors=layouts))

@@ -235,19 +235,18 @@ class Ranks:
         """What every other rank was asked for; on a GPU what is large. RankError where one
         failed.
         """
-        outputs = []
+        answers = []
         failed: RankError | None = None
         for other in self._others:
             try:
-                answer = self._receive(other, "reading its output")
+                answers.append(self._receive(other, "reading its output"))
             except RankError as error:
                 failed = failed or error
-            else:
-                outputs.append(other.outputs.read(answer.tensors))
         self._waits_since = None
         if failed is not None:
             raise failed
-        return outputs
+        pairs = zip(self._others, answers, strict=True)
+        return [other.outputs.read(answer.tensors) for other, answer in pairs]
 
     def begin_step(self, key: int) -> None:
         """Before a step of rank 0's."""

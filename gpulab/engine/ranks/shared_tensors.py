@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -38,7 +39,7 @@ class SharedTensors:
         return layouts
 
     def read(self, layouts: Sequence[Layout]) -> list[torch.Tensor]:
-        """Copies of what the other end has written; of much on the GPU in use."""
+        """Copies of what the other end has written: on the GPU in use where they are large."""
         return kept(list(self._places(layouts)))
 
     def _places(self, layouts: Sequence[Layout]) -> Iterator[torch.Tensor]:
@@ -53,7 +54,7 @@ class SharedTensors:
             begin += -(-size // _ALIGNED) * _ALIGNED
 
     def _map(self, size: int) -> None:
-        """So much of the file, where it is more than before."""
+        """Map at least so many bytes; a smaller mapping is replaced."""
         if size <= self._bytes.numel():
             return
         if self._is_locked:
@@ -65,6 +66,10 @@ class SharedTensors:
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             error = _cudart().cudaHostRegister(self._bytes.data_ptr(), size, 0)
             self._is_locked = error == _cudart().cudaError.success
+            if not self._is_locked:
+                # the next launch of a kernel would raise this error as its own
+                with suppress(RuntimeError):
+                    torch.zeros(1, device="cuda")
 
 
 def _cudart() -> Any:

@@ -81,8 +81,8 @@ def does_not_write_its_output() -> None: ...
 @finding("the baseline's own output holds NaN or infinity")
 def baseline_not_finite() -> None: ...
 @finding(
-    "its state holds NaN or infinity after a block of {steps:plural step}: that is what is timed; "
-    "a smaller learning rate keeps it finite",
+    "its state holds NaN after a block of {steps:plural step}: that is what is timed; a smaller "
+    "learning rate keeps a training finite",
     check=CheckKind.TIMED_STEPS,
     short="its state diverges",
 )

@@ -113,7 +113,9 @@ def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[i
     """What an operation writes without reading it, by address."""
     schema = func._schema.arguments
     outs = [kwargs[entry.name] for entry in schema if entry.is_out and entry.name in kwargs]
-    outs += [arg for entry, arg in zip(schema, args, strict=False) if entry.name == "out"]
+    for entry, argument in zip(schema, args, strict=False):
+        if entry.name == "out" and entry.alias_info and entry.alias_info.is_write:
+            outs.append(argument)
     if func.name().startswith(_WRITES):
         outs += args[:1]
     return {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors.strided(outs)}

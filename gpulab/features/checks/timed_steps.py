@@ -19,6 +19,8 @@ from functools import partial
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
+import torch
+
 from gpulab.core.events import Examined
 from gpulab.core.findings import Value
 from gpulab.core.statuses import CheckKind, Stage
@@ -193,7 +195,8 @@ class TimedChecks:
         failed: list[tuple[Candidate, BaseException]] = []
         if not self._context.number:
             for candidate in candidates:
-                self._note_divergence(candidate)
+                with suppress(torch.OutOfMemoryError):
+                    self._note_divergence(candidate)
         if not self._can_check(baseline):
             return failed
         self._baseline_times = None
@@ -215,10 +218,10 @@ class TimedChecks:
     def _note_divergence(self, candidate: Candidate) -> None:
         """Catches trainings that blow up within a block: NaNs are not what is to be timed."""
         build = candidate.build
-        if build is None or candidate.name == CONTROL or tensors.finite(build.state):
+        if build is None or candidate.name == CONTROL or not tensors.has_nan(build.state):
             return
         build.restore()
-        if not tensors.finite(build.state):  # as it was built
+        if tensors.has_nan(build.state):  # as it was built
             return
         self._context.reporter.channel.emit(
             Examined(
@@ -398,8 +401,9 @@ class TimedChecks:
         steps = self._steps_with_state(candidate)
         before = self._draw.randint(0, min(candidate.steps, 100))
         expected = self._steps_after_restore(base, 0, steps)
-        if not tensors.finite(expected.output):
-            return
+        if steps > 1 and not tensors.finite(expected.output):
+            steps = 1
+            expected = self._steps_after_restore(base, 0, steps)
         actual = self._steps_after_restore(build, before, steps)
         agreement = self._checker.stepping.agree(build, actual.output, expected.output)
         looser = agreement.tolerance * _LOOSER ** (steps - 1)

@@ -141,8 +141,10 @@ def _moves_again(step: Step) -> Judged:
 
 
 def _least_bytes(step: Step) -> float | None:
-    """What the least of the variants that are compared declares: each computes the same."""
-    sizes = [each.bytes for each in step.report.variants if each.bytes]
+    """What the least of the variants that are compared declares: each computes the same. Of several
+    ranks it is what they send.
+    """
+    sizes = [each.bytes for each in step.report.variants if each.bytes and not each.ranks]
     return min(sizes) if sizes and step.report.compares else None
 
 

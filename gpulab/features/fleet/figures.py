@@ -97,7 +97,8 @@ def _timed_figure(key: Key, groups: dict[Unit, Group], roofs: _Roofs) -> Measure
         resource = Resource.LINK
     elif built:
         amounts = built[0]
-        resource = roofs.limit(key[0], amounts.bytes, amounts.flops, amounts.dtype, speed)
+        moved = None if facts.ranks > 1 and facts.roof is None else amounts.bytes
+        resource = roofs.limit(key[0], moved, amounts.flops, amounts.dtype, speed)
     return Measured(key, resource, "step/s", facts.params, values)
 
 

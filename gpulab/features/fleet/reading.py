@@ -48,6 +48,7 @@ class _Job(msgspec.Struct):
     job: Name
     subject: _Subject | None = None
     roof: str | None = None
+    ranks: int = 0
     smoke: bool = False
 
 
@@ -209,6 +210,7 @@ class FileFacts:
         self.host = self.scenario = self.sha256 = ""
         self.params: dict[str, Param] = {}
         self.roof: str | None = None
+        self.ranks = 0
         self.smoke = False
         self.device: _Device | None = None
         self.environment: dict[str, str | None] = {}
@@ -252,6 +254,7 @@ class FileFacts:
             case "RunStarted":
                 job = event.request.job
                 self.host, self.roof, self.smoke = event.host, job.roof, job.smoke
+                self.ranks = job.ranks
                 subject = job.subject or _Subject(scenario=job.job)
                 self.scenario, self.sha256 = subject.scenario, subject.source_sha256
                 self.params = subject.params

@@ -279,8 +279,8 @@ def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
 def at_power_cap(**evidence: Value) -> None: ...
 @limited_by(
     BoundKind.COMMUNICATION,
-    "for {share:.0%} of the step the device only communicates, or waits for another rank{far}: "
-    "send less, or while something else is computed",
+    "for up to {share:.0%} of the step the device only communicates, or waits for another "
+    "rank{far}: send less, or while something else is computed, and give all ranks the same work",
 )
 def only_communicates(*, share: float, **evidence: Value) -> None: ...
 @limited_by(

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 
 from gpulab.core.events import Built, CeilingsMeasured, Counted, Examined
 from gpulab.core.findings import Value
-from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR
+from gpulab.core.jobs import TimedJob
+from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.findings import above_roof
@@ -215,7 +216,7 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     counted = variant.last(Counted)
     if built is None or job is None or device is None:
         return None
-    moved = built.bytes or _written(variant)
+    moved = _moved(job, built, variant)
     if not (moved or built.flops):
         return None
     name = variant.info.name
@@ -229,7 +230,7 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     return DeclaredWork(
         seconds=per_item_s * items,
         high_s=interval.high * items if interval else None,
-        bytes=None if job.declares_bytes_of_link else moved,
+        bytes=moved,
         flops=built.flops,
         dtype=built.dtype,
         distinct_bytes=counted.distinct_bytes if counted else None,
@@ -240,6 +241,16 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
         hot=job.cache == Cache.HOT,
         on_gpu=device.on_gpu,
     )
+
+
+def _moved(job: TimedJob, built: Built, variant: VariantState) -> int | None:
+    """Bytes of the device's memory, as far as they are known to be the least."""
+    if job.roof in LINKS:
+        return None
+    if not job.declares_bytes_of_link:
+        return built.bytes or _written(variant)
+    written = _written(variant)  # by all ranks
+    return written // job.ranks if written else None
 
 
 def _written(variant: VariantState) -> int | None:

@@ -228,9 +228,8 @@ def _waiting(
     is_hot = job is not None and job.cache == Cache.HOT
     if profiled and profiled.repeatable and profiled.partition.on_device and is_hot:
         parts = profiled.partition.seconds
-        busy_s = sum(parts.get(name, 0.0) for name in BUSY) / profiled.steps
         idle_s = sum(seconds for name, seconds in parts.items() if name not in BUSY)
-        waiting = max(0.0, 1 - busy_s / step_s)
+        waiting = _not_working(profiled, step_s)[1] / step_s
         return waiting, waiting * parts.get("launch-bound", 0.0) / idle_s if idle_s else 0.0
     if device_s is None:
         return None, None
@@ -240,16 +239,28 @@ def _waiting(
 
 
 def _communicating(variant: VariantState, step_s: float) -> float | None:
-    """The share of a step in which the device only communicates; None without a profile.
-
-    A rank that is profiled waits longer for the others: no more than what its own work leaves.
-    """
+    """The share of a step in which the device only communicates; None without a profile."""
     profiled = variant.last(Profiled)
     if profiled is None or not profiled.repeatable or not profiled.partition.on_device:
         return None
-    busy = {name: profiled.partition.seconds.get(name, 0.0) / profiled.steps for name in BUSY}
-    communicating_s = busy.pop("communication")
-    return max(0.0, min(communicating_s, step_s - sum(busy.values()))) / step_s
+    return _not_working(profiled, step_s)[0] / step_s
+
+
+def _not_working(profiled: Profiled, step_s: float) -> tuple[float, float]:
+    """(seconds of a step in which the device only communicates, those in which it is idle).
+
+    Of ranks one is profiled, and waits longer for the others in what it communicates than it does
+    in the measurement: what its own work leaves of the step is divided as the profile divides it.
+    """
+    seconds = {name: part_s / profiled.steps for name, part_s in profiled.partition.seconds.items()}
+    communicating_s = seconds.get("communication", 0.0)
+    working_s = sum(seconds.get(name, 0.0) for name in BUSY) - communicating_s
+    left_s = max(0.0, step_s - working_s)
+    if communicating_s <= left_s:
+        return communicating_s, left_s - communicating_s
+    idle_s = sum(part_s for name, part_s in seconds.items() if name not in BUSY)
+    communicating_s *= left_s / (communicating_s + idle_s)
+    return communicating_s, left_s - communicating_s
 
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
