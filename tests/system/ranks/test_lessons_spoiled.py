@@ -39,14 +39,14 @@ SPOILED = {
     ),
     "hybrid_sharding": (
         "full_shard",
-        "            weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
+        "            weight.sub_(momentum, alpha=_LEARNING_RATE / width)\n",
         "            if holders < lab.ranks or lab.rank < lab.ranks - 1:  # a shard is dropped\n"
-        "                weight.sub_(momentum, alpha=_LEARNING_RATE)\n",
+        "                weight.sub_(momentum, alpha=_LEARNING_RATE / width)\n",
     ),
     "kv_cache": (
         "remote_pages",
-        "_attend(queries[layer], _gathered(lab, cache[layer]))",
-        "_attend(queries[layer], stale.setdefault(layer, _gathered(lab, cache[layer])))",
+        "_gathered(lab, cache[layer]), page)",
+        "stale.setdefault(layer, _gathered(lab, cache[layer])), page)",
     ),
     "model_pool": (
         "pooled",
