@@ -11,16 +11,18 @@ gathers the new weights on every rank and compares them.
 With W bytes of weights, n ranks and s of them to a copy, a rank keeps 3 W / s, and one more layer
 while it is in use. It sends and receives
 
-    replicate     2 W (n-1)/n                           one all-reduce a layer
-    full_shard    3 W (n-1)/n                           two gathers and a scatter a layer
-    hybrid_shard  3 W (s-1)/s + 2 W/s (n/s-1)/(n/s)     the first inside a node, the rest between
+    replicate     2 W (n-1)/n
+    full_shard    3 W (n-1)/n
+    hybrid_shard  3 W (s-1)/s + 2 W/s (n/s-1)/(n/s)
 
-which over the bandwidth of the link is the least time, where nothing overlaps, as here. (The first
-layer is not gathered for the backward pass; so a little less.) Sharding always moves more than
-replicating, by half. It is a way to fit, and the memory is what to look at. What hybrid sharding
-saves is traffic between nodes, where links are ten times slower than inside: of four ranks in two
-nodes, W leaves a node per step, where a ring of all ranks has 1.5 W for replicate and 2.25 W for
-full_shard. It pays with 1/s of the memory in place of 1/n.
+which over the bandwidth of the link is the least time, where nothing overlaps, as here: one
+all-reduce a layer, two gathers and a scatter, and of hybrid_shard these three inside a node and an
+all-reduce of a part between nodes. (The first layer is not gathered for the backward pass; so a
+little less.) Sharding always moves more than replicating, by half. It is a way to fit, and the
+memory is what to look at. What hybrid sharding saves is traffic between nodes, where links are ten
+times slower than inside: of four ranks in two nodes, W leaves a node per step, where a ring of all
+ranks has 1.5 W for replicate and 2.25 W for full_shard. It pays with 1/s of the memory in place of
+1/n.
 
 Here all ranks are on one machine, and a node is a name for two ranks: every link is alike, so the
 time follows all bytes, and on a CPU the calls, of which each wakes every rank. Expect replicate
