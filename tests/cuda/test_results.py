@@ -224,5 +224,5 @@ def test_what_breaks_a_kernel_is_found(spoiled):
 def test_every_value_of_a_sweep_gives_them_too(name):
     for key, values in scenario_of(name).sweep.items():
         for value in values if key != "n" else ():
-            if value <= 2**20:
+            if isinstance(value, str) or value <= 2**20:
                 assert wrong(name, **{"n": 4099, key: value}) == {}, f"{key}={value}"
