@@ -29,8 +29,8 @@ from gpulab.features.compare.analysis import compare_runs, saved_run
 from gpulab.features.compare.report import Pairing
 from gpulab.session.run import File, Run
 from gpulab.session.saved import recordings
-from gpulab.stats.comparison import FLOOR, verdict_of
 from gpulab.stats.separate_runs import MEMORY_SPREAD, SPEEDUP_SPREAD, difference
+from gpulab.stats.verdicts import verdict_of
 
 SCENARIO = Path(__file__).parent / "pairs" / "compute_bound.py"
 CHANGED, FACTOR = "slower", 1.1
@@ -168,7 +168,7 @@ def drawn(draws, random):
                 for _ in range(draws):
                     pair = [draw(values, floor, share, random, ratios) for _ in range(2)]
                     theta = difference(pair[:1], pair[1:], floor, ratios=ratios)
-                    changed[verdict_of(theta, FLOOR) in ("faster", "slower")] += 1
+                    changed[verdict_of(theta) in ("faster", "slower")] += 1
             # where runs differ by half more than is assumed, the lab promises nothing
             most = MOST_FALSE if share <= 1.0 else 0.1
             name = f"drawn, same code, {share:g} x spread, {title}"
@@ -180,7 +180,7 @@ def drawn(draws, random):
             pair = [draw(values, SPEEDUP_SPREAD, 0.5, random, True) for _ in range(2)]
             pair[1] = [value + log(FACTOR) for value in pair[1]]
             theta = difference(pair[:1], pair[1:], SPEEDUP_SPREAD)
-            changed[verdict_of(theta, FLOOR) == "slower"] += 1
+            changed[verdict_of(theta) == "slower"] += 1
     name = "drawn, 10 % slower, 0.5 x, quiet speedups"
     return tell(name, sum(changed.values()), changed, None, LEAST_FOUND) and holds
 

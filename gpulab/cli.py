@@ -77,7 +77,7 @@ a program, started as it is and followed (gpulab --run --help -- has its flags):
 verdicts:
   faster, slower  the 99 % interval of the speedup lies beyond 1 %
   same            the interval lies within 2 % of 1x
-  inconclusive    the interval is too wide for either, or its ends over 3x apart
+  inconclusive    neither; it says which effect is excluded
   unchecked       measured, but the output was not compared with anything
   wrong           the output differs from the baseline's
   invalid         no fair comparison, or the lab's own control failed

@@ -92,7 +92,7 @@ def same_rows(report, bound):
         if name == "slower":
             fine, expected = entry["verdict"] == "slower", "slower"
         else:
-            fine = entry["verdict"] in ("same", "inconclusive") and None not in (
+            fine = entry["verdict"] not in ("faster", "slower") and None not in (
                 entry["low"],
                 entry["high"],
             )

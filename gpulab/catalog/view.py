@@ -20,6 +20,7 @@ from gpulab.draw.table import rows_table
 from gpulab.features.course.report import course, course_lesson
 from gpulab.report.sentences import sentence
 from gpulab.scenario import Param
+from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
     from gpulab.features.history.report import PastComparison, PastRun
@@ -213,9 +214,9 @@ CANNOT_RUN = OutcomeMark("cannot", "yellow")
 
 
 def mark(run: RunReport | PastRun) -> OutcomeMark:
-    """The best speedup, or why there is none: a question mark is for an inconclusive one, a star
-    for a quick run; of a smoke run only that it was one. Whether it reaches a required speedup is
-    not said: the verdict is another.
+    """The best speedup, or why there is none: a question mark is for an inconclusive one, > or <
+    before the nearer end of an imprecise one, a star for a quick run; of a smoke run only that it
+    was one. Whether it reaches a required speedup is not said: the verdict is another.
     """
     if run.exit_code not in _MEASURED:
         faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
@@ -229,16 +230,25 @@ def mark(run: RunReport | PastRun) -> OutcomeMark:
     best = best_comparison(run)
     if best is None:
         return OutcomeMark(with_star("?", quick=run.quick), STYLES[Verdict.INCONCLUSIVE])
-    inconclusive = best.verdict == Verdict.INCONCLUSIVE
-    speedup = f"{three_digits(best.speedup or 0.0)}x?" if inconclusive else times(best.speedup)
-    word = "" if inconclusive else best.verdict
+    found = shown(best)
+    word: str = best.verdict
+    speedup = times(best.speedup)
+    if best.verdict == Verdict.INCONCLUSIVE:
+        speedup = f"{three_digits(best.speedup or 0.0)}x?"
+        word = ""
+    elif found.imprecise and found.bound:
+        speedup = f">{times(best.low)}" if found.at_least_ratio else f"<{times(best.high)}"
     return OutcomeMark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
 
 
 def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | None:
-    """The comparison of the best variant; of those among which it is, the largest speedup."""
+    """The comparison of the best variant; of those among which it is, the largest speedup over the
+    baseline.
+    """
     measured: list[Comparison | PastComparison] = [
-        entry for entry in run.comparisons if entry.speedup is not None
+        entry
+        for entry in run.comparisons
+        if entry.speedup is not None and entry.against == run.comparisons[0].against
     ]
     named = next((entry for entry in measured if entry.variant == run.best), None)
     return named or max(measured, key=lambda entry: entry.speedup or 0.0, default=None)

@@ -42,13 +42,14 @@ class Status(StrEnum):
 
 class Verdict(StrEnum):
     """What a comparison concludes. UNCHECKED, WRONG and INVALID say why no other word may be
-    used.
+    used. NO_DIFFERENCE is of the control alone, whose interval holds 1.
     """
 
     FASTER = "faster"
     SLOWER = "slower"
     SAME = "same"
     INCONCLUSIVE = "inconclusive"
+    NO_DIFFERENCE = "no difference"
     UNCHECKED = "unchecked"
     WRONG = "wrong"
     INVALID = "invalid"

@@ -11,6 +11,7 @@ STYLES: dict[Verdict | Status, str] = {
     Verdict.SLOWER: "red",
     Verdict.SAME: "cyan",
     Verdict.INCONCLUSIVE: "yellow",
+    Verdict.NO_DIFFERENCE: "dim",
     Verdict.UNCHECKED: "yellow",
     Verdict.WRONG: "bold red",
     Verdict.INVALID: "bold red",

@@ -41,6 +41,7 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+from gpulab.stats.verdicts import in_table
 from gpulab.version import __version__
 
 
@@ -187,7 +188,7 @@ def _rows(report: RunReport) -> list[_Row]:
             name,
             times(comparison.speedup),
             span(comparison.low, comparison.high),
-            with_star(comparison.verdict, quick=report.quick),
+            with_star(in_table(comparison), quick=report.quick),
             f"{shares[against]} → {shares[name]}" if both else "",
         )
         rows.append(_Row(cells, comparison.verdict, report.variant(name).claim or ""))

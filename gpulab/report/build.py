@@ -191,9 +191,11 @@ def _together(draft: Draft) -> Together | None:
         variant = draft.variant(comparison.variant)
         if variant is None or variant.status not in (Status.OK, Status.PENDING):
             continue
+        named = draft.state.variants[comparison.variant].info.against
         if ALL_TOGETHER in first:  # later variants are not part of it
             break
-        first.setdefault(comparison.variant, comparison)
+        if comparison.against == named:  # a fix upon another one gains over that
+            first.setdefault(comparison.variant, comparison)
     total = first.pop(ALL_TOGETHER, None)
     gains = [comparison.speedup for comparison in first.values() if comparison.speedup]
     if total is None or total.speedup is None or len(gains) < 2:

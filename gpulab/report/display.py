@@ -19,6 +19,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.report.sentences import sentence_with_place
 from gpulab.report.view import comparison_table, failure_causes
+from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +48,7 @@ def one_line(report: RunReport) -> str:
     for comparison in report.comparisons:
         if comparison.against == report.baseline:
             speedup = f" {times(comparison.speedup)}" if comparison.speedup else ""
-            said.append(f"{comparison.variant}{speedup} {comparison.verdict}")
+            said.append(f"{comparison.variant}{speedup} {shown(comparison).words}")
     if report.reason:
         said.append(sentence_with_place(report.reason))
     line = safe.one_line(f"RunReport {report.scenario}: {', '.join(said)}")

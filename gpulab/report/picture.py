@@ -34,6 +34,7 @@ from gpulab.features.roofline.view import first_family
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.view import short_run
 from gpulab.scenario import Param
+from gpulab.stats.verdicts import shown
 
 _INCHES, _DPI = 6.5, 150
 _GRAY = "tab:gray"
@@ -375,10 +376,8 @@ def _draw_times(axes: Axes, report: RunReport, timed: Sequence[tuple[VariantRepo
 def _label(report: RunReport, variant: VariantReport, median: float) -> str:
     label, comparison = seconds(median), report.comparison(variant.name)
     if comparison and comparison.speedup is not None:
-        label += (
-            f"   {times(comparison.speedup)} ({span(comparison.low, comparison.high)}) "
-            f"{comparison.verdict}"
-        )
+        ends = span(comparison.low, comparison.high)
+        label += f"   {times(comparison.speedup)} ({ends}) {shown(comparison).words}"
     if (point := variant.roofline) and point.intensity is None:
         label += (
             f"   {_text(f'{rate(point.rate)}{point.unit}, {point.fraction:.0%} of {point.roof}')}"

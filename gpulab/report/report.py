@@ -41,8 +41,9 @@ from gpulab.features.kernels.differences import KernelDifference
 from gpulab.features.roofline.bound import Cause, OperationPoint, Point
 from gpulab.features.what_if.result import WhatIfReport
 from gpulab.scenario import Param
-from gpulab.stats.comparison import FLOOR, Comparison
+from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import CONFIDENCE
+from gpulab.stats.verdicts import FLOOR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -636,6 +637,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         lesson.
         """
         return self.shows in (Shows.SPEEDUP, Shows.MEMORY)
+
+    @property
+    def has_speedups(self) -> bool:
+        """Whether its table has any: functions, a smoke run and one variant alone have none."""
+        return len(self.variants) > 1 and not self.functions and not self.smoke
 
     @property
     def under_way(self) -> bool:

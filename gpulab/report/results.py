@@ -12,7 +12,7 @@ from rich.text import Text
 from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural, span, times
-from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
+from gpulab.draw.styles import STYLES, with_star
 from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.course.view import questions_of
@@ -40,18 +40,20 @@ from gpulab.report.view import (
     Line,
     against_earlier_runs,
     both_clocks,
+    bounds,
     claims,
     clocks,
     comparison_table,
     failure_causes,
     figures,
-    inconclusive,
     method,
     note_lines,
     required,
     short_run,
+    smoke_result,
 )
 from gpulab.stats.comparison import Comparison
+from gpulab.stats.verdicts import shown
 
 _LAST_LINES = 10
 _VERDICT, _SPEEDUP, _NAME = 12, 7, 24
@@ -188,9 +190,10 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Rend
     causes = failure_causes(report)
     skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
     lines = [line for line in causes if line not in skipped]
-    if report.exit_code == ExitCode.MEASURED and not report.comparisons and not report.functions:
-        outcome = with_star(report.outcome, quick=report.quick).upper()
-        lines.append((outcome, f"bold {OUTCOME_STYLES[report.outcome]}".strip()))
+    if report.exit_code == ExitCode.MEASURED and not report.variants:
+        lines.append((report.outcome.upper(), "bold"))
+    lines += smoke_result(report)
+    compared = compared if report.has_speedups else ()
     names = max((len(comparison.variant) for comparison in compared), default=0)
     verdicts = [_verdict(entry, min(names, _NAME), quick=report.quick) for entry in compared]
     sustained, reason = headline(report)
@@ -222,7 +225,9 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
         ends = span(sustained.low, sustained.high)
         return text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
     text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
-    return text.append(f"  99 %: {span(comparison.low, comparison.high)}")
+    text.append(f"  99 %: {span(comparison.low, comparison.high)}")
+    found = shown(comparison)
+    return text.append(found.words.removeprefix(comparison.verdict))
 
 
 def trust_lines(report: RunReport) -> list[Line]:
@@ -230,7 +235,7 @@ def trust_lines(report: RunReport) -> list[Line]:
     measured.
     """
     lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
-    lines += [*both_clocks(report), *inconclusive(report), *note_lines(report)]
+    lines += [*both_clocks(report), *bounds(report), *note_lines(report)]
     if report.method.epochs:
         lines.append((method(report), "dim"))
     return lines

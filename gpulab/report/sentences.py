@@ -12,7 +12,7 @@ from gpulab.catalog import findings as catalog
 from gpulab.core import failures
 from gpulab.core.findings import Declaration, Finding, Rank
 from gpulab.core.limits import TEXT_LENGTH
-from gpulab.core.statuses import CheckKind
+from gpulab.core.statuses import CheckKind, Verdict
 from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.engine import findings as engine
 from gpulab.features.alone import findings as alone
@@ -34,6 +34,7 @@ from gpulab.features.roofline import findings as roofline
 from gpulab.features.telemetry import findings as telemetry
 from gpulab.report import findings as report
 from gpulab.stats import findings as stats
+from gpulab.stats.verdicts import shown
 
 _MODULES = (
     failures,
@@ -70,6 +71,17 @@ _MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeErro
 """Errors for findings of another version of gpulab or of an edited file: unknown codes, other
 values.
 """
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    """Of a comparison what its words are made of."""
+
+    verdict: Verdict
+    low: float | None
+    high: float | None
+
+
+_JUDGED = set(_Judged.__struct_fields__)
 
 
 def sentence(finding: Finding) -> str:
@@ -174,7 +186,9 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
 
 
 def with_sentences(value: Any) -> Any:
-    """What JSON is made of, with a `sentence` beside the code of every finding."""
+    """What JSON is made of, with a `sentence` beside the code of every finding, and beside the
+    verdict of every comparison what is `shown`.
+    """
     if isinstance(value, list):
         return [with_sentences(item) for item in value]
     if not isinstance(value, dict):
@@ -182,7 +196,11 @@ def with_sentences(value: Any) -> Any:
     if value.keys() == {"code", "variant", "values"} and isinstance(value["values"], dict):
         text = sentence(msgspec.convert(value, Finding))
         return {"code": value["code"], "sentence": text, **value}
-    return {name: with_sentences(item) for name, item in value.items()}
+    named = {name: with_sentences(item) for name, item in value.items()}
+    if value.keys() >= _JUDGED and value["verdict"] is not None:
+        judged = msgspec.convert(value, _Judged)
+        named["shown"] = msgspec.to_builtins(shown(judged))
+    return named
 
 
 def to_json(value: Any) -> bytes:

@@ -12,6 +12,7 @@ from math import log
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from gpulab.catalog.view import best_comparison
 from gpulab.core.units import plural
 from gpulab.features.findings.view import lines as advice_lines
 from gpulab.features.findings.view import without_advice
@@ -23,11 +24,11 @@ from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.results import below_table, header, lesson_figure, outcome
 from gpulab.report.view import (
     Line,
+    bounds,
     claims,
     comparison_table,
     conclusions,
     figures,
-    inconclusive,
     notes,
 )
 
@@ -135,10 +136,12 @@ def _parts(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
 
 
 def _notes(report: RunReport) -> list[Line]:
-    """Why there is no verdict, what explains the result, what weakens it, then remarks."""
+    """What is excluded where there is no verdict, what explains the result, what weakens it, then
+    remarks.
+    """
     remarks, weakening = notes(report)
     return [
-        *inconclusive(report),
+        *bounds(report),
         *((line, "") for line in conclusions(report)),
         *((f"note: {line}", "yellow") for line in weakening),
         *((line, "") for line in remarks),
@@ -202,8 +205,7 @@ def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
 
 
 def _fastest(report: RunReport) -> str | None:
-    timed = [entry for entry in report.comparisons if entry.speedup is not None]
-    best = max(timed, key=lambda entry: entry.speedup or 0.0, default=None)
+    best = best_comparison(report)
     return best.variant if best else None
 
 

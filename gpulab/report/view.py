@@ -11,6 +11,8 @@ from rich.text import Text
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import (
+    CheckKind,
+    CheckState,
     Clock,
     ExitCode,
     IntervalUnit,
@@ -29,7 +31,11 @@ from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place, with_reason
 from gpulab.stats.comparison import Comparison
+from gpulab.stats.verdicts import in_table, shown
 
+Line = tuple[str, str]
+"""Text and style."""
+_AGREE = "outputs agree"
 _HEADS = {
     Clock.WALL: "block, one wait",
     Clock.RETURN: "no wait",
@@ -117,7 +123,7 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
         f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None
     )
     table.add_column("±", justify="right", no_wrap=True, min_width=5 * live or None)
-    if not report.functions:
+    if report.has_speedups:
         table.add_column("speedup", justify="right", no_wrap=True, min_width=8)
         table.add_column(
             "99 % interval", justify="right", no_wrap=True, min_width=14 * live or None
@@ -133,7 +139,7 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
             comparison for comparison in report.comparisons if comparison.variant == variant.name
         ]
         timing = _timing(report, variant)
-        if report.functions:
+        if not report.has_speedups:
             table.add_row(*timing, _status(report, variant))
             continue
         label = "baseline" if index == 0 else ""
@@ -141,7 +147,7 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
         for comparison in comparisons[1:] if names is None else ():
             against = Text(f"  vs {comparison.against}", style="dim")
             table.add_row(against, "", "", *_speedup(report, comparison))
-    if report.control and report.control.speedup is not None and not report.functions:
+    if report.control and report.control.speedup is not None and report.has_speedups:
         table.add_row(*_control(report, report.control))
     return table
 
@@ -184,16 +190,33 @@ def _conclusion(
 
 
 def _status(report: RunReport, variant: VariantReport) -> Text:
-    """The status of a variant that was not measured."""
+    """The status of a variant that was not measured; of a smoke run, whether its output agrees."""
     word = variant.status.value
     if variant.status in (Status.OK, Status.PENDING):
-        word = ""
+        word = _of_outputs(report, variant) if report.smoke else ""
     return Text(with_star(word, quick=report.quick), style=STYLES[variant.status])
+
+
+def _of_outputs(report: RunReport, variant: VariantReport) -> str:
+    comparison = report.comparison(variant.name)
+    if comparison is None or comparison.trust is None:
+        return ""
+    outputs = {check.kind: check.state for check in comparison.trust.checks}
+    agree = outputs[CheckKind.OUTPUTS] == CheckState.PASSED
+    return _AGREE if agree else "outputs not compared"
+
+
+def smoke_result(report: RunReport) -> list[Line]:
+    """What a smoke run shows: that all of it runs, and whether outputs agree."""
+    if not report.smoke or report.exit_code != ExitCode.MEASURED:
+        return []
+    said = {_of_outputs(report, variant) for variant in report.variants} - {""}
+    return [(", ".join(["runs", *sorted(said)]), "bold")]
 
 
 def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
     verdict = Text(
-        with_star(comparison.verdict, quick=report.quick), style=STYLES[comparison.verdict]
+        with_star(in_table(comparison), quick=report.quick), style=STYLES[comparison.verdict]
     )
     if comparison.verdict == Verdict.INVALID:
         return ["", "", verdict]
@@ -217,8 +240,6 @@ def _control(report: RunReport, control: Comparison) -> list[RenderableType]:
     ]
 
 
-Line = tuple[str, str]
-"""Text and style."""
 _BROKEN = (Status.FAILED, Status.WRONG, Status.INVALID, Status.OUT_OF_MEMORY)
 
 
@@ -228,7 +249,9 @@ def failure_causes(report: RunReport) -> list[Line]:
     broken = [variant for variant in report.variants if variant.status in _BROKEN]
     measured = report.exit_code == ExitCode.MEASURED
     if report.reason and not measured and not _is_of_a_variant(report.reason, broken):
-        text = f"{report.outcome}: {sentence_with_place(report.reason)}"
+        text = sentence_with_place(report.reason)
+        if report.exit_code != ExitCode.INCONCLUSIVE:  # of the gate: a verdict may say more
+            text = f"{report.outcome}: {text}"
         lines.append((text, STYLES[Status.FAILED]))
     names_of: dict[Line, list[str]] = {}
     for variant in broken:
@@ -315,7 +338,7 @@ def _measured_here(report: RunReport) -> str:
     measured = []
     for comparison in report.comparisons:
         if comparison.speedup is not None and comparison.against == report.baseline:
-            verdict = f"({comparison.verdict}{so_far})"
+            verdict = f"({shown(comparison).words}{so_far})"
             measured.append(f"{comparison.variant} {_speedup_text(comparison)} {verdict}")
     if not measured:
         return "; not measured yet" if report.under_way else "; not measured here"
@@ -359,17 +382,28 @@ def figures(report: RunReport) -> list[Line]:
     return lines
 
 
-def inconclusive(report: RunReport) -> list[Line]:
-    """Why a comparison has no verdict."""
-    lines = []
-    for comparison in report.comparisons:
-        kept = comparison.reason is not None and comparison.reason.code == failed_after.code
-        if comparison.reason and (kept or comparison.verdict == Verdict.INCONCLUSIVE):
-            text = (
-                f"{comparison.variant} against {comparison.against}: {sentence(comparison.reason)}"
-            )
-            lines.append((text, STYLES[Verdict.INCONCLUSIVE]))
-    return lines
+def bounds(report: RunReport) -> list[Line]:
+    """What a comparison excludes, or that it says little of how much; why one has no interval."""
+    if not report.has_speedups:
+        return []
+    return [
+        (f"{entry.variant} against {entry.against}: {text}", "yellow")
+        for entry in report.comparisons
+        if (text := _bound(entry))
+    ]
+
+
+def _bound(comparison: Comparison) -> str:
+    reason = comparison.reason
+    unclear = comparison.verdict == Verdict.INCONCLUSIVE
+    if reason and (unclear or reason.code == failed_after.code):
+        return sentence(reason)
+    found = shown(comparison)
+    text = f"{found.words} ({span(comparison.low, comparison.high)})"
+    if unclear or (found.imprecise and found.bound):
+        marked = ", imprecise" if not unclear else ""
+        return f"{text}{marked}: more --time, or a quieter machine, narrows it"
+    return ""
 
 
 def note_lines(report: RunReport) -> list[Line]:

@@ -17,16 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Measure, TimedJob, TimeFunctions, VariantInfo
+from gpulab.core.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.core.statuses import CheckKind, CheckState, Grade, IntervalUnit, Verdict
 from gpulab.scenario import CONTROL
-from gpulab.stats.findings import (
-    below_minimum_detectable_effect,
-    interval_too_wide,
-    overlaps_equivalence_margin,
-    pairs_dropped,
-    too_few_values,
-)
+from gpulab.stats.findings import pairs_dropped, too_few_values
 from gpulab.stats.series import Pair, Quantity
 from gpulab.stats.statistics import (
     CONFIDENCE,
@@ -36,6 +30,7 @@ from gpulab.stats.statistics import (
     correlated_interval,
     for_comparisons,
 )
+from gpulab.stats.verdicts import FLOOR, IMPRECISE, NEGLIGIBLE, verdict_of
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,21 +193,14 @@ def differ(first: Interval, second: Interval) -> bool:
     return apart and abs(first.median / second.median - 1) > MARGIN
 
 
-FLOOR = 0.01
-SAME = 0.02
 NARROW = 0.01
 """Measuring stops early when the half-width of every interval is at most this."""
-WIDEST = 3.0
-"""An interval whose ends lie further apart says nothing that could be used, whichever side of 1 it
-lies on.
-"""
 _NARROW_OF_EFFECT = 0.02
 """Of the log-ratio: 1.4 % of 2x, 7 % of 40x."""
 DECIDED_OF_EFFECT, LATER_OF_EFFECT = 0.1, 0.25
 """The same of a run that nobody asked for more: 7 % of 2x; and of one that has had all processes it
 was planned for. Where processes differ so much, some more of them tell nothing that could be used.
 """
-_NEGLIGIBLE = 0.05
 _NO_EFFECT = (Verdict.SAME, Verdict.INCONCLUSIVE)
 MOST_DROPPED = 0.2
 _MOST_RANKED = 24
@@ -245,8 +233,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
-    """(variant, against) of every comparison that can be made of what is measured, the control's
-    first.
+    """(variant, against) of every comparison that can be made of what is measured: the control's
+    first; of a variant that over the baseline, then that over another one that it names.
     """
     if isinstance(job, TimeFunctions):
         baseline = next((info.name for info in job.subject.variants if info.name in measured), None)
@@ -256,19 +244,33 @@ def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
     if first.name not in measured:
         return []
     pairs = [(CONTROL, first.name)]
+    with_baseline = compared_with_baseline(job)
     below = first.name
     for info in others:
-        if info.name in measured and info.against is not None and info.against in measured:
-            pairs.append((info.name, info.against))
-            if job.ladder and below != info.against:
-                pairs.append((info.name, below))
-            below = info.name
+        if info.name not in measured or info.against is None:
+            continue
+        denominators = [first.name] if info.name in with_baseline else []
+        denominators += [info.against, *([below] if job.ladder else [])]
+        pairs += [(info.name, name) for name in dict.fromkeys(denominators) if name in measured]
+        below = info.name
     return pairs
+
+
+def compared_with_baseline(job: Measure | TimeFunctions) -> list[str]:
+    """Of the variants those that name the first, or one that is compared with it itself."""
+    infos = job.subject.variants
+    names = [infos[0].name] if infos else []
+    for info in infos[1:]:
+        if info.against in names:
+            names.append(info.name)
+    return names[1:]
 
 
 def keys_of(job: TimedJob) -> list[Quantity]:
     """Every time and every pair that may be asked for, whichever variants come to be measured."""
-    infos = job.subject.variants if isinstance(job, (Measure, TimeFunctions)) else ()
+    if not isinstance(job, (Measure, TimeFunctions)):
+        return [(CONTROL,)]
+    infos = job.subject.variants
     names = [info.name for info in infos]
     keys: dict[Quantity, None] = {(name,): None for name in (*names, CONTROL)}
     keys |= {
@@ -276,29 +278,14 @@ def keys_of(job: TimedJob) -> list[Quantity]:
     }
     for index, info in enumerate(infos):
         below = names[:index] if isinstance(job, Measure) and job.ladder else []
-        keys |= {
-            (info.name, against): None for against in (info.against, *below) if against is not None
-        }
-    keys |= {(later, earlier): None for earlier, later in combinations(_of_the_baseline(infos), 2)}
+        if info.against is not None:
+            keys |= {(info.name, against): None for against in (info.against, *below)}
+    with_baseline = compared_with_baseline(job)
+    keys |= {(name, names[0]): None for name in with_baseline}
+    # which of these is the best is a comparison of two
+    ranked = with_baseline[: _MOST_RANKED - 1]
+    keys |= {(later, earlier): None for earlier, later in combinations(ranked, 2)}
     return list(keys)
-
-
-def _of_the_baseline(infos: Sequence[VariantInfo]) -> list[str]:
-    """Variants that are compared with the first: which is the best of them is a comparison of
-    two.
-    """
-    return [info.name for info in infos[1:_MOST_RANKED] if info.against == infos[0].name]
-
-
-def verdict_of(theta: Interval, floor: float) -> Verdict:
-    """The verdict from the interval of theta = log(t_variant / t_baseline)."""
-    if theta.high < -log(1 + floor):
-        return Verdict.FASTER
-    if theta.low > log(1 + floor):
-        return Verdict.SLOWER
-    if -log(1 + SAME) <= theta.low and theta.high <= log(1 + SAME):
-        return Verdict.SAME
-    return Verdict.INCONCLUSIVE
 
 
 def compare(
@@ -308,7 +295,6 @@ def compare(
     pairs: int,
     units: int,
     unit: IntervalUnit = IntervalUnit.PROCESSES,
-    floor: float = FLOOR,
     dropped: int = 0,
 ) -> Comparison:
     """Compare two variants of one run by the interval of log(t_variant / t_against).
@@ -324,24 +310,16 @@ def compare(
     if theta is None:
         return replace(blank, reason=too_few_values(count=units, unit=unit.value, needed=FEWEST))
     speedup = as_speedup(theta)
-    mde = floor + 1.5 * theta.half_width
-    verdict, reason = verdict_of(theta, floor), None
-    if verdict != Verdict.SAME and speedup.high > WIDEST * speedup.low:
-        verdict = Verdict.INCONCLUSIVE
-        reason = interval_too_wide(low=speedup.low, high=speedup.high)
-    elif verdict == Verdict.INCONCLUSIVE and theta.half_width <= NARROW:
-        largest = max(abs(speedup.low - 1), abs(speedup.high - 1))
-        reason = overlaps_equivalence_margin(largest=largest)
-    elif verdict == Verdict.INCONCLUSIVE:
-        reason = below_minimum_detectable_effect(mde=mde)
+    verdict = verdict_of(theta)
+    if pair[0] == CONTROL and verdict in _NO_EFFECT and speedup.low <= 1 <= speedup.high:
+        verdict = Verdict.NO_DIFFERENCE
     return replace(
         blank,
         speedup=speedup.median,
         low=speedup.low,
         high=speedup.high,
-        mde=mde,
+        mde=FLOOR + 1.5 * theta.half_width,
         verdict=verdict,
-        reason=reason,
     )
 
 
@@ -384,7 +362,7 @@ def are_decided(thetas: Sequence[Interval | None], of_effect: float = DECIDED_OF
     effects = [theta for theta in others if not _is_negligible(theta)]
     if any(theta.half_width > _decided_width(theta, of_effect) for theta in effects):
         return False
-    if verdict_of(control, FLOOR) not in _NO_EFFECT:
+    if verdict_of(control) not in _NO_EFFECT:
         return False
     if not effects:
         return _is_negligible(control)
@@ -392,13 +370,13 @@ def are_decided(thetas: Sequence[Interval | None], of_effect: float = DECIDED_OF
 
 
 def _decided_width(theta: Interval, of_effect: float) -> float:
-    return min(log(WIDEST) / 2, max(NARROW, of_effect * abs(theta.median)))
+    return min(log(IMPRECISE) / 2, max(NARROW, of_effect * abs(theta.median)))
 
 
 def _is_negligible(theta: Interval) -> bool:
     """Whether no effect is claimed, and none of 5 % is possible."""
-    within = -log(1 + _NEGLIGIBLE) <= theta.low and theta.high <= log(1 + _NEGLIGIBLE)
-    return within and verdict_of(theta, FLOOR) in _NO_EFFECT
+    within = -log(1 + NEGLIGIBLE) <= theta.low and theta.high <= log(1 + NEGLIGIBLE)
+    return within and verdict_of(theta) in _NO_EFFECT
 
 
 def _narrow(theta: Interval) -> float:

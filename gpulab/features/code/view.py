@@ -15,12 +15,13 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from gpulab.core.payloads import KernelText
-from gpulab.core.units import plus_minus, seconds, times
+from gpulab.core.units import plus_minus, seconds
 from gpulab.draw.styles import STYLES
 from gpulab.features.code.analysis import SourceFunction, VariantCode, definition_of, variant_code
 from gpulab.features.goodput.operations import operations
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
+from gpulab.stats.verdicts import in_bar
 
 _MOST_PAIRS = 10_000_000
 """Of lines that are compared with one another: more would take seconds."""
@@ -286,8 +287,7 @@ def measured(name: str, report: RunReport | None) -> tuple[str, str]:
     comparison = report.comparison(name)
     if comparison is None or comparison.speedup is None:
         return text or variant.status, STYLES[variant.status]
-    verdict = comparison.verdict
-    return f"{text}  {times(comparison.speedup)} {verdict}", STYLES[verdict]
+    return f"{text}  {in_bar(comparison.speedup, comparison)}", STYLES[comparison.verdict]
 
 
 def _lines(block: MarkedCode, width: int | None) -> Text:

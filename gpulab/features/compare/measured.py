@@ -28,6 +28,7 @@ from gpulab.stats.statistics import (
     median_interval,
     ranks,
 )
+from gpulab.stats.verdicts import shown
 
 LEVEL = 0.998
 FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, LEVEL))
@@ -73,7 +74,7 @@ def comparison_of(name: str, pairs: Pairs, steps: int) -> Comparison:
 
 def is_decided(comparison: Comparison, most_slower: float | None) -> bool:
     """Whether more pairs would tell nothing that was asked for."""
-    if comparison.verdict == Verdict.INCONCLUSIVE:
+    if comparison.verdict == Verdict.INCONCLUSIVE or shown(comparison).imprecise:
         return False
     if most_slower is None:
         return True

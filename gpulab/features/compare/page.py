@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from gpulab.core.units import seconds, times
+from gpulab.core.units import seconds
 from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
@@ -20,8 +20,9 @@ from gpulab.features.compare.report import ScenarioComparison
 from gpulab.features.compare.words import FEW_LINES, conclusion, environment_lines, line_text
 from gpulab.report.report import GoodputReport, RunReport, Time
 from gpulab.stats.comparison import Comparison
+from gpulab.stats.verdicts import in_bar
 
-_NAME, _VALUE = 17, 18
+_NAME, _VALUE = 17, 25
 _ROOM = 0.1
 _WIDEST = 10.0
 _UNPAIRED = (
@@ -199,8 +200,7 @@ class _Page:
         axis = self._axis(ends, lambda value: f"{value:g}x")
         for pair in pairs:
             for letter, entry in zip("AB", pair, strict=True):
-                words = f"{times(entry.speedup)} {entry.verdict}"
-                row = self._of_run(entry.variant, letter, words)
+                row = self._of_run(entry.variant, letter, in_bar(entry.speedup, entry))
                 values = entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0
                 row.interval(0, _NAME, axis, values)
 

@@ -20,6 +20,7 @@ from gpulab.features.compare.report import (
 )
 from gpulab.features.gate.report import GateOutcome
 from gpulab.report.sentences import lines, with_reason
+from gpulab.stats.verdicts import excluded, shown
 
 _MOST_ANSWERS = 8
 _MOST_FILES = 5
@@ -99,7 +100,7 @@ def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
     said: list[tuple[Verdict | None, str]] = []
     for each, row in changed[:_MOST_ANSWERS]:
         scenario = f"{each.scenario}, " if several else ""
-        said.append((row.verdict, f"{row.verdict}: {scenario}{change(row)}"))
+        said.append((row.verdict, f"{shown(row).words}: {scenario}{change(row)}"))
     if len(changed) > _MOST_ANSWERS:
         more = plural(len(changed) - _MOST_ANSWERS, "more row")
         said.append((None, f"and {more} changed"))
@@ -112,22 +113,24 @@ def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
         return Verdict.SAME, "same: nothing that runs changed"
     if not rows:
         return Verdict.INVALID, with_reason("not compared", report.reason)
-    if all(row.verdict == Verdict.SAME for row in rows):
-        return Verdict.SAME, "same: no row differs by more than 2 %"
-    if all(row.ratio is None for row in rows):
+    ends = [(row.low, row.high) for row in rows if row.low and row.high]
+    if not ends:
         return Verdict.INVALID, "no row can be compared: the verdicts below say why"
-    return None, "no change is shown: the intervals say how large one may be"
+    bound = excluded(min(low for low, _ in ends), max(high for _, high in ends))
+    if all(row.verdict == Verdict.SAME for row in rows):
+        return Verdict.SAME, f"same: {bound}"
+    return None, f"no change is shown: {bound}"
 
 
 def conclusion(row: Row) -> str:
     """A row in a sentence, whether it changed or not."""
     if row.changed:
-        return f"{row.verdict}: {change(row)}"
+        return f"{shown(row).words}: {change(row)}"
     if row.ratio is None:
         return with_reason(f"{title(row)}: {row.verdict}", row.reason)
     if row.verdict == Verdict.SAME:
         return f"{title(row)}: same ({span(row.low, row.high)})"
-    return f"{title(row)}: no change is shown ({span(row.low, row.high)} as fast)"
+    return f"{title(row)}: {shown(row).words} ({span(row.low, row.high)} as fast)"
 
 
 def line_text(line: ChangedLine) -> str:
@@ -146,14 +149,19 @@ def environment_lines(comparisons: Sequence[ScenarioComparison]) -> list[str]:
 
 
 def other_lines(comparison: ScenarioComparison) -> list[str]:
-    """The other findings, and why rows are as they are."""
+    """What rows without a verdict exclude, or why they are as they are; the other findings."""
     others = [entry for entry in comparison.findings if entry.code != environment_changed.code]
     reasons = [
         with_reason(f"{title(row)} {row.verdict}", row.reason)
         for row in comparison.rows
         if row.ratio is None and row.reason
     ]
-    return [*reasons, *lines(others)]
+    bounds = [
+        conclusion(row)
+        for row in comparison.rows
+        if row.ratio is not None and row.verdict == Verdict.INCONCLUSIVE
+    ]
+    return [*reasons, *bounds, *lines(others)]
 
 
 def shared_differences(comparisons: Sequence[ScenarioComparison]) -> list[Difference]:

@@ -5,15 +5,13 @@ goes, what was sampled. Each says in words what it shows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from math import log
 from statistics import fmean
 
 from gpulab.core.events import Telemetry
 from gpulab.core.payloads import CACHE, MEASURED
 from gpulab.core.statuses import Per
-from gpulab.core.units import byte_count, percent_of_roof, plus_minus, rate, seconds, times
+from gpulab.core.units import byte_count, percent_of_roof, plus_minus, rate, seconds
 from gpulab.draw import bars
 from gpulab.draw.canvas import fit
 from gpulab.draw.chart import letter_of
@@ -37,6 +35,7 @@ from gpulab.features.roofline.bound import Point, Roofline
 from gpulab.features.roofline.plot import plot_of
 from gpulab.features.telemetry.fields import FIELDS, PERCENT, rows
 from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.stats.verdicts import in_bar
 
 WIDTH = 420
 """Units of every picture: on a telephone its text can still be read."""
@@ -81,8 +80,6 @@ def _cells(width: float, letter: float = _LETTER) -> int:
 
 
 _ROW, _BAR = 44, 12
-_LOG_FROM = 20
-"""Times of a longest that is so many times the shortest are on a logarithmic axis."""
 _MOST_DOTS = 48
 
 
@@ -94,7 +91,7 @@ def times_picture(record: Record) -> Html | None:
     timed = report.timed
     if not timed:
         return None
-    scale = _Times.of([time for _, time in timed])
+    longest = max(time.ends[1] for _, time in timed) or 1.0
     parts: list[str] = []
     said = []
     for place, (variant, time) in enumerate(timed):
@@ -105,7 +102,7 @@ def times_picture(record: Record) -> Html | None:
         style = ""
         words = f"{label} {spread}".rstrip()
         if comparison and comparison.speedup is not None:
-            words += f" · {times(comparison.speedup)} {comparison.verdict}"
+            words += f" · {in_bar(comparison.speedup, comparison)}"
             style = STYLES[comparison.verdict].rpartition(" ")[2]
         said.append(f"{variant.name} {words}")
         name = fit(variant.name, _cells(WIDTH - _LETTER * len(words)) - 2)
@@ -116,45 +113,22 @@ def times_picture(record: Record) -> Html | None:
                 "rect",
                 x=0,
                 y=y + 19,
-                width=max(1.0, scale.place(time.median)),
+                width=max(1.0, WIDTH * time.median / longest),
                 height=_BAR,
                 class_=f"bar {style}".rstrip(),
             ),
-            *_whisker(scale, time, y + 19 + _BAR / 2),
+            *_whisker(longest, time, y + 19 + _BAR / 2),
         ]
         for time_s in _processes(record, variant):
-            if time_s <= scale.longest:
-                parts.append(
-                    element("circle", cx=scale.place(time_s), cy=y + 36, r=1.8, class_="dot")
-                )
-    axis = ", logarithmic" if scale.logarithmic else ""
-    alternative = f"time per {report.per}{axis}: {'; '.join(said)}"
+            if time_s <= longest:
+                x = WIDTH * time_s / longest
+                parts.append(element("circle", cx=x, cy=y + 36, r=1.8, class_="dot"))
+    alternative = f"time per {report.per}: {'; '.join(said)}"
     return _picture(len(timed) * _ROW, alternative, parts)
 
 
-@dataclass(frozen=True)
-class _Times:
-    """Where times lie, from `start` at the left."""
-
-    start: float
-    longest: float
-    logarithmic: bool
-
-    @classmethod
-    def of(cls, timed: Sequence[Time]) -> _Times:
-        longest = max(time.ends[1] for time in timed)
-        shortest = min(time.ends[0] for time in timed)
-        logarithmic = longest > _LOG_FROM * shortest > 0
-        return cls(shortest / 2 if logarithmic else 0.0, longest, logarithmic)
-
-    def place(self, time_s: float) -> float:
-        if not self.logarithmic:
-            return WIDTH * time_s / self.longest if self.longest else 0.0
-        return WIDTH * max(0.0, log(time_s / self.start) / log(self.longest / self.start))
-
-
-def _whisker(scale: _Times, time: Time, y: float) -> Iterator[Html]:
-    low, high = (scale.place(end) for end in time.ends)
+def _whisker(longest: float, time: Time, y: float) -> Iterator[Html]:
+    low, high = (WIDTH * end / longest for end in time.ends)
     if high - low >= 1:
         yield element("path", d=f"M{low:.1f} {y - 4}v8m0-4H{high:.1f}m0-4v8", class_="whisker")
 

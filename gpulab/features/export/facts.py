@@ -15,6 +15,7 @@ from gpulab.features.export.record import Record
 from gpulab.report.build import CALIBRATION
 from gpulab.report.report import RunReport
 from gpulab.report.view import short_run
+from gpulab.stats.verdicts import shown
 
 
 def title(report: RunReport) -> str:
@@ -64,7 +65,7 @@ def answer(record: Record) -> Answer:
         speedup, ends = times(comparison.speedup), span(comparison.low, comparison.high)
     if ends:
         words += f" · {report.method.confidence:.0%} interval {ends}"
-    verdict = with_star(comparison.verdict, quick=report.quick)
+    verdict = with_star(shown(comparison).words, quick=report.quick)
     _, why = headline(report)
     return Answer(f"{speedup} {verdict}", STYLES[comparison.verdict], words, why)
 

@@ -21,9 +21,9 @@ from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.report.view import (
     Line,
+    bounds,
     comparison_table,
     failure_causes,
-    inconclusive,
     note_lines,
     required,
 )
@@ -43,7 +43,7 @@ def _comparison(report: RunReport) -> Iterator[str]:
         yield from (markdown_text(line), "")
     if report.timed:
         yield from (*markdown(comparison_table(report)), "")
-        yield from _bullets([*inconclusive(report), *note_lines(report)])
+        yield from _bullets([*bounds(report), *note_lines(report)])
 
 
 def raw_times(report: RunReport) -> list[str]:

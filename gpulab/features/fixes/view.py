@@ -17,6 +17,7 @@ from gpulab.features.fixes.result import FixReport
 from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
+from gpulab.stats.verdicts import in_table, shown
 
 
 def fixes(report: RunReport, together: RunReport | None = None) -> RenderableType:
@@ -62,7 +63,7 @@ def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:
         interval = "" if fix.low is None or fix.high is None else span(fix.low, fix.high)
         verdict = Text("not run" if fix.verdict is None else "")
         if fix.verdict is not None:
-            verdict = Text(with_star(fix.verdict, quick=quick), STYLES[fix.verdict])
+            verdict = Text(with_star(in_table(fix), quick=quick), STYLES[fix.verdict])
         cells = [promised] if promising else []
         table.add_row(fix.name, *cells, gained, interval, _error(fix), verdict)
     return table
@@ -76,11 +77,12 @@ def _error(fix: FixReport) -> str:
 
 
 def _reasons(rows: Sequence[FixReport]) -> RenderableType | None:
-    lines = [
-        Text(f"{fix.name}: {one_line(sentence(fix.reason))}")
-        for fix in rows
-        if fix.reason is not None and fix.verdict != Verdict.FASTER
-    ]
+    lines = []
+    for fix in rows:
+        if fix.reason is not None and fix.verdict != Verdict.FASTER:
+            lines.append(Text(f"{fix.name}: {one_line(sentence(fix.reason))}"))
+        elif fix.verdict == Verdict.INCONCLUSIVE:
+            lines.append(Text(f"{fix.name}: {shown(fix).words}"))
     return Group(*lines) if lines else None
 
 

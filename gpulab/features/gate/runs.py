@@ -15,11 +15,11 @@ from gpulab.features.repeats.report import OverRuns
 from gpulab.report.report import RunReport, Time
 from gpulab.report.sentences import sentence_with_place, with_reason
 from gpulab.scenario import Param
+from gpulab.stats.verdicts import Judged, shown
 
 Demanded = Callable[[str], Required]
 """By the name of the scenario."""
 _BROKEN = (ExitCode.FAILED, ExitCode.INVALID, ExitCode.INTERRUPTED)
-_REFUSED = (Verdict.WRONG, Verdict.INVALID)
 
 
 def cases_of_command(
@@ -35,13 +35,13 @@ def cases_of_command(
         if not over_runs:
             required = Required(every=report.fail_below, variants=report.fail_below_of)
             cases += [
-                _comparison(name, entry, entry.verdict, entry.reason, required.of(entry.variant))
+                _comparison(name, entry, entry.reason, required.of(entry.variant))
                 for entry in report.comparisons
             ]
     for entry in over_runs:
         if entry.against is not None and entry.verdict is not None:
             least = required_of(entry.scenario).of(entry.variant)
-            cases.append(_comparison(entry.scenario, entry, entry.verdict, None, least))
+            cases.append(_comparison(entry.scenario, entry, None, least))
     return cases
 
 
@@ -64,7 +64,7 @@ def metrics_of_command(reports: Sequence[RunReport], over_runs: Sequence[OverRun
     return metrics
 
 
-class Speedup(Protocol):
+class Speedup(Judged, Protocol):
     """Of a comparison in one run, or over several."""
 
     @property
@@ -73,10 +73,6 @@ class Speedup(Protocol):
     def against(self) -> str | None: ...
     @property
     def speedup(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
 
 
 def _run(report: RunReport, name: str) -> Iterator[Case]:
@@ -98,16 +94,15 @@ def _run(report: RunReport, name: str) -> Iterator[Case]:
         yield Case(suite=name, name="run", seconds=seconds)
 
 
-def _comparison(
-    suite: str, entry: Speedup, verdict: Verdict, reason: Finding | None, least: float | None
-) -> Case:
+def _comparison(suite: str, entry: Speedup, reason: Finding | None, least: float | None) -> Case:
     name = f"{entry.variant} over {entry.against}"
-    if verdict in _REFUSED:
+    verdict = entry.verdict
+    if verdict in (Verdict.WRONG, Verdict.INVALID):
         message = with_reason(str(verdict), reason)
         status = CaseStatus.FAILURE if verdict == Verdict.WRONG else CaseStatus.ERROR
         return Case(suite=suite, name=name, status=status, kind=verdict, message=message)
     if least is None:
-        measured = f"{with_interval(entry.speedup, entry.low, entry.high)} {verdict}"
+        measured = f"{with_interval(entry.speedup, entry.low, entry.high)} {shown(entry).words}"
         return Case(suite=suite, name=name, message=measured)
     gate = Gate(
         scenario=suite,

@@ -16,6 +16,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.stats.comparison import Comparison
+from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
     from gpulab.core.values import ParamValue
@@ -135,7 +136,8 @@ def last_run(run: PastRun) -> str:
     if best is None or not run.measured or run.smoke:
         return mark(run).verdict or mark(run).text
     interval = f" ({span(best.low, best.high)})" if best.low else ""
-    return f"{best.variant} {times(best.speedup)} over {best.against}{interval}, {best.verdict}"
+    speedup = f"{best.variant} {times(best.speedup)} over {best.against}"
+    return f"{speedup}{interval}, {shown(best).words}"
 
 
 def count_of_runs(count: int) -> str:
@@ -278,7 +280,8 @@ def facts(run: PastRun) -> str:
     if missed := missed_threshold(run):
         parts.append(missed)
     if best := best_comparison(run):
-        parts.append(f"{best.variant} {times(best.speedup)} over {best.against}")
+        speedup = f"{best.variant} {times(best.speedup)} over {best.against}"
+        parts.append(", ".join(filter(None, (speedup, shown(best).bound))))
     if run.params:
         parts.append(assignments(run.params))
     parts.append(f"torch {run.environment.get('torch') or '?'}")

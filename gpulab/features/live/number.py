@@ -13,6 +13,7 @@ from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.live.times import TIMES
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST
+from gpulab.stats.verdicts import shown
 
 _DIGITS = {
     "0": ("████", "█  █", "█  █", "█  █", "████"),
@@ -67,9 +68,10 @@ def _draw(run: LiveRun, area: Area) -> None:
 def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
     """(what is drawn large, the words below it, their style)."""
     if comparison is not None and comparison.speedup is not None:
-        words = (
-            f"{str(comparison.verdict).upper()}   {span(comparison.low, comparison.high)}   (99 %)"
-        )
+        found = shown(comparison)
+        word = str(comparison.verdict)
+        words = f"{word.upper()}{found.words.removeprefix(word)}   "
+        words += f"{span(comparison.low, comparison.high)}   (99 %)"
         return times(comparison.speedup), words, STYLES[comparison.verdict]
     if comparison is not None and (ratios := run.ratios(comparison)):
         words = f"the median of {plural(len(ratios), 'process', 'processes')}"

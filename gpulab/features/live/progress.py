@@ -12,6 +12,7 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.screen import live_view
 from gpulab.report.report import RunReport
 from gpulab.report.view import preliminary
+from gpulab.stats.verdicts import shown
 
 
 def headline(report: RunReport) -> str:
@@ -61,9 +62,8 @@ def verdict_lines(report: RunReport) -> list[str]:
         against = ""
         if comparison.against != report.baseline:
             against = f" against {comparison.against}"
-        lines.append(
-            f"{report.scenario} · {comparison.variant}{against}{interval}: {comparison.verdict}"
-        )
+        said = f"{report.scenario} · {comparison.variant}{against}{interval}"
+        lines.append(f"{said}: {shown(comparison).words}")
     return lines
 
 

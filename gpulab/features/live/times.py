@@ -19,8 +19,9 @@ from gpulab.features.live.panel import (
 )
 from gpulab.report.report import VariantReport
 from gpulab.report.view import preliminary
+from gpulab.stats.verdicts import in_bar
 
-_TIME, _WORDS = 8, 19
+_TIME, _WORDS = 8, 24
 _WITH_INTERVAL = 90
 _INTERVAL, _SPREAD = 15, 9
 
@@ -85,7 +86,7 @@ def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
         return "baseline" * (variant.name == run.report.baseline), ""
     if comparison.speedup is None:
         return preliminary(run.report, comparison), ""
-    return f"{times(comparison.speedup)} {comparison.verdict}", STYLES[comparison.verdict]
+    return in_bar(comparison.speedup, comparison), STYLES[comparison.verdict]
 
 
 _ABOUT = (

@@ -20,8 +20,8 @@ from gpulab.report.findings import (
 )
 from gpulab.report.report import RunReport, Time
 from gpulab.scenario import Param
-from gpulab.stats.comparison import FLOOR, verdict_of
 from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
+from gpulab.stats.verdicts import verdict_of
 
 
 class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
         speedup = interval.median
         low = interval.low
         high = interval.high
-        verdict = verdict_of(theta, FLOOR)
+        verdict = verdict_of(theta)
     if Verdict.UNCHECKED in verdicts:
         verdict = Verdict.UNCHECKED
     times_s = _times(reports, variant)

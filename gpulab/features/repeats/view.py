@@ -15,6 +15,7 @@ from gpulab.draw.styles import STYLES
 from gpulab.draw.table import columns_table
 from gpulab.features.repeats.report import OverRuns
 from gpulab.stats.statistics import FEWEST
+from gpulab.stats.verdicts import shown
 
 _MOST_SHOWN = 12
 """Of the values of single runs."""
@@ -69,7 +70,7 @@ def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:
         cells += [entry.variant, str(entry.runs), _median(entry)]
         cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}")
         if entry.verdict:
-            cells.append(Text(entry.verdict, STYLES[entry.verdict]))
+            cells.append(Text(shown(entry).words, STYLES[entry.verdict]))
         table.add_row(*cells)
     return table
 

@@ -22,6 +22,7 @@ from gpulab.features.memory.view import memory_over
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.sentences import lines, sentence_with_place
+from gpulab.stats.verdicts import in_table
 
 _ROOM = 0.05
 _TIME_CELLS = 16
@@ -165,7 +166,7 @@ def _cells(point: _Point) -> list[RenderableType]:
     word: str = "" if status == Status.OK else status
     style = STYLES[status]
     if comparison := point.report.comparison(point.variant.name):
-        word = comparison.verdict
+        word = in_table(comparison)
         style = STYLES[comparison.verdict]
         interval = span(comparison.low, comparison.high)
         if comparison.speedup:

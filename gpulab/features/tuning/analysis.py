@@ -16,8 +16,9 @@ from math import comb, exp, log
 from random import Random
 from statistics import median
 
-from gpulab.stats.comparison import FLOOR, leaders
+from gpulab.stats.comparison import leaders
 from gpulab.stats.statistics import Interval, correlated_interval, for_comparisons
+from gpulab.stats.verdicts import FLOOR
 
 FINALISTS = 8
 _FIRST_ROUNDS, _MORE_ROUNDS = 5, 1.4

@@ -109,7 +109,7 @@ def test_the_json_has_the_documented_fields(measured):
     assert [comparison["variant"] for comparison in run["comparisons"]] == ["one"]
     assert set(run["comparisons"][0]) == {
         "variant", "against", "speedup", "low", "high", "mde", "pairs", "dropped", "verdict", "reason",
-        "earlier", "sustained", "trust",
+        "earlier", "sustained", "trust", "shown",
     }  # fmt: skip
     assert measured.variant("on_gpu")["status"] == "skipped"
     assert measured.variant("on_gpu")["reason"]["values"]["need"] == "cuda"

@@ -15,10 +15,10 @@ from gpulab.stats.comparison import (
     is_settled,
     keys_of,
     pairs_of,
-    verdict_of,
 )
 from gpulab.stats.series import Epoch, EpochSeries
 from gpulab.stats.statistics import Interval
+from gpulab.stats.verdicts import verdict_of
 
 PAIR = ("b", "a")
 
@@ -69,7 +69,7 @@ def interval(epochs, key=PAIR):
 )
 def test_a_verdict_needs_the_whole_interval(low, high, expected):
     assert (
-        verdict_of(Interval(math.log((low + high) / 2), math.log(low), math.log(high), 20), 0.01)
+        verdict_of(Interval(math.log((low + high) / 2), math.log(low), math.log(high), 20))
         == expected
     )
 
@@ -80,22 +80,6 @@ def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
     assert scaled.verdict == plain.verdict
     assert scaled.speedup == pytest.approx(plain.speedup)
     assert plain.speedup == pytest.approx(1 / ratio, rel=0.01)
-
-
-@pytest.mark.parametrize(("spread", "verdict"), [(0.3, "faster"), (1.5, "inconclusive")])
-def test_an_interval_whose_ends_are_far_apart_says_nothing_whichever_side_of_1_it_lies_on(
-    spread, verdict
-):
-    draw = random.Random(1)
-    uneven = [
-        Epoch([{"a": 1.0, "b": 0.01 * math.exp(draw.uniform(-spread, spread))}]) for _ in range(9)
-    ]
-    comparison = compared(uneven)
-    assert comparison.low > 1
-    assert (comparison.high > 3 * comparison.low, comparison.verdict) == (
-        verdict == "inconclusive",
-        verdict,
-    )
 
 
 def test_seven_processes_are_inconclusive_however_clear_and_the_reason_counts_them():
@@ -131,25 +115,6 @@ def test_the_detectable_effect_is_the_floor_and_one_and_a_half_widths():
     half = (math.log(comparison.high) - math.log(comparison.low)) / 2
     assert comparison.mde == pytest.approx(0.01 + 1.5 * half)
     assert comparison.verdict == "inconclusive"
-    assert comparison.reason.code == "below_minimum_detectable_effect"
-    assert comparison.reason.values == {"mde": comparison.mde}
-
-
-def test_a_large_effect_of_unknown_size_has_its_interval_for_a_reason():
-    comparison = compare(PAIR, Interval(-1.5, -2.2, -0.9, 20), pairs=100, units=20)
-    assert (comparison.verdict, comparison.reason.code) == ("inconclusive", "interval_too_wide")
-    assert comparison.reason.values == {"low": comparison.low, "high": comparison.high}
-
-
-def test_a_narrow_interval_at_the_edge_of_same_gives_the_largest_effect():
-    comparison = compare(PAIR, Interval(-0.015, -0.0235, -0.0065, 20), pairs=100, units=20)
-    assert (comparison.verdict, comparison.reason.code) == (
-        "inconclusive",
-        "overlaps_equivalence_margin",
-    )
-    assert comparison.reason.values["largest"] == max(
-        abs(comparison.low - 1), abs(comparison.high - 1)
-    )
 
 
 def test_over_a_fifth_dropped_is_invalid():
@@ -215,10 +180,13 @@ def test_a_ladder_compares_with_the_rung_below_too():
     assert pairs_of(job(LADDER), {"a", "b", "c"}) == [("control", "a"), ("b", "a"), ("c", "a")]
 
 
-def test_a_variant_against_none_is_compared_with_nothing():
+def test_one_against_another_is_compared_with_the_baseline_first_and_one_against_none_not_at_all():
     infos = (*LADDER[:2], VariantInfo(name="c", against=None), VariantInfo(name="d", against="b"))
-    assert pairs_of(job(infos), {"a", "b", "c", "d"}) == [("control", "a"), ("b", "a"), ("d", "b")]
-    assert pairs_of(job(infos), {"a", "d"}) == [("control", "a")]
+    over_both = [("control", "a"), ("b", "a"), ("d", "a"), ("d", "b")]
+    assert pairs_of(job(infos), {"a", "b", "c", "d"}) == over_both
+    assert pairs_of(job(infos), {"a", "d"}) == [("control", "a"), ("d", "a")]
+    of_scale = (*infos[:3], VariantInfo(name="d", against="c"))
+    assert pairs_of(job(of_scale), {"a", "c", "d"}) == [("control", "a"), ("d", "c")]
 
 
 def test_functions_have_only_a_control_against_the_first_that_was_measured():

@@ -8,13 +8,11 @@ import pytest
 from gpulab.core.statuses import Verdict
 from gpulab.stats.comparison import (
     DECIDED_OF_EFFECT,
-    FLOOR,
     LATER_OF_EFFECT,
-    WIDEST,
     are_decided,
-    verdict_of,
 )
 from gpulab.stats.statistics import FEWEST, correlated_interval
+from gpulab.stats.verdicts import IMPRECISE, verdict_of
 
 MOST_PROCESSES, PLANNED, RUNS = 24, 16, 150
 ALLOWED = 0.005
@@ -48,7 +46,7 @@ def decides_falsely(values, control):
         theta = correlated_interval(values[:count])
         of_effect = DECIDED_OF_EFFECT if count < PLANNED else LATER_OF_EFFECT
         if are_decided([correlated_interval(control[:count]), theta], of_effect):
-            return verdict_of(theta, FLOOR) in (Verdict.FASTER, Verdict.SLOWER)
+            return verdict_of(theta) in (Verdict.FASTER, Verdict.SLOWER)
     return False
 
 
@@ -88,5 +86,5 @@ def test_what_is_decided_has_a_verdict():
     draw = random.Random(1)
     wide = [theta - 3.7 for theta in independent(draw, 0.6)[:16]]
     control, theta = correlated_interval(independent(draw, 0.05)[:16]), correlated_interval(wide)
-    assert theta.high - theta.low > log(WIDEST)
+    assert theta.high - theta.low > log(IMPRECISE)
     assert not are_decided([control, theta], LATER_OF_EFFECT)

@@ -54,7 +54,8 @@ def test_no_effect_is_about_the_baseline_only():
     report = report_of(
         run_of({"b": 0.5, "c": 0.5}, run_request=knows_why, names=("a", "control", "b", "c"))
     )
-    assert [comparison.verdict for comparison in report.comparisons] == ["faster", "same"]
+    said = [(entry.variant, entry.against, entry.verdict) for entry in report.comparisons]
+    assert said == [("b", "a", "faster"), ("c", "a", "faster"), ("c", "b", "same")]
     assert explanations_of(report, "no_effect") == []
 
 

@@ -56,7 +56,7 @@ def test_an_interrupted_run_keeps_its_completed_epochs(kind, variant):
     )
     assert report.exit_code == {"cancelled": 130, "timeout": 3}[kind]
     assert report.comparisons[0].verdict == "faster"
-    assert report.control.verdict == "same"
+    assert report.control.verdict == "no difference"
     assert {variant.status for variant in report.variants} == {"ok"}
 
 

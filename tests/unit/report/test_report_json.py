@@ -99,7 +99,7 @@ def test_codes_and_verdicts_are_words_and_exit_codes_are_numbers():
     document = json.loads(msgspec.json.encode(report_of_events(run_of({"b": 0.5}))))
     assert (document["outcome"], document["exit_code"]) == ("measured", 0)
     assert (document["control"]["verdict"], document["comparisons"][0]["verdict"]) == (
-        "same",
+        "no difference",
         "faster",
     )
     assert (document["variants"][0]["status"], document["progress"]["stage"]) == ("ok", "measure")

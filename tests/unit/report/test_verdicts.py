@@ -47,7 +47,7 @@ def test_a_finished_run():
     (comparison,) = report.comparisons
     assert (comparison.verdict, comparison.pairs, comparison.dropped) == ("faster", 100, 0)
     assert comparison.speedup == pytest.approx(2, rel=1e-3)
-    assert report.control.verdict == "same"
+    assert report.control.verdict == "no difference"
     assert (report.method.epochs, report.method.rounds, report.method.stopped) == (20, 100, "width")
     first = report.variants[0]
     assert first.contention == pytest.approx(0.05)
@@ -116,7 +116,7 @@ def test_a_variant_that_fails_late_keeps_the_pairs_completed_before_and_the_othe
         3,
         "measure",
     )
-    assert report.control.verdict == "same"
+    assert report.control.verdict == "no difference"
     assert report.reason == finding("text", "b", text="boom", stage="measure", line=3)
 
 
@@ -173,7 +173,7 @@ def test_an_unchecked_baseline_leaves_every_comparison_unchecked():
     report = report_of(run_of({"b": 0.5, "c": 2.0}, opened=opened, names=NAMES_OF_THREE))
     assert [comparison.verdict for comparison in report.comparisons] == ["unchecked", "unchecked"]
     assert {comparison.reason.code for comparison in report.comparisons} == {"returns_nothing"}
-    assert report.control.verdict == "same"
+    assert report.control.verdict == "no difference"
 
 
 def test_a_variant_that_its_author_leaves_unchecked():

@@ -20,7 +20,7 @@ AMD EPYC, 1 thread · batch=40 m=16 k=16 n=16
 variant  time/step       ±   speedup   99 % interval  verdict
 loop       92.7 µs  ±20.4%  baseline
 bmm        15.8 µs  ±20.7%     5.83x    5.77 to 5.88  faster
-control                       0.999x  0.988 to 1.007  same"""
+control                       0.999x  0.988 to 1.007  no difference"""
 
 
 @pytest.fixture
