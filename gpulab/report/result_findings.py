@@ -158,12 +158,13 @@ def _of_variant(
     weakening = []
     name = variant.name
     warmed = variant.last(WarmedUp)
-    if warmed and warmed.drifting:
+    job = state.timed_job
+    times_count = job is not None and not job.smoke
+    if warmed and warmed.drifting and times_count:
         weakening.append(warm_up_drifts(name, drift=warmed.drift))
     # on a GPU the host waits for the device, and may sleep; a rank waits for the others
-    job = state.timed_job
     on_cpu = job is not None and job.device == "cpu" and not job.ranks
-    if on_cpu and variant.contention is not None and variant.contention > _BUSY:
+    if on_cpu and times_count and variant.contention is not None and variant.contention > _BUSY:
         weakening.append(off_the_cpu(name, share=variant.contention))
     unchecked = variant.unchecked
     if unchecked and not functions and unchecked.code != checked_in_its_own_run.code:

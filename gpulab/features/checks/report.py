@@ -17,7 +17,8 @@ from gpulab.features.checks.findings import (
     checks_not_run,
     clocks_of_cpu,
     contention_of_threads,
-    control_inconclusive,
+    control_leaves_out_1,
+    control_too_wide,
     few_processes,
     fewer_flops,
     just_above_roof,
@@ -26,9 +27,8 @@ from gpulab.features.checks.findings import (
 )
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_off
 from gpulab.features.telemetry.report import TelemetryHistory
-from gpulab.report.comparisons import failed_after
+from gpulab.report.comparisons import control_differs, failed_after
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.findings import control_differs
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import DECLARATIONS, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
@@ -43,8 +43,6 @@ _CLOSE = 1.05
 """A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
 _LESS = 0.9
 """A variant that does less than this part of the work of the other is said to."""
-_OF_EFFECT = 0.5
-"""What a control that is inconclusive may be uncertain by, of the logarithm of a speedup."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
 """Of eight independent values one run in twenty looks as correlated as can be."""
 
@@ -190,25 +188,28 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
     control = evidence.draft.control
     if control is None:
         return _not_made(evidence, kind)
-    values = {"speedup": control.speedup, "low": control.low, "high": control.high}
-    if control.verdict == Verdict.INCONCLUSIVE and _may_explain(control, evidence.comparison):
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_inconclusive(**values))
-    if control.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
-        return _passed(kind, **values)
-    reason = control.reason or control_differs(
-        verdict=control.verdict.value, speedup=control.speedup
-    )
-    return Check(kind=kind, state=CheckState.FAILED, result=reason)
+    reason = control.reason or control_differs(control)
+    low, high = control.low, control.high
+    if low is None or high is None:
+        state = CheckState.FAILED if control.verdict in _REFUSED else CheckState.NOT_RUN
+        return Check(kind=kind, state=state, result=reason)
+    if reason is not None:
+        return Check(kind=kind, state=CheckState.FAILED, result=reason)
+    values: dict[str, Value] = {"speedup": control.speedup, "low": low, "high": high}
+    if not low <= 1 <= high:
+        doubt = control_leaves_out_1.of(values)
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+    effect = _effect(evidence.comparison)
+    if effect is not None and log(high / low) > effect:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.of(values))
+    return _passed(kind, **values)
 
 
-def _may_explain(control: Comparison, comparison: Comparison) -> bool:
-    """Whether the lab alone may bring about an effect of the size of a comparison's."""
-    if control.low is None or control.high is None or comparison.speedup is None:
-        return True
-    half_width = log(control.high / control.low) / 2
-    return not control.low <= 1 <= control.high or half_width > _OF_EFFECT * abs(
-        log(comparison.speedup)
-    )
+def _effect(comparison: Comparison) -> float | None:
+    """The log of the speedup that is claimed; None where none is."""
+    if comparison.speedup is None or comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
+        return None
+    return abs(log(comparison.speedup))
 
 
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:

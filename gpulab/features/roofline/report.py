@@ -322,9 +322,12 @@ def cause_and_point(
     time: Time | None,
     clocks: dict[str, float],
 ) -> tuple[Cause | None, Point | None]:
-    """What limits a variant, None if unknown; its point, None where no work is declared."""
+    """What limits a variant, None if unknown; its point, None where no work is declared. Of a smoke
+    run, whose times are of a few steps, neither.
+    """
     built = variant.last(Built)
-    if time is None or built is None or not time.median or state.timed_job is None:
+    job = state.timed_job
+    if time is None or built is None or not time.median or job is None or job.smoke:
         return None, None
     name = variant.name
     known = roofs or RoofSet(())

@@ -184,15 +184,17 @@ def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
         (2.0, 1.0, 0.02, "passed"),
         (0.5, 1.012, 0.01, "doubtful"),  # not the same as itself
         (0.99, 1.0, 0.001, "passed"),
+        (1.0, 1.0, 0.05, "passed"),  # no effect is claimed
     ],
 )
-def test_a_control_that_is_inconclusive_is_a_doubt_where_it_may_explain_the_effect(
+def test_a_control_is_a_doubt_where_it_leaves_out_1_or_is_wider_than_the_effect(
     ratio, control, spread, state
 ):
     trust = trust_of(ratios={"b": ratio, "control": control}, spread={"control": spread})
     check = check_of(trust, CheckKind.CONTROL)
     assert check.state == state, check
-    assert ("control_inconclusive" in codes(trust)) == (state == "doubtful")
+    doubt = "control_too_wide" if control == 1.0 else "control_leaves_out_1"
+    assert (doubt in codes(trust)) == (state == "doubtful")
     assert {"speedup", "low", "high"} <= check.result.values.keys()
 
 
@@ -240,23 +242,25 @@ def test_a_gpu_that_nobody_watched_is_a_doubt_and_a_cpu_has_nothing_to_watch():
     )
 
 
-def test_a_doubt_does_not_hide_why_its_check_did_not_run():
-    drifts = e.WarmedUp(variant="b", times_s=[1.0], drift=0.08, drifting=True, t=0.3)
-    trust = trust_of(opened=[*opening(processes=8), drifts])
-    check = check_of(trust, CheckKind.CLOCKS)
-    assert (check.state, check.result) == ("not run", finding("clocks_of_cpu"))
-    assert "warm_up_drifts" in codes(trust)
-
-
 def test_what_weakens_another_variant_is_no_doubt_of_this_one():
     infos = (*INFOS, VariantInfo(name="c", against="a"))
-    drifts = e.WarmedUp(variant="c", times_s=[1.0], drift=0.05, drifting=True, t=0.3)
     names = ("a", "control", "b", "c")
+    found = e.FindingMade(finding=finding("inputs_not_named", "c"), t=0.3)
     report = report_of(
-        [*opening(request(*infos), processes=8), drifts, *samples({}, names=names), *END]
+        [*opening(request(*infos), processes=8), found, *samples({}, names=names), *END]
     )
-    assert "warm_up_drifts" not in codes(report.comparison("b").trust)
-    assert "warm_up_drifts" in codes(report.comparison("c").trust)
+    assert "inputs_not_named" not in codes(report.comparison("b").trust)
+    assert "inputs_not_named" in codes(report.comparison("c").trust)
+
+
+def test_a_warm_up_that_drifts_is_a_note_and_no_doubt():
+    drifts = e.WarmedUp(variant="b", times_s=[1.0], drift=0.08, drifting=True, t=0.3)
+    report = report_of([*opening(processes=8), drifts, *samples({"b": 0.5}), *END])
+    assert [entry.code for entry in report.findings] == ["warm_up_drifts"]
+    trust = report.comparison("b").trust
+    check = check_of(trust, CheckKind.CLOCKS)
+    assert (check.state, check.result) == ("not run", finding("clocks_of_cpu"))
+    assert "warm_up_drifts" not in codes(trust)
 
 
 def test_work_is_counted_beside_the_baselines():
