@@ -179,6 +179,18 @@ def test_a_run_whose_baseline_is_lost_has_failed():
     assert StopRule(Measure(subject=SUBJECT)).reason(ProcessResult(), 0.1) == "failed"
 
 
+def test_a_run_ends_where_no_variant_is_left_to_compare_with_the_baseline():
+    rule = StopRule(Measure(subject=SUBJECT))
+    left = [facts for facts in FACTS if facts.name != "new"]
+    assert rule.reason(ProcessResult(candidates=FACTS, values=[]), 0.1) is None
+    assert rule.reason(ProcessResult(candidates=left, values=[]), 0.1) == "failed"
+    alone = Measure(subject=replace(SUBJECT, variants=SUBJECT.variants[:1]))
+    assert StopRule(alone).reason(ProcessResult(candidates=left, values=[]), 0.1) is None
+    infos = (*SUBJECT.variants[:1], VariantInfo(name="scale", against=None))
+    for_scale = Measure(subject=replace(SUBJECT, variants=infos))
+    assert StopRule(for_scale).reason(ProcessResult(candidates=left, values=[]), 0.1) is None
+
+
 def test_it_goes_on_beyond_its_time_where_it_takes_that_long_to_have_enough_processes():
     reason, processes = stopped(1.2, 0.1, process_s=0.9, time_s=10.0)
     assert (reason, processes) == ("time", 15)  # 1.3 times the time

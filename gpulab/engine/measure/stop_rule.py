@@ -21,6 +21,7 @@ from gpulab.stats.comparison import (
     SLOWED,
     are_decided,
     are_narrow,
+    compared_with_baseline,
     is_narrow_time,
     is_settled,
     keys_of,
@@ -68,6 +69,8 @@ class StopRule:
             return self._reason_of_curves(len(result.candidates) - 1)
         if job.smoke:
             return StopReason.EPOCHS
+        if self._is_baseline_alone(result):
+            return StopReason.FAILED
         if self._processes < FEWEST:
             return None
         names = {candidate.name for candidate in result.candidates}
@@ -83,6 +86,13 @@ class StopRule:
         if job.brief and not required and self._are_decided(names):
             return StopReason.DECIDED
         return self._spent()
+
+    def _is_baseline_alone(self, result: ProcessResult) -> bool:
+        """Whether all that were to be compared with it are wrong, failed, or cannot run here."""
+        infos = self._job.subject.variants
+        left = {candidate.name for candidate in result.candidates}
+        compared = [info.name for info in infos if info.against is not None]
+        return bool(compared) and left.isdisjoint(compared)
 
     def _spent(self) -> StopReason | None:
         patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
@@ -134,7 +144,7 @@ class StopRule:
         """
         infos = self._job.subject.variants
         baseline = infos[0].name
-        pairs = [(info.name, baseline) for info in infos if info.against == baseline]
+        pairs = [(name, baseline) for name in compared_with_baseline(self._job)]
         speedups = {
             pair[0]: -theta for pair in pairs if (theta := self._series[pair].rough()) is not None
         }
