@@ -26,6 +26,8 @@ from gpulab.features.course.report import CourseLesson, CourseStage, course_less
 from gpulab.features.roofline.view import marked
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import sentence
+from gpulab.stats.comparison import Comparison
+from gpulab.stats.verdicts import shown
 
 PLACE = re.compile(r"\{(?P<variant>\w+)(?:\.(?P<fact>\w+)|: (?P<figure>[^}]+))\}")
 """What an answer names: `{VARIANT.FACT}`, or `{VARIANT: FIGURE}` of a figure that the lesson
@@ -44,12 +46,20 @@ def _speedup(report: RunReport, variant: VariantReport) -> str | None:
     return with_interval(comparison.speedup, comparison.low, comparison.high)
 
 
+def _not_over_baseline(report: RunReport, variant: VariantReport) -> Comparison | None:
+    """With the rung below it, of a ladder, or with the variant that it names."""
+    measured = (entry for entry in reversed(report.comparisons) if entry.speedup is not None)
+    return next((entry for entry in measured if entry.variant == variant.name), None)
+
+
 def _against_below(report: RunReport, variant: VariantReport) -> str | None:
-    """The speedup over the rung below it, of a ladder."""
-    for comparison in reversed(report.comparisons):
-        if comparison.variant == variant.name and comparison.speedup is not None:
-            return times(comparison.speedup)
-    return None
+    comparison = _not_over_baseline(report, variant)
+    return times(comparison.speedup) if comparison else None
+
+
+def _verdict_below(report: RunReport, variant: VariantReport) -> str | None:
+    comparison = _not_over_baseline(report, variant)
+    return shown(comparison).words if comparison else None
 
 
 def _sustained(report: RunReport, variant: VariantReport) -> str | None:
@@ -61,7 +71,7 @@ def _sustained(report: RunReport, variant: VariantReport) -> str | None:
 
 def _verdict(report: RunReport, variant: VariantReport) -> str | None:
     comparison = report.comparison(variant.name)
-    return comparison.verdict.value if comparison else None
+    return shown(comparison).words if comparison else None
 
 
 def _time(report: RunReport, variant: VariantReport) -> str | None:
@@ -172,6 +182,7 @@ FACTS: Mapping[str, Fact] = {
     "speedup": Fact(_speedup, "speedup", _NO_SPEEDUP),
     "below": Fact(_against_below, "speedup", _NO_SPEEDUP),
     "sustained": Fact(_sustained, "sustained speedup", "it did not run alone"),
+    "verdict_below": Fact(_verdict_below, "verdict", "it was not compared"),
     "verdict": Fact(_verdict, "verdict", "it was not compared"),
     "first": Fact(_step(0), "first step", _NO_FIRST_STEPS),
     "second": Fact(_step(1), "second step", _NO_FIRST_STEPS),
