@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import hypot, sqrt
+from math import expm1, hypot, sqrt
 from statistics import fmean, variance
 
 from gpulab.stats.statistics import CONFIDENCE, FEWEST, Interval, median, quantile
@@ -84,6 +84,17 @@ def difference(
     if not in_turn:
         half_width = hypot(half_width, _NORMAL * sqrt(shared))
     return Interval(change, change - half_width, change + half_width, sum(counts))
+
+
+def least_difference(before: int, after: int, floor: float, *, in_turn: bool) -> float | None:
+    """The share by which so many runs of each side must differ at least for `difference` to leave
+    out 0; None where enough of them, made in turn, tell by their own spread.
+    """
+    if not in_turn:  # however many there are
+        return expm1(_NORMAL * floor * sqrt(2))
+    if before + after >= ENOUGH_RUNS and min(before, after) >= _FEWEST_OF_A_SIDE:
+        return None
+    return expm1(_NORMAL * floor * sqrt(1 / before + 1 / after))
 
 
 @dataclass(frozen=True)

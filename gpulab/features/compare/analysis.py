@@ -36,11 +36,11 @@ from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison, compare
 from gpulab.stats.separate_runs import (
     COMPUTE_SPREAD,
-    ENOUGH_RUNS,
     MEMORY_SPREAD,
     SPEEDUP_SPREAD,
     are_in_turn,
     difference,
+    least_difference,
 )
 
 _MOST_LINES = 1_000
@@ -147,8 +147,7 @@ def compare_runs(
             *_contended("A", a),
             *_contended("B", b),
             *_variants_alone(a, b),
-            *_about_times(rows, len(a) + len(b)),
-            *_about_order(a, b),
+            *_about_separate_runs(a, b, rows),
         ],
     )
 
@@ -313,8 +312,7 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
     timed = [[run for run in runs if _time(run, name)] for runs in (a, b)]
     if not all(timed) or len({run.report.per for runs in timed for run in runs}) > 1:
         return None
-    bound = {_bound(run, name) for runs in timed for run in runs}
-    spread = COMPUTE_SPREAD if bound == {BoundKind.COMPUTE} else MEMORY_SPREAD
+    spread = _spread_of_times(name, a, b)
     values = [[_logs_of_times(run, name) for run in runs] for runs in timed]
     row = _compared(name, values[0], values[1], spread, in_turn=_in_turn(a, b), ratios=False)
     estimates = []
@@ -325,6 +323,11 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
             estimate = Estimate(value=times[0].median, low=times[0].low, high=times[0].high)
         estimates.append(estimate)
     return replace(row, a=estimates[0], b=estimates[1])
+
+
+def _spread_of_times(name: str, *sides: Sequence[SavedRun]) -> float:
+    bounds = {_bound(run, name) for runs in sides for run in runs if _time(run, name)}
+    return COMPUTE_SPREAD if bounds == {BoundKind.COMPUTE} else MEMORY_SPREAD
 
 
 def _logs_of_times(run: SavedRun, name: str) -> list[float]:
@@ -408,13 +411,24 @@ def _variants_alone(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Iterator[Fi
             yield findings.variant_on_one_side(name, side="B")
 
 
-def _about_times(rows: Sequence[Row], runs: int) -> Iterator[Finding]:
-    """How little unpaired times say."""
-    if any(row.pairing == Pairing.UNPAIRED and row.ratio for row in rows) and runs < ENOUGH_RUNS:
-        yield findings.unpaired_times()
-
-
-def _about_order(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Iterator[Finding]:
-    """That many runs say no more than one, where they do."""
-    if len(a) + len(b) >= ENOUGH_RUNS and not _in_turn(a, b):
-        yield findings.not_in_turn()
+def _about_separate_runs(
+    a: Sequence[SavedRun], b: Sequence[SavedRun], rows: Sequence[Row]
+) -> Iterator[Finding]:
+    """The least change that runs at separate times can show."""
+    in_turn = _in_turn(a, b)
+    spreads: dict[Pairing, float] = {}
+    for row in rows:
+        if row.ratio is not None:
+            paired = row.pairing == Pairing.WITHIN_RUNS
+            spread = SPEEDUP_SPREAD if paired else _spread_of_times(row.variant, a, b)
+            spreads[row.pairing] = max(spread, spreads.get(row.pairing, 0.0))
+    least = {
+        pairing: least_difference(len(a), len(b), spread, in_turn=in_turn)
+        for pairing, spread in spreads.items()
+    }
+    if any(least.values()):
+        yield findings.separate_runs(
+            speedup=least.get(Pairing.WITHIN_RUNS),
+            time=least.get(Pairing.UNPAIRED),
+            in_turn=in_turn,
+        )

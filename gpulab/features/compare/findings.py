@@ -17,18 +17,16 @@ def environment_changed(*, what: list[str], before: list[str], after: list[str])
 def environment_may_explain(*, what: list[str]) -> None: ...
 @finding("there is no row of this variant")
 def variant_not_compared() -> None: ...
-@finding(
-    "unpaired rows compare times of separate processes: their intervals are wider by how much runs "
-    "differ",
-    rank=Rank.EXPLAINING,
-)
-def unpaired_times() -> None: ...
-@finding(
-    "the runs of A and B were not made in turn: the intervals allow for what a machine differs by "
-    "from one time to another",
-    rank=Rank.EXPLAINING,
-)
-def not_in_turn() -> None: ...
+@finding(rank=Rank.EXPLAINING)
+def separate_runs(*, speedup: float | None, time: float | None, in_turn: bool) -> str:
+    parts = [f" of {speedup:.1%} in a speedup"] if speedup else []
+    parts += [f" of {time:.0%} in a time"] if time else []
+    least = f"runs at separate times: a change{' or'.join(parts)} is the least that can be shown"
+    if in_turn:
+        return f"{least} by so few: make four or more of each, in turn"
+    return f"{least}, however many there are, unless those of A and B are made in turn"
+
+
 @finding()
 def on_one_side(*, scenario: str, device: str, side: str) -> str:
     where = f" on {device}" if device else ""

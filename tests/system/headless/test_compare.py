@@ -102,7 +102,19 @@ def test_folders_are_matched_by_scenario(compared, lab):
     assert "reduction on NVIDIA H200 is only in B" in text
     assert "skipped after/torn.jsonl" in text
     assert "4 runs" in text
-    assert "same: no row differs" in text, "four runs that are alike on either side"
+    assert "same: no difference beyond 1 %" in text, "four runs that are alike on either side"
+    assert "is the least that can be shown" not in text
+
+
+def test_runs_at_separate_times_say_the_least_change_that_they_can_show(compared, lab):
+    for place, side in enumerate(("before", "after")):
+        (lab.folder / side).mkdir()
+        for number in range(4):
+            variant_of(NAME, lab.folder / side / f"{number}.jsonl", at_minute(4 * place + number))
+    text = " ".join(compared("before", "after").split())
+    least = "a change of 4.5% in a speedup or of 27% in a time is the least that can be shown"
+    assert f"{least}, however many there are" in text
+    assert "no difference beyond 5 %" in text
 
 
 def test_the_ratio_of_times_is_that_of_the_times_that_are_shown(compared):
