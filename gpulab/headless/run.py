@@ -37,6 +37,7 @@ from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
+from gpulab.report.view import outcome_words
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
@@ -170,6 +171,8 @@ class _Row:
 
 
 def _rows(report: RunReport) -> list[_Row]:
+    if not report.has_speedups:
+        return []
     shares = {
         variant.name: share(variant.goodput) for variant in report.variants if variant.goodput
     }
@@ -197,10 +200,10 @@ def _rows(report: RunReport) -> list[_Row]:
 
 def _outcome(report: RunReport) -> Text:
     measured = report.exit_code == ExitCode.MEASURED
-    text = f"  {with_star(report.outcome, quick=report.quick)}"
+    text = f"  {outcome_words(report)}"
     if report.reason:
         text += f": {sentence_with_place(report.reason)}"
-    elif measured:
+    elif measured and not report.smoke:
         text += ": nothing is compared; --run it alone to see what it shows"
     return Text(text, "dim" if measured else "bold red")
 

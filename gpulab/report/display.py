@@ -13,12 +13,11 @@ from rich.text import Text
 from gpulab.core import text as safe
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.units import seconds, times
-from gpulab.draw.styles import with_star
 from gpulab.features.export.html import Html, element, joined
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.report.sentences import sentence_with_place
-from gpulab.report.view import comparison_table, failure_causes
+from gpulab.report.view import comparison_table, failure_causes, outcome_words
 from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
@@ -38,15 +37,15 @@ def text(report: RunReport) -> str:
 
 
 def one_line(report: RunReport) -> str:
-    said = [with_star(report.outcome, quick=report.quick)]
-    if report.functions:
+    said = [outcome_words(report)]
+    if not report.has_speedups and not report.smoke:
         said += [
             f"{variant.name} {seconds(variant.time_s.median)}"
             for variant in report.variants
             if variant.time_s
         ]
     for comparison in report.comparisons:
-        if comparison.against == report.baseline:
+        if comparison.against == report.baseline and report.has_speedups:
             speedup = f" {times(comparison.speedup)}" if comparison.speedup else ""
             said.append(f"{comparison.variant}{speedup} {shown(comparison).words}")
     if report.reason:

@@ -48,9 +48,9 @@ from gpulab.report.view import (
     figures,
     method,
     note_lines,
+    outcome_words,
     required,
     short_run,
-    smoke_result,
 )
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import shown
@@ -190,9 +190,9 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Rend
     causes = failure_causes(report)
     skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
     lines = [line for line in causes if line not in skipped]
-    if report.exit_code == ExitCode.MEASURED and not report.variants:
-        lines.append((report.outcome.upper(), "bold"))
-    lines += smoke_result(report)
+    if report.exit_code == ExitCode.MEASURED and (report.smoke or not report.variants):
+        words = outcome_words(report)
+        lines.append((words if report.smoke else words.upper(), "bold"))
     compared = compared if report.has_speedups else ()
     names = max((len(comparison.variant) for comparison in compared), default=0)
     verdicts = [_verdict(entry, min(names, _NAME), quick=report.quick) for entry in compared]

@@ -206,12 +206,12 @@ def _of_outputs(report: RunReport, variant: VariantReport) -> str:
     return _AGREE if agree else "outputs not compared"
 
 
-def smoke_result(report: RunReport) -> list[Line]:
-    """What a smoke run shows: that all of it runs, and whether outputs agree."""
+def outcome_words(report: RunReport) -> str:
+    """What a run came to; a smoke run shows that all of it runs, and whether outputs agree."""
     if not report.smoke or report.exit_code != ExitCode.MEASURED:
-        return []
+        return with_star(report.outcome, quick=report.quick)
     said = {_of_outputs(report, variant) for variant in report.variants} - {""}
-    return [(", ".join(["runs", *sorted(said)]), "bold")]
+    return ", ".join(["runs", *sorted(said)])
 
 
 def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:

@@ -14,7 +14,7 @@ from gpulab.features.alone.view import headline
 from gpulab.features.export.record import Record
 from gpulab.report.build import CALIBRATION
 from gpulab.report.report import RunReport
-from gpulab.report.view import short_run
+from gpulab.report.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
 
 
@@ -48,14 +48,13 @@ def answer(record: Record) -> Answer:
     """Of the comparison that matters most; without one, of the run."""
     report = record.report
     comparison = record.live.main_comparison if report.compares else None
-    if report.functions and report.timed:
+    if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
         spread = plus_minus(time.low, time.high, time.median)
         words = f"{variant.name}, per {report.per} {spread}"
         return Answer(seconds(time.median), "", words.rstrip())
     if comparison is None or comparison.speedup is None:
-        word = with_star(report.outcome, quick=report.quick)
-        return Answer(word, OUTCOME_STYLES[report.outcome])
+        return Answer(outcome_words(report), OUTCOME_STYLES[report.outcome])
     words = f"{comparison.variant} against {comparison.against}"
     sustained = comparison.sustained
     if sustained and sustained.headline_reason:

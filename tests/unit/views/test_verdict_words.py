@@ -36,6 +36,7 @@ from gpulab.features.live.progress import verdict_lines
 from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
+from gpulab.headless.run import summary
 from gpulab.report.report import Time
 from gpulab.report.results import outcome
 from gpulab.report.sentences import to_json
@@ -145,16 +146,24 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
         blank = compared(speedup=None, verdict=Verdict.INCONCLUSIVE)
         entry = replace(blank, trust=Trust(checks=[check]))
         smoke = run(variant("old"), variant("new"), comparisons=[entry], smoke=True)
-        return printed(ShortResult(smoke), 100)
+        said = [
+            repr(smoke),
+            printed(ShortResult(smoke), 100),
+            printed(summary([smoke, smoke]), 100),
+        ]
+        return [*said, answer(record_of(smoke)).short]
 
-    agrees = checked(CheckState.PASSED)
-    assert "\nruns, outputs agree\n" in agrees
-    assert not re.search(r"inconclusive|speedup|verdict|disturbed", agrees)
-    assert "\nruns, outputs not compared\n" in checked(CheckState.NOT_RUN)
+    for text in checked(CheckState.PASSED):
+        assert "runs, outputs agree" in text
+        assert not re.search(r"inconclusive|verdict \n|disturbed|nothing is compared", text)
+    for text in checked(CheckState.NOT_RUN):
+        assert "runs, outputs not compared" in text
 
 
 def test_one_variant_alone_has_its_time_and_no_words_of_comparisons():
-    text = printed(ShortResult(run(variant("only"), control=CONTROL)), 100)
+    alone = run(variant("only"), control=CONTROL)
+    assert answer(record_of(alone)).short == "1.00 ms"
+    text = printed(ShortResult(alone), 100)
     assert re.search(r"^only +1.00 ms +±1.0% *$", text, re.MULTILINE)
     assert not re.search(r"MEASURED|baseline|speedup|verdict|control", text)
 
