@@ -154,7 +154,8 @@ def _text(line: Line) -> Text:
 
 def _limits(report: RunReport) -> Iterator[_Part]:
     """What limits the baseline and the best variant, and what to do."""
-    named = {report.baseline, report.best or _fastest(report)}
+    best = best_comparison(report)
+    named = {report.baseline, best.variant if best else None}
     variants = [variant for variant in report.variants if variant.name in named]
     heading = Text("limits, and what to do", "bold")
     yield from _limited(variants, heading, 0 if report.compares else _LAST)
@@ -202,11 +203,6 @@ def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     yield from _limited(
         report.variants[:_MOST_FUNCTIONS], None, _BELOW_TABLE, says_why=not report.on_gpu
     )
-
-
-def _fastest(report: RunReport) -> str | None:
-    best = best_comparison(report)
-    return best.variant if best else None
 
 
 def _table(report: RunReport, count: int) -> RenderableType:

@@ -55,7 +55,8 @@ _CURSOR = Style(color="default", bgcolor="default", reverse=True, dim=False)
 ABOUT_LIST = (
     "The scenarios by topic, in the order in which they are taught. Beside each: how many times "
     "as fast its best variant was in the newest run, the verdict, and how long ago that was. A "
-    "question mark: inconclusive; a star: a quick run. A letter: what it lacks here, "
+    "question mark: inconclusive; > or <: the nearer end of an imprecise one; a star: a quick "
+    "run. A letter: what it lacks here, "
     f"{', '.join(f'{letter} {what}' for letter, what in NEEDS.items())}."
 )
 
