@@ -340,6 +340,10 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     """In steps of optimizers: of a device from their first kernel to the last one."""
     optimizer_kernels: Amount = 0.0
     """Kernels that they launch; on a CPU the operations that they call."""
+    optimizers: dict[Name, Amount] = {}
+    """How often each class of optimizers steps; empty in files of earlier versions."""
+    optimizer_computes: bool = False
+    """Whether a backward runs inside of them: they call a closure."""
     parameters: Count | None = None
     """Of those optimizers; None where it is not known."""
     loads: Amount = 0.0
