@@ -26,6 +26,7 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
     "launch-bound": ("l", "bright_yellow"),
     "other": (".", "dim"),
     "waiting": ("w", "bright_blue"),
+    "not running": ("o", "bright_white"),
     "preempted": ("p", "bright_magenta"),
 }
 """Of every category its letter, since colours alone say nothing, and its style. Wherever it is

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import LineTime, Operation
+from gpulab.core.payloads import BUSY, LineTime, Operation
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
     COMPUTED,
@@ -28,7 +28,7 @@ _DISPATCH_S = Threshold(2e-5, "gpulab: what Python takes around one operation of
 _CONVERTS = Threshold(0.1, "gpulab: as for copies; gpu-idle 10 %")
 _GROWS = Threshold(0.1, "gpulab: as for copies; gpu-idle 10 %")
 _SIZES = Threshold(3, "gpulab: two may be two things; three are one that grows")
-_WAITED = ("waiting", "preempted", "other")
+_WAITED = ("waiting", "not running", "preempted", "other")
 _NAMED = ("data wait", "sync", "copies")
 """Parts that a phase names: another rule is about them."""
 _TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
@@ -80,7 +80,8 @@ def _runs_outside(step: Step) -> Judged:
     if not functions:
         return None
     part, share = max(functions.items(), key=lambda entry: entry[1])
-    share = min(share, 1 - step.share(*_NAMED))
+    # what the recording gives to operations, or to a wait that has a name, is no Python
+    share = min(share, 1 - step.share(*_NAMED, *BUSY, "alloc"))
     if share < _OUTSIDE.value:
         return None
     inside = [where for where in shares if _part(where) == part]

@@ -33,12 +33,11 @@ def without_advice(variant: VariantReport) -> Text | None:
     """
     if variant.advice or not (variant.goodput and variant.goodput.partition):
         return None
-    if variant.contention is not None and variant.contention >= _DISTURBED:
-        waits = variant.goodput.partition.get("waiting", 0.0)
-        if waits < variant.contention / 2:
-            words = f"other work took {variant.contention:.0%} of its time: too disturbed to judge"
-            return Text(f"  → {words}; measure again on a quiet machine", "dim")
-    return Text("  → no rule applies: nothing that they know takes much of this step", "dim")
+    contention = variant.goodput.partition.get("preempted", 0.0)
+    if contention >= _DISTURBED:
+        words = f"other work took {contention:.0%} of its time: too disturbed to judge"
+        return Text(f"  → {words}; measure again on a quiet machine", "dim")
+    return Text("  → no rule applies; what takes the time is not known to them", "dim")
 
 
 def _line(advice: Advice, start: str) -> Text:

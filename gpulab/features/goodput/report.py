@@ -28,7 +28,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
-from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation, Partition
+from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING, Operation, Partition
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
@@ -114,7 +114,7 @@ def step_goodput(
         unprofiled_s = min(step_s, plain_s)
     else:
         step_s = rounds_s or plain_s
-        seconds = _with_waits(parts_on_cpu(partition, steps, plain_s, step_s), profiled, step_s)
+        seconds = _told_apart(parts_on_cpu(partition, steps, plain_s, step_s), profiled, step_s)
         unprofiled_s = plain_s
         taken_s = taken_by_others_s(partition, steps, plain_s) / steps
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
@@ -135,14 +135,18 @@ def step_goodput(
     )
 
 
-def _with_waits(seconds: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
-    """With what the thread waited, by samples, apart from what others took of its CPU."""
-    waited_s = sum(line.waiting for line in profiled.lines) * step_s
-    taken_s = seconds.get("preempted", 0.0)
-    moved_s = min(waited_s, taken_s)
-    if not moved_s:
-        return seconds
-    return {**seconds, "waiting": moved_s, "preempted": taken_s - moved_s}
+def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
+    """With what the thread did not run as waiting and contention, by the system's own counter.
+    Where nobody read that, only waits that samples saw are known.
+    """
+    off_s = parts.get("preempted", 0.0)
+    waited = profiled.waited
+    if waited is None:
+        waited = sum(line.waiting for line in profiled.lines)
+    waited_s = min(off_s, waited * step_s)
+    rest = "not running" if profiled.waited is None else "preempted"
+    told = {**parts, "preempted": 0.0, "waiting": waited_s, rest: off_s - waited_s}
+    return {name: told[name] for name in CATEGORIES if name in parts or told.get(name)}
 
 
 def _device_step_s(

@@ -94,6 +94,8 @@ class Profiler:
         self._choices = choices
         self._reporter = reporter
         self._options = job.profile or ProfileOptions()
+        self._others_took_s = 0.0
+        """Of the last recording, in which this thread could have run."""
 
     def prepare(self) -> None:
         """Open the device, run the file, and start the profiler once, which takes a second."""
@@ -278,7 +280,8 @@ class Profiler:
             off_cpu = {
                 name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()
             }
-            parts = partition(trace, off_cpu if self._device.type == "cpu" else {}, plain_s * steps)
+            on_cpu = self._device.type == "cpu"
+            parts = partition(trace, off_cpu if on_cpu else {}, self._others_took_s)
             if not is_disturbed(parts, steps, plain_s):
                 break
         self._written = self._write(file, *self._latest) if file else None
@@ -299,9 +302,11 @@ class Profiler:
         wait = self._wait
 
         def run() -> None:
+            taken_s = _taken_s()
             with marks or nullcontext():
                 _repeat(step, steps)
             wait()
+            self._others_took_s = _taken_s() - taken_s
 
         with build.context():
             step()

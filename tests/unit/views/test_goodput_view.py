@@ -118,7 +118,7 @@ def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path):
     assert compared >= 10
 
 
-SHARES = (0.25, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.1, 0.1, 0.05, 0.05)
+SHARES = (0.25, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.05, 0.05, 0.05)
 PARTS = dict(zip(CATEGORIES, SHARES, strict=True))
 OTHERS = {"useful": 0.984, "sync": 0.016}
 
