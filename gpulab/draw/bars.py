@@ -32,6 +32,8 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
 """Of every category its letter, since colours alone say nothing, and its style. Wherever it is
 shown it has both.
 """
+WORDS = {USEFUL: "computing", "preempted": "contention"}
+"""Of categories that are called otherwise where they are shown."""
 _PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync"}
 """Phases that are a category."""
 OUTSIDE = "unmarked"

@@ -213,11 +213,13 @@ class _Page:
             drawn.append((name, letter, summary, bar))
         letters = {mark for *_, bar in drawn for mark in bar.plain}
         legend = [
-            f"{letter} {name}" for name, (letter, _) in bars.CATEGORIES.items() if letter in letters
+            f"{letter} {bars.WORDS.get(name, name)}"
+            for name, (letter, _) in bars.CATEGORIES.items()
+            if letter in letters
         ]
         self.heading("where the time goes", ", ".join(legend))
         for name, letter, summary, bar in drawn:
-            self._of_run(name, letter, f"useful {summary.goodput:.0%}").put_text(0, _NAME, bar)
+            self._of_run(name, letter, f"computing {summary.goodput:.0%}").put_text(0, _NAME, bar)
 
     def _axis(self, values: Sequence[float], label: Callable[[float], str]) -> LogAxis:
         axis = LogAxis(*around(list(values), _ROOM), max(10, self._width - _NAME - _VALUE))
