@@ -529,11 +529,11 @@ RULES = (
     Rule(
         findings.rank_late,
         _rank_is_late,
-        "give each rank the same work",
+        "find the part of its step that takes longer than the others', in the table of ranks",
         (
-            "sampler = DistributedSampler(data, shuffle=True)",
-            "DataLoader(data, sampler=sampler, drop_last=True)",
-            "# and the same number of batches on each rank",
+            "# loader, forward, backward: more work, or a slower device",
+            "# GC: gc.freeze() before the loop, and gc.collect() between steps",
+            "# other: what it does outside of them; no CPU: what else runs there",
         ),
         "late_rank",
         {

@@ -1,6 +1,7 @@
 """Who is late: by a recorded job of four ranks, and by jobs made up."""
 
 import lzma
+import random
 from dataclasses import dataclass, field
 
 import msgspec
@@ -233,3 +234,55 @@ def test_with_nccl_nobody_is_late_who_costs_nothing(name):
     steps, since it began later.
     """
     assert analysed(folded(recorded(name))).late is None
+
+
+@dataclass
+class Bursts(Made):
+    """A job on devices whose hosts run ahead: they ask for ten steps at once, then wait for them."""
+
+    def events(self):
+        events = []
+        for event in super().events():
+            took_s = 0.002 if event.rank == 3 else 0.03
+            calls = [
+                msgspec.structs.replace(
+                    call, took_s=took_s, at=100.0 + call.number // 10 + call.number % 10 * 1e-3
+                )
+                for call in event.calls
+            ]
+            spans = [
+                RankSpan(kind=RankActivity.STEP, begun=call.at + 5e-4, ended=call.at + 5e-4)
+                for call in calls
+            ]
+            events.append(msgspec.structs.replace(event, calls=calls, spans=spans))
+        return events
+
+
+def test_a_share_is_of_the_step_as_it_is_where_the_host_runs_ahead():
+    late = analysed(folded(Bursts(steps=80).events())).late
+    assert late.rank == 3
+    # 28 ms of a step of 0.1 s, which the hosts ask for in 1 ms
+    assert late.share == pytest.approx(0.28, abs=0.05)
+
+
+@dataclass
+class Unequal(Made):
+    """Batches of random lengths on each rank."""
+
+    seed: int = 0
+
+    def events(self):
+        draw = random.Random(self.seed)
+        lengths = {rank: [draw.uniform(0.0, 0.08) for _ in range(self.steps)] for rank in range(2)}
+        self.lengths = lengths
+        return super().events()
+
+    def _step(self, rank, step, now, spans):
+        self.more = {rank: {"forward": self.lengths[rank][step]}}
+        return super()._step(rank, step, now, spans)
+
+
+def test_of_work_that_is_unequal_by_chance_nobody_is_late():
+    for seed in (*range(8), 107, 126):  # the last two have one rank last in most steps
+        job = analysed(folded(Unequal(ranks=2, seed=seed).events()))
+        assert job.late is None, seed

@@ -161,9 +161,7 @@ def test_bars_and_their_legend_agree_in_letters_and_colours(width, ascii_only):
         line[0]: line[2:].split("  ")[0].strip() for line in table[at + 1 : at + 1 + len(PARTS)]
     }
     assert set(bar) == set(legend) == {letter for letter, _ in bars.CATEGORIES.values()}
-    assert list(legend.values()) == [
-        bars.WORDS.get(name, name) for name in CATEGORIES
-    ]
+    assert list(legend.values()) == [bars.WORDS.get(name, name) for name in CATEGORIES]
     colours = colours_of_letters(shown, width)
     assert {letter: colours[letter] for letter in legend} == {
         letter: {str(Style.parse(f"not bold {style}"))}
