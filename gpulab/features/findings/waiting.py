@@ -75,8 +75,8 @@ def _waits_for_data(step: Step) -> Judged:
 
 
 def _starts_operations(step: Step) -> Judged:
-    if step.facts is not None and step.facts.compiled_regions:
-        return None  # what can be compiled is
+    if step.compiled:
+        return None  # it cannot be told to compile
     if not step.on_gpu:
         share = step.cause_value("share")
         if step.cause != "launches_take_the_time" or share is None or share < _IDLE.value:
@@ -93,6 +93,8 @@ def _starts_operations(step: Step) -> Judged:
         )
     if not step.recorded:
         return _by_cause(step) or _NO_PROFILE
+    if step.facts is None and _reads(step):
+        return _NO_FACTS  # what waits for the device each time starts nothing meanwhile
     idle = step.idle
     launching = step.share("launch-bound")
     if idle < _IDLE.value or launching < _OF_IDLE.value * idle:
@@ -110,6 +112,11 @@ def _starts_operations(step: Step) -> Judged:
         (profiled("idle", idle), profiled("launch-bound", launching)),
         takes=LAUNCHED,
     )
+
+
+def _reads(step: Step) -> bool:
+    """Whether it copies from the device, as .item() does."""
+    return any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
 
 
 def _line_of_most_calls(step: Step) -> str | None:
@@ -145,8 +152,7 @@ def _empties_queue(step: Step) -> Judged:
     if facts is None:
         share = step.share("sync")
         if share < _SYNCHRONISES.value:
-            reads = any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
-            return _NO_FACTS if reads and step.idle >= _IDLE.value else None
+            return _NO_FACTS if _reads(step) and step.idle >= _IDLE.value else None
         waits = sum(row.calls for row in step.operations if "DtoH" in row.name)
         values = {"share": share, "waits": waits, "idle": step.idle}
         return Holds(values, step.idle, (profiled("sync", share),), takes=LAUNCHED)

@@ -99,9 +99,10 @@ def _far(evidence: dict[str, Value]) -> str:
 def _distance(evidence: dict[str, Value]) -> str:
     """The share of the nearest roof, then of each."""
     shares = _shares(evidence)
-    moves = "cache" if "cache" in evidence else "memory"
-    known = [evidence.get(key) for key in (moves, "arithmetic")]
-    nearest = max((share for share in known if isinstance(share, float)), default=None)
+    known = [evidence.get(key) for key in ("memory", "cache", "arithmetic")]
+    # more than memory's bandwidth came from a cache
+    possible = [share for share in known if isinstance(share, float) and share <= 1]
+    nearest = max(possible, default=None)
     if nearest is None:
         return shares
     error = ", a roof within the error" if evidence.get("perhaps_near") else ""
