@@ -40,7 +40,7 @@ def _waits_at_a_line(step: Step) -> Judged:
     if step.on_gpu or not waits:
         return None
     where, share = max(waits.items(), key=lambda entry: entry[1])
-    high = min(sum(waits.values()), step.share(*_WAITED))
+    high = min(sum(waits.values()), step.share("waiting"))
     if share < _WAITS.value or high < _WAITS.value:
         return None
     share = min(share, high)
@@ -201,8 +201,7 @@ RULES = (
     Rule(
         findings.python_in_step,
         _runs_outside,
-        "do it once before the loop, in worker processes beside it, or as one call for the whole "
-        "batch",
+        "what need not be done in each step, do once before the loop, or in processes beside it",
         (
             "records = [decode(line) for line in lines]  # before the loop",
             "# or in processes beside it, where cores are free",

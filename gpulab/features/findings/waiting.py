@@ -81,6 +81,8 @@ def _starts_operations(step: Step) -> Judged:
         share = step.cause_value("share")
         if step.cause != "launches_take_the_time" or share is None or share < _IDLE.value:
             return None
+        if (step.variant.operations or 0) < _SEVERAL.value:
+            return None
         return Holds(
             {
                 "share": share,
