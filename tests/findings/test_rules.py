@@ -67,6 +67,12 @@ def test_workers_are_named_and_none_is_promised_to_help(judged):
     assert "num_workers=" not in "".join(known.code)
 
 
+def test_a_finding_is_said_where_both_recordings_hold_it(judged):
+    other = {"useful": 1.0, "data wait": 0.0}
+    assert "data_wait" in judged("data_wait")
+    assert "data_wait" not in judged("data_wait", repeated=other)
+
+
 def test_what_is_compiled_is_not_told_to_compile(judged):
     code = "many_small_operations"
     assert code in judged(code)
@@ -77,7 +83,8 @@ def test_a_line_that_waits_is_said_with_its_share(judged):
     line = LineTime(
         line="x.py:7", function="step", source="dist.all_reduce(bucket)", running=0.0, waiting=0.6
     )
-    waits = judged("data_wait", partition={"useful": 0.4, "waiting": 0.6}, lines=[line])
+    parts = {"useful": 0.4, "waiting": 0.6}
+    waits = judged("data_wait", partition=parts, repeated=parts, lines=[line])
     assert waits["waits_in_line"].share == pytest.approx(0.6)
     assert "x.py:7" in sentence(waits["waits_in_line"].finding)
 

@@ -25,21 +25,33 @@ _OF_ITS_OWN = 0.5
 
 
 def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], list[NotJudged]]:
-    """What the rules find in a variant, and the rules that lack a measurement."""
+    """What the rules find in a variant, by each recording of it, and the rules that lack a
+    measurement.
+    """
     if variant.status not in (Status.OK, Status.PENDING) or variant.time_s is None:
         return [], []
-    step = Step(report, variant)
+    steps = [Step(report, each) for each in _by_recording(variant)]
     holds: list[tuple[Rule, Holds]] = []
     missing = []
     for rule in RULES:
-        judged = rule.judge(step)
+        judged = rule.judge(steps[0])
         if isinstance(judged, Holds):
-            holds.append((rule, judged))
+            if all(isinstance(rule.judge(other), Holds) for other in steps[1:]):
+                holds.append((rule, judged))
         elif isinstance(judged, Missing):
             missing.append(
                 NotJudged(code=rule.name, missing=judged.measurement, flags=judged.flags)
             )
     return [_advice(variant.name, *entry) for entry in _in_order(holds)], missing
+
+
+def _by_recording(variant: VariantReport) -> list[VariantReport]:
+    """As the first of its recordings has it, and as the second one does."""
+    goodput = variant.goodput
+    if goodput is None or not goodput.repeated:
+        return [variant]
+    second = structs.replace(goodput, partition=goodput.repeated)
+    return [variant, structs.replace(variant, goodput=second)]
 
 
 def _in_order(holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rule, Holds]]:

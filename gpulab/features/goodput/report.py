@@ -80,6 +80,8 @@ class StepGoodput:
     step_source: StepSource
     recording: Partition
     seconds: dict[str, float]
+    repeated: dict[str, float]
+    """Shares of the step by the second recording; empty without one."""
     busy_s: float
     """What the device was busy, as recorded; 0 of a CPU."""
     overhead: float
@@ -110,13 +112,13 @@ def step_goodput(
         profiled = _fitting_first(profiled, step_s)
         partition = profiled.partition
         device_busy_s = busy_s(partition) / steps
-        seconds = parts_on_device(partition, steps, step_s)
         unprofiled_s = min(step_s, plain_s)
     else:
         step_s = rounds_s or plain_s
-        seconds = _told_apart(parts_on_cpu(partition, steps, plain_s, step_s), profiled, step_s)
         unprofiled_s = plain_s
         taken_s = taken_by_others_s(partition, steps, plain_s) / steps
+    seconds = _parts(profiled, partition, step_s)
+    repeated = {} if profiled.repeated is None else _parts(profiled, profiled.repeated, step_s)
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     goodput = seconds.get(USEFUL, 0.0) / step_s
     if partition.on_device:
@@ -128,11 +130,20 @@ def step_goodput(
         step_source=source,
         recording=partition,
         seconds=seconds,
+        repeated={name: part_s / step_s for name, part_s in repeated.items()},
         busy_s=device_busy_s,
         overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
         host_only=state.on_gpu and not partition.on_device,
         farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
     )
+
+
+def _parts(profiled: Profiled, partition: Partition, step_s: float) -> dict[str, float]:
+    """Seconds of a step by one of its recordings."""
+    if partition.on_device:
+        return parts_on_device(partition, profiled.steps, step_s)
+    parts = parts_on_cpu(partition, profiled.steps, profiled.plain_s, step_s)
+    return _told_apart(parts, profiled, step_s)
 
 
 def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
@@ -303,7 +314,16 @@ def goodput_of(
     overhead = [profiler_overhead(profiled.variant, overhead=step.overhead)]
     reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
     return GoodputReport(
-        **fields_of(step, "goodput", "seconds", "step_s", "step_source", "overhead", "uncertainty"),
+        **fields_of(
+            step,
+            "goodput",
+            "seconds",
+            "repeated",
+            "step_s",
+            "step_source",
+            "overhead",
+            "uncertainty",
+        ),
         **fields_of(partition, "marked"),
         **fields_of(profiled, "steps", "peak_bytes", "trace", "facts", "lines"),
         phases=phases,
