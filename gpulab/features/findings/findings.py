@@ -8,8 +8,8 @@ from gpulab.core.units import plural
 
 @finding(rank=Rank.EXPLAINING)
 def data_wait(*, share: float, workers: int | None = None) -> str:
-    by = f", which {plural(workers, 'worker process', 'worker processes')} load" if workers else ""
-    return f"waits for its data{by} {share:.0%} of the step"
+    by = f", with {plural(workers, 'worker process', 'worker processes')}" if workers else ""
+    return f"waits for its data {share:.0%} of the step{by}"
 
 
 @finding(rank=Rank.EXPLAINING)
@@ -122,8 +122,8 @@ def clocks_held_back(
 
 
 @finding(
-    "the optimizer takes {share:.0%} of the step with {kernels:.0f} kernels for {parameters} "
-    "parameters",
+    "the optimizer takes {share:.0%} of the step in {kernels:.0f} operations for "
+    "{parameters:plural parameter}",
     rank=Rank.EXPLAINING,
 )
 def optimizer_not_fused(*, share: float, kernels: float, parameters: int) -> None: ...

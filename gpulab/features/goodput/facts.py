@@ -152,7 +152,9 @@ def _optimizer(
     spans = [note.span for note in updates]
     if not trace.on_device:
         work = trace.operations.get(trace.main, [])
-        return measure(union(spans)), sum(_leaves(work, span) for span in spans)
+        # a hook that runs at its end, such as the follower's, is no part of it
+        worked = [_worked(work, span) for span in spans]
+        return measure(union(worked)), sum(_leaves(work, span) for span in spans)
     kernels = {event.correlation: event for event in trace.device if event.correlation is not None}
     seconds = 0.0
     count = 0
@@ -166,12 +168,18 @@ def _optimizer(
     return seconds, count
 
 
+def _worked(work: list[TraceEvent], span: Span) -> Span:
+    """From the first to the last operation in a span; its beginning where there is none."""
+    inside = [event.span for event in work if span[0] <= event.start < span[1]]
+    first = min((start for start, _ in inside), default=span[0])
+    return first, max((min(end, span[1]) for _, end in inside), default=first)
+
+
 def _leaves(work: list[TraceEvent], span: Span) -> int:
     """Operations in a span that call no other."""
     inside = sorted(event.span for event in work if span[0] <= event.start < span[1])
-    following = [start for start, _ in inside[1:]]
-    following.append(span[1])
-    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=True))
+    following = [*(start for start, _ in inside[1:]), span[1]]
+    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=False))
 
 
 def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:
