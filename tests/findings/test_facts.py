@@ -62,7 +62,7 @@ def test_on_a_cpu_an_optimizer_counts_operations_that_call_no_other():
 def test_optimizers_are_counted_by_class_and_a_closure_is_seen():
     first = event("user_annotation", "Optimizer.step#Adam.step", 100, 200)
     second = event("user_annotation", "Optimizer.step#LBFGS.step", 300, 400)
-    backward = op("autograd::engine::evaluate_function: MmBackward0", 320, 340)
+    backward = event("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 320, 340)
     made = of(first, second, backward, steps=2)
     assert made.optimizers == {"Adam": 0.5, "LBFGS": 0.5}
     assert made.optimizer_computes

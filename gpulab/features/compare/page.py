@@ -44,7 +44,7 @@ def compare_view(first: SavedRun, second: SavedRun, *, width: int, all_lines: bo
     other_share = contention(b)
     if share or other_share:
         page.three(
-            "contention", f"{share:.0%} of the time", f"{other_share:.0%} of the time", "yellow"
+            "off the CPU", f"{share:.0%} of the time", f"{other_share:.0%} of the time", "yellow"
         )
     page.the_same(in_common(comparison.a, comparison.b))
     others = {variant.name for variant, _ in b.timed}
