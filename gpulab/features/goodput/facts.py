@@ -16,8 +16,8 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
+from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.payloads import DEVICE_TO_HOST, HOST_TO_DEVICE, KernelLaunch, WindowFacts
-from gpulab.core.values import NAME_LENGTH
 from gpulab.features.goodput.analysis import ALLOC_CALL, LOADER, SYNC_CALL
 from gpulab.features.goodput.trace import Trace, TraceEvent
 from gpulab.stats.time_spans import Span, clip, measure, subtract, union
