@@ -413,7 +413,7 @@ def _cause(
     """What explains at least half of it, and how many seconds."""
     name = max(excess, key=lambda name: excess[name])
     cause, excess_s = _CAUSES[name], excess[name]
-    stolen_s = _beyond(late.delay_s, [other.delay_s for other in others])
+    stolen_s = _stolen_s(late, others)
     ran_s = _beyond(late.run_s, [other.run_s for other in others])
     if name != "gc" and stolen_s >= STOLEN * max(late_s, excess_s) and stolen_s > ran_s:
         return LateCause.CPU_STOLEN, stolen_s
@@ -422,6 +422,15 @@ def _cause(
     if excess_s >= EXPLAINS * late_s:
         return cause, excess_s
     return LateCause.UNKNOWN, excess_s
+
+
+def _stolen_s(late: JobRank, others: Sequence[JobRank]) -> float:
+    """What it was kept from its CPU beyond what the others are for each second that they run: who
+    computes more is kept from it more, too.
+    """
+    rates = [each.delay_s / each.run_s for each in others if each.delay_s and each.run_s]
+    usual_s = median(rates) * (late.run_s or 0.0) if rates else 0.0
+    return max(0.0, (late.delay_s or 0.0) - usual_s)
 
 
 def _beyond(own: float | None, others: Iterable[float | None]) -> float:

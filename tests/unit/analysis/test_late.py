@@ -11,7 +11,7 @@ from recorded import CORPUS
 from gpulab.core.events import Collectives
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.statuses import LateCause, RankActivity
-from gpulab.features.late.analysis import analysed
+from gpulab.features.late.analysis import _cause, analysed
 from gpulab.features.late.rows import clock_offsets
 from gpulab.features.late.timelines import Timelines
 
@@ -286,3 +286,17 @@ def test_of_work_that_is_unequal_by_chance_nobody_is_late():
     for seed in (*range(8), 107, 126):  # the last two have one rank last in most steps
         job = analysed(folded(Unequal(ranks=2, seed=seed).events()))
         assert job.late is None, seed
+
+
+@pytest.mark.parametrize(
+    ("run_s", "cause"), [((0.06, 0.02), LateCause.FORWARD), ((0.02, 0.02), LateCause.CPU_STOLEN)]
+)
+def test_who_computes_more_is_kept_from_its_cpu_more_and_that_is_no_cause(run_s, cause):
+    """Both ranks are kept from it; rank 0 by 30 ms more, which with three times the work is no more
+    than the other is.
+    """
+    first, second = analysed(folded(Made(ranks=2).events())).ranks
+    replace = msgspec.structs.replace
+    late = replace(first, late_s=0.03, run_s=run_s[0], delay_s=0.045)
+    other = replace(second, run_s=run_s[1], delay_s=0.015)
+    assert _cause(late, 0.03, {"forward": 0.03, "loader": 0.0}, [other])[0] == cause
