@@ -187,12 +187,12 @@ def main():
         fixes = [fix for fix in first["fixes"] if not fix["why_not"]]
         names = [fix["name"] for fix in fixes]
         for fix in first["fixes"]:
-            print(f"{fix['name']:<24} {promised(fix):>14} {shown(fix)} {fix['why_not'] or ''}")
+            print(f"{fix['name']:<24} {shown(fix)} {fix['why_not'] or ''}")
         for each in others:
             print(*(fix["sentence"] for fix in each["fixes"]), sep="\n", flush=True)
         (hand,) = run(by_hand(folder, text, names, kind), "--profile", "off", *flags)
     real = {comparison["variant"]: comparison for comparison in hand["comparisons"]}
-    print(f"{'fix':<24} {'promised':>14} {'tried':>22} {'by hand':>22}")
+    print(f"{'fix':<24} {'tried':>22} {'by hand':>22}")
     agree = compared = 0
     for fix in fixes:
         comparison = real.get(fix["name"])
@@ -206,21 +206,15 @@ def main():
             holds = fix["verdict"] == comparison["verdict"]
             agree += holds
         verdict = {True: "ok", False: "OFF", None: "not made by hand"}[holds]
-        print(f"{fix['name']:<24} {promised(fix):>14} {shown(fix)} {shown(comparison)} {verdict}")
+        print(f"{fix['name']:<24} {shown(fix)} {shown(comparison)} {verdict}")
     for together in others:
         for fix in together["fixes"]:
-            print(f"{fix['name']:<24} {'':>14} {shown(fix)}  {fix['sentence']}")
+            print(f"{fix['name']:<24} {shown(fix)}  {fix['sentence']}")
     for fix in first["fixes"]:
         if fix["why_not"]:
             print(f"{fix['name']:<24} does not apply: {fix['why_not']}")
     print(f"{agree} of {compared} agree within their intervals")
     return 0 if agree == compared else 1
-
-
-def promised(fix):
-    if fix["promised_low"] is None:
-        return ""
-    return f"{fix['promised_low']:.2f}-{fix['promised_high']:.2f}x"
 
 
 def shown(measured):

@@ -176,9 +176,8 @@ class Profiled(VariantEvent, frozen=True):
     shapes too, and so takes longer; `operations` are its. Without it they are those of the only
     recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
     for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
-    or waited, and `interpreted` that of its own time in which it runs Python's bytecode, None where
-    it was not looked at. `lines` are those of the program on which it ran outside of torch's
-    operations, or waited.
+    or waited. `lines` are those of the program on which it ran outside of torch's operations, or
+    waited.
     """
 
     sent_by = Sender.TIMING | Sender.SESSION
@@ -192,7 +191,6 @@ class Profiled(VariantEvent, frozen=True):
     trace: Text | None = None
     peak_bytes: Count | None = None
     waited: Fraction | None = None
-    interpreted: Fraction | None = None
     facts: WindowFacts | None = None
     lines: list[LineTime] = []
 

@@ -340,6 +340,10 @@ class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
     """In steps of optimizers: of a device from their first kernel to the last one."""
     optimizer_kernels: Amount = 0.0
     """Kernels that they launch; on a CPU the operations that they call."""
+    optimizers: dict[Name, Amount] = {}
+    """How often each class of optimizers steps; empty in files of earlier versions."""
+    optimizer_computes: bool = False
+    """Whether a backward runs inside of them: they call a closure."""
     parameters: Count | None = None
     """Of those optimizers; None where it is not known."""
     loads: Amount = 0.0
@@ -377,6 +381,7 @@ CATEGORIES = (
     "launch-bound",
     "other",
     "waiting",
+    "not running",
     "preempted",
 )
 """Every instant belongs to the first of these that it fits."""
@@ -397,10 +402,11 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of a window by category, in the order of `CATEGORIES`.
 
     A window of a device has no "preempted"; one of a CPU has no "communication" and no
-    "launch-bound". `marked` says whether the step marks what is useful; where it does not, all its
-    work counts as useful. `copied_s` is the union of a device's copies from and to the host,
-    whatever ran meanwhile. ValueError where the categories are others, or a part is larger than the
-    window.
+    "launch-bound", and as "preempted" all that its thread did not run: what of it was waiting, and
+    what contention, is known beside it, or not at all ("not running"). `marked` says whether the
+    step marks what is useful; where it does not, all its work counts as useful. `copied_s` is the
+    union of a device's copies from and to the host, whatever ran meanwhile. ValueError where the
+    categories are others, or a part is larger than the window.
     """
 
     window_s: Seconds

@@ -76,6 +76,14 @@ def percent_of_roof(share: float) -> str:
     )
 
 
+_DISTURBED = 1.25
+
+
+def operation_of_roof(share: float) -> str:
+    """Of an operation in a recording: one far above the roof, or the roof, was disturbed."""
+    return "disturbed" if share > _DISTURBED else f"{percent_of_roof(share)} %"
+
+
 def plural_of(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 

@@ -26,11 +26,14 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
     "launch-bound": ("l", "bright_yellow"),
     "other": (".", "dim"),
     "waiting": ("w", "bright_blue"),
+    "not running": ("o", "bright_white"),
     "preempted": ("p", "bright_magenta"),
 }
 """Of every category its letter, since colours alone say nothing, and its style. Wherever it is
 shown it has both.
 """
+WORDS = {USEFUL: "computing", "preempted": "contention"}
+"""Of categories that are called otherwise where they are shown."""
 _PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync"}
 """Phases that are a category."""
 OUTSIDE = "unmarked"

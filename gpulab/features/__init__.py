@@ -49,6 +49,6 @@ def features() -> tuple[Feature, ...]:
         HISTORY,  # of the comparisons that are left
         CHECKS,  # what a comparison is worth, by all that was found before
         FINDINGS,  # of the whole report
-        FIXES,  # what each gained, beside what a finding had promised
+        FIXES,  # what each gained, and which finding it answers
         WHAT_IF,
     )

@@ -10,14 +10,13 @@ from difflib import get_close_matches
 from gpulab.catalog.catalog import catalog
 from gpulab.features.course.report import course, course_lesson
 from gpulab.features.course.view import course_page, lesson_page
-from gpulab.features.findings.record import record_table
 from gpulab.features.guide import view as guide
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal
 from gpulab.session.run import newest_report
 from gpulab.session.settings import UsageError
 
-_COURSE, _FINDINGS = "course", "findings"
+_COURSE = "course"
 
 
 def show_guide(names: Sequence[str], options: Options) -> int:
@@ -50,8 +49,6 @@ def show_guide(names: Sequence[str], options: Options) -> int:
     if name == _COURSE:
         rows = {entry.name: entry.row for entry in catalog()}
         terminal.out.print("", *course_page(course(), rows), sep="\n")
-    if name == _FINDINGS:
-        terminal.out.print("", record_table(), sep="\n")
     return 0
 
 

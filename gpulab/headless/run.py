@@ -87,7 +87,7 @@ def curves(swept: Sequence[SweepRuns], target: Path) -> Iterator[tuple[Sequence[
             yield timed, target.with_stem(stem)
 
 
-_HEADS = ("", "speedup", "99 % interval", "verdict", "step goodput")
+_HEADS = ("", "speedup", "99 % interval", "verdict", "computing")
 _LEFT_ALIGNED = (0, 3)
 
 

@@ -72,10 +72,10 @@ def builds_differ(*, speedup: float | None) -> None: ...
 )
 def warm_up_drifts(*, drift: float) -> None: ...
 @finding(
-    "descheduled for {share:.0%} of the time (contention on a busy machine, or a step that waits)",
+    "off the CPU for {share:.0%} of the time (contention on a busy machine, or a step that waits)",
     check=CheckKind.CONTENTION,
-    short="contention {share:.0%}",
-    several="descheduled for a part of the time (contention on a busy machine, or steps that "
+    short="off the CPU {share:.0%}",
+    several="off the CPU for a part of the time (contention on a busy machine, or steps that "
     "wait):",
     each="{share:.0%}",
 )

@@ -82,6 +82,8 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     """Phases in which the thread hardly ran: they wait, or were preempted."""
     goodput: float | None = None
     partition: dict[str, float] = {}
+    repeated: dict[str, float] = {}
+    """The same shares by the second recording; empty without one."""
     seconds: dict[str, float] = {}
     """Of each part: they sum to the step."""
     step_s: float | None = None

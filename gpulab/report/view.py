@@ -444,7 +444,7 @@ def method(report: RunReport) -> str:
         facts.append(f"empty block {seconds(made.empty_block_s)}")
     shares = [variant.contention for variant in report.variants if variant.contention is not None]
     if shares:
-        facts.append(f"contention up to {max(shares):.0%}")
+        facts.append(f"off the CPU up to {max(shares):.0%}")
     return " · ".join(facts)
 
 

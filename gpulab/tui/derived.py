@@ -12,7 +12,6 @@ from rich.text import Text
 
 from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import StepPart
-from gpulab.features.findings.view import gain
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.what_if.view import NOTHING_TO_DELAY, part_name
 from gpulab.report.report import RunReport
@@ -88,9 +87,7 @@ def choices_of_fixes(report: RunReport | None) -> list[Choice[list[str]]]:
         if not names:
             continue
         text = Text(sentence(advice.finding))
-        bound = gain(advice)
         text.append(f"\n  {', '.join(names)}", "dim")
-        text.append(f" ({bound})" if bound else "", "dim")
         choices.append(Choice(text, names))
     return choices
 

@@ -56,7 +56,22 @@ def test_on_a_cpu_an_optimizer_counts_operations_that_call_no_other():
         op("mm", 300, 400),
     )
     assert made.optimizer_kernels == 2
-    assert made.optimizer_s == pytest.approx(100 * US)
+    assert made.optimizer_s == pytest.approx(70 * US)  # without what a hook does at its end
+
+
+def test_optimizers_are_counted_by_class_and_a_closure_is_seen():
+    first = event("user_annotation", "Optimizer.step#Adam.step", 100, 200)
+    second = event("user_annotation", "Optimizer.step#LBFGS.step", 300, 400)
+    backward = event("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 320, 340)
+    made = of(first, second, backward, steps=2)
+    assert made.optimizers == {"Adam": 0.5, "LBFGS": 0.5}
+    assert made.optimizer_computes
+    assert not of(first, backward).optimizer_computes
+
+
+def test_an_optimizer_without_operations_takes_nothing():
+    made = of(event("user_annotation", "Optimizer.step#SGD.step", 100, 200), op("mm", 300, 400))
+    assert (made.optimizer_s, made.optimizer_kernels) == (0.0, 0)
 
 
 def test_launches_are_summed_by_grid_and_calls_of_compiled_code_counted():

@@ -24,14 +24,13 @@ CASES = {
         "not_fused",
     ),
     "compiled": ("compiles_in_steps",),
-    "loaders": ("loading_too_slow",),
 }
 """By file the findings that it has a case of."""
 
 
 @pytest.fixture(scope="module")
 def advice(module_lab):
-    """By file and variant, the codes that a run says of it, the largest gain first."""
+    """By file and variant, the codes that a run says of it, the largest share first."""
     runs = {}
 
     def of(name):

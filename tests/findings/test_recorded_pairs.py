@@ -9,7 +9,7 @@ from recorded import report_of
 
 @pytest.fixture(scope="module")
 def codes(tmp_path_factory):
-    """The codes that a recorded run says of a variant, the largest gain first."""
+    """The codes that a recorded run says of a variant, the largest share first."""
     folder = tmp_path_factory.mktemp("recorded")
 
     @cache

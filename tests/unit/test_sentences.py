@@ -150,7 +150,7 @@ def test_a_declaration_makes_a_finding_of_its_own_code():
         (
             "strided_accesses",
             {"memory": 0.05, "share": 0.99},
-            "99% of operand bytes are accessed with a stride, far from every roof (memory 5%): "
+            "99% of operand bytes are accessed with a stride, 5% of the nearest roof (memory 5%): "
             "read and write contiguously",
         ),
         (

@@ -1,37 +1,15 @@
-"""What the profiler's process sees of a thread beside its operations: bytecode, and waiting."""
+"""What the profiler's process sees of a thread beside its operations."""
 
-import signal
 import time
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from gpulab.features.goodput import worker as profiler
-from gpulab.features.goodput.worker import interpreted_share
-
-NUMBERS = np.random.default_rng(0).random(3_000_000)
 
 
 def loop():
     return sum(i * i for i in range(20_000))
-
-
-def test_bytecode_is_told_from_compiled_functions():
-    interpreted = max(interpreted_share(loop) for _ in range(3))  # of the best of them
-    assert interpreted > 0.1 > interpreted_share(lambda: np.sort(NUMBERS))
-
-
-def test_a_signal_of_the_scenario_is_put_back():
-    def own(number, frame):
-        raise AssertionError
-
-    before = signal.signal(signal.SIGALRM, own)
-    try:
-        interpreted_share(loop)
-        assert signal.getsignal(signal.SIGALRM) is own
-    finally:
-        signal.signal(signal.SIGALRM, before)
 
 
 def test_sleep_is_waiting_and_work_is_not():

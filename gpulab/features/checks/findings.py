@@ -484,7 +484,7 @@ def contention_measured(
 ) -> str:
     if readings is not None:
         return "no other process used the GPU"
-    parts = [f"descheduled for {share or 0.0:.1%} of the time"]
+    parts = [f"off the CPU for {share or 0.0:.1%} of the time"]
     if faults and faults >= 1:
         parts.append(f"{faults:,.0f} page faults a step")
     if switches:

@@ -45,7 +45,7 @@ def compare_view(first: SavedRun, second: SavedRun, *, width: int, all_lines: bo
     other_share = contention(b)
     if share or other_share:
         page.three(
-            "contention", f"{share:.0%} of the time", f"{other_share:.0%} of the time", "yellow"
+            "off the CPU", f"{share:.0%} of the time", f"{other_share:.0%} of the time", "yellow"
         )
     page.the_same(in_common(comparison.a, comparison.b))
     others = {variant.name for variant, _ in b.timed}
@@ -213,11 +213,13 @@ class _Page:
             drawn.append((name, letter, summary, bar))
         letters = {mark for *_, bar in drawn for mark in bar.plain}
         legend = [
-            f"{letter} {name}" for name, (letter, _) in bars.CATEGORIES.items() if letter in letters
+            f"{letter} {bars.WORDS.get(name, name)}"
+            for name, (letter, _) in bars.CATEGORIES.items()
+            if letter in letters
         ]
         self.heading("where the time goes", ", ".join(legend))
         for name, letter, summary, bar in drawn:
-            self._of_run(name, letter, f"useful {summary.goodput:.0%}").put_text(0, _NAME, bar)
+            self._of_run(name, letter, f"computing {summary.goodput:.0%}").put_text(0, _NAME, bar)
 
     def _axis(self, values: Sequence[float], label: Callable[[float], str]) -> LogAxis:
         axis = LogAxis(*around(list(values), _ROOM), max(10, self._width - _NAME - _VALUE))

@@ -196,7 +196,7 @@ FACTS: Mapping[str, Fact] = {
     "operations": Fact(
         _field("operations", "{:,}".format), "operations", "its operations were not counted"
     ),
-    "goodput": Fact(_field("goodput.goodput", "{:.0%}".format), "goodput", _NO_PROFILE),
+    "goodput": Fact(_field("goodput.goodput", "{:.0%}".format), "computing", _NO_PROFILE),
     "hidden": Fact(_field("goodput.hidden", "{:.0%}".format), "hidden copies", _NO_PROFILE),
     "launches": Fact(_part("launch-bound"), "launch-bound part", _NO_PROFILE),
     "data": Fact(_part("data wait"), "data wait", _NO_PROFILE),

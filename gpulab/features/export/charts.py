@@ -18,7 +18,7 @@ from gpulab.draw.chart import letter_of
 from gpulab.draw.styles import STYLES
 from gpulab.features.export.html import Html, element
 from gpulab.features.export.record import Record
-from gpulab.features.goodput.view import WORDS, share
+from gpulab.features.goodput.view import parts_of, share, sms_busy
 from gpulab.features.roofline.axes import (
     BADGE,
     CEILING,
@@ -158,14 +158,14 @@ def parts_picture(report: RunReport) -> Html | None:
     said = []
     for row, ((variant, summary), phases) in enumerate(zip(shown, by_phases, strict=True)):
         profiled = summary.goodput is not None
-        divided = bars.categories(summary.partition.items()) if profiled else phases
-        words = f"goodput {share(summary)}" if profiled else "by the marks of the step"
+        divided = parts_of(summary, sms_busy(variant)) if profiled else phases
+        words = f"computing {share(summary)}" if profiled else "by the marks of the step"
         y = row * (_ROW + 2)
         name = fit(variant.name, _cells(WIDTH - _LETTER * len(words)) - 2)
         parts += [_text(0, y + 13, name, "name"), _text(WIDTH, y + 13, words, "end")]
         parts += _divided(divided, y + 18)
         listed = ", ".join(
-            f"{WORDS.get(part.words, part.words)} {part.share:.0%}"
+            f"{bars.WORDS.get(part.words, part.words)} {part.share:.0%}"
             for part in divided
             if part.share >= 0.005
         )
@@ -186,7 +186,7 @@ def _divided(parts: Sequence[bars.StepPart], y: float) -> Iterator[Html]:
             style = part.style.removeprefix("bright_")
             name = f"part {style} {'bright' * part.style.startswith('bright')}".rstrip()
             yield element("rect", x=x, y=y, width=width, height=_PART - 4, class_=name)
-            word = WORDS.get(part.words, part.words)
+            word = bars.WORDS.get(part.words, part.words)
             for words in (f"{word} {part.share:.0%}", word, part.letter):
                 if len(words) * _LETTER + 4 <= width:
                     yield _text(x + width / 2, y + 15, words, "in word")

@@ -1,5 +1,5 @@
-"""What the rules say of a variant, as plain data: what was found, its evidence, what it would gain,
-what to change; and what could not be judged.
+"""What the rules say of a variant, as plain data: what was found, its share of the step, its
+evidence, what to change; and what could not be judged.
 """
 
 from __future__ import annotations
@@ -37,23 +37,19 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding of the rules. `gain_low` and `gain_high` bound the share of the step that it
-    takes, `speedup_low` and `speedup_high` what the step would gain: bounds, not measurements.
+    """One finding of the rules. `share` is that of the step which it is about: what a change would
+    gain is not known until it is measured.
 
     `change` says what to change in a sentence, `code` in three lines. `lesson` is the scenario that
-    shows it. `within` is the code of the finding that it is a part of, and that caps what it gains.
+    shows it.
     """
 
     finding: Finding
-    gain_low: float
-    gain_high: float
-    speedup_low: float
-    speedup_high: float
+    share: float
     evidence: list[Evidence]
     change: str
     code: list[str]
     lesson: str
-    within: str | None = None
 
 
 class NotJudged(msgspec.Struct, frozen=True, kw_only=True):

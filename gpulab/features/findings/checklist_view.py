@@ -42,7 +42,7 @@ def _usual(report: RunReport) -> list[str]:
 
 def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[RenderableType]:
     title = Text(f"checklist of {variant.name}", "bold")
-    yield title.append("   n/a: not measurable here", "not bold dim")
+    yield title.append("   n/a: not judged", "not bold dim")
     before = ""
     for section, answers in checklist(Step(report, variant)).items():
         table = Table.grid(padding=(0, 1, 0, 0))
@@ -68,18 +68,15 @@ def _style(question: Question, answer: Answer) -> str:
 
 
 def _is_trouble(question: Question, answer: Answer) -> bool:
-    if answer.said == Said.UNKNOWN or question.good is None:
-        return False
-    return answer.said != question.good
+    return answer.said not in (Said.UNKNOWN, question.good)
 
 
 def _why(question: Question, answer: Answer) -> str:
     """The numbers, then what follows; what is missing where it is unknown."""
+    parts = [", ".join(f"{each.name} {amount(each)} ({each.source})" for each in answer.numbers)]
     if answer.missing is not None:
         flags = f": {answer.missing.flags}" if answer.missing.flags else ""
-        return f"needs {answer.missing.measurement}{flags}"
-    numbers = [f"{each.name} {amount(each)} ({each.source})" for each in answer.numbers]
-    parts = [", ".join(filter(None, [answer.text, *numbers]))]
+        parts.append(f"needs {answer.missing.measurement}{flags}")
     if answer.finding:
         parts.append(f"finding {answer.finding}")
     if answer.lesson and _is_trouble(question, answer):

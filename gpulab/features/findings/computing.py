@@ -1,5 +1,5 @@
-"""Rules about time in which something is computed: nearness to a roof, bytes that are moved twice,
-memory accesses, occupancy, spills, tensor cores, the last round of a grid.
+"""Rules about time in which something is computed: bytes that are moved twice, memory accesses,
+occupancy, spills, tensor cores, the last round of a grid.
 """
 
 from __future__ import annotations
@@ -20,23 +20,20 @@ from gpulab.core.payloads import (
 from gpulab.core.statuses import Status
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
-    COMPUTED,
+    Fix,
     Holds,
     Judged,
     Missing,
     Rule,
     Threshold,
-    all_or_half,
     by_telemetry,
-    declared,
     measured,
     profiled,
     static,
 )
-from gpulab.features.findings.step import AT_ROOF, Step
+from gpulab.features.findings.step import Step
 
 _PROFILE = "--profile all"
-_AT_ROOF = Threshold(AT_ROOF, "Nsight Compute: speed of light 80 %; 60 and 80 % in the guides")
 _MOVED_AGAIN = Threshold(1.5, "gpulab: bytes of operands over those of the chain")
 _POINTWISE = Threshold(0.5, "gpulab: most of the step")
 _PASS = Threshold(0.02, "gpulab: what takes less is no pass over the data")
@@ -54,45 +51,9 @@ _AT_WORK = Threshold(
 _TF32_ERROR = 2**-11
 """Relative, of a product of fp32 numbers rounded to ten bits."""
 _TAIL = Threshold(0.2, "Nsight Compute: 20 % of a wave")
-_MOST_OF_IT = 0.9
-"""Of the step: what else there is does not count."""
 _FITTING = 0.6
-_REACHED = 0.8
-"""Of its roof: what is near, and what enough warps in flight may reach."""
 _LEAST_SHARE = 0.3
 """Of the step: a kernel that matters."""
-_FAST = ("cache", "memory", "compute", "link")
-
-
-def _near_roof(step: Step) -> Judged:
-    fraction = step.fraction
-    point = step.variant.roofline
-    if point is None or fraction is None:
-        return _by_counters(step)
-    if step.cause.startswith("above"):
-        return None
-    if fraction < _AT_ROOF.value or step.bound not in _FAST:
-        return None
-    return Holds(
-        {"fraction": fraction, "roof": point.roof},
-        0.0,
-        0.0,
-        (
-            measured("of its roof", fraction),
-            declared("rate", point.rate, point.unit),
-            measured("the roof", point.attainable, point.unit),
-        ),
-    )
-
-
-def _by_counters(step: Step) -> Judged:
-    """Of work that is not declared: what a device counted."""
-    dram = step.cause_value("dram")
-    if dram is None or dram < _AT_ROOF.value or step.cause != "counted_near_memory_roof":
-        missing = Missing("declared work (bytes= or flops=) of the step")
-        return None if step.variant.cause else missing
-    evidence = (by_telemetry("of memory bandwidth", dram),)
-    return Holds({"fraction": dram, "roof": MEMORY}, 0.0, 0.0, evidence)
 
 
 _POINTWISE_ROW = re.compile(
@@ -112,10 +73,10 @@ def _moves_again(step: Step) -> Judged:
         return Missing("the operations of the step", _PROFILE)
     if any(_FOLDED.search(row.name) for row in rows):
         return None
-    pointwise = [
-        row for row in rows if _POINTWISE_ROW.search(row.name) and row.share >= _PASS.value
-    ]
-    share = step.share_of_rows(pointwise)
+    if step.share_of_rows(step.products) >= _PASS.value:
+        return None  # between products, as in attention, there is no one chain to fuse
+    pointwise = _pointwise(step)
+    share = pointwise_share(step)
     calls = sum(row.calls for row in pointwise)
     if operands is None or calls < _SEVERAL or share < _POINTWISE.value:
         return None
@@ -128,16 +89,23 @@ def _moves_again(step: Step) -> Judged:
     ratio = operands / min(operands, max(chain, _least_bytes(step) or 0.0))
     if ratio < _MOVED_AGAIN.value:
         return None
-    # what moves the bytes once may also be nearer to the roof
-    near_roof = min(max(step.cause_value("memory") or 1.0, _NEAR_MEMORY.value), 1.0)
-    high = min(share, 1.0) * (1 - near_roof / ratio)
+    share = min(share, 1.0)
     evidence = (
-        profiled("pointwise operations", min(share, 1.0)),
+        profiled("pointwise operations", share),
         measured("bytes of operands", operands, "bytes"),
         profiled("pointwise operations of a step", calls, "calls"),
     )
-    values: dict[str, Value] = {"operations": calls, "ratio": ratio}
-    return Holds(values, high / 2, high, evidence, takes=COMPUTED)
+    values: dict[str, Value] = {"operations": calls, "ratio": ratio, "share": share}
+    return Holds(values, share, evidence)
+
+
+def pointwise_share(step: Step) -> float:
+    return step.share_of_rows(_pointwise(step))
+
+
+def _pointwise(step: Step) -> list[Operation]:
+    rows = [row for row in step.operations if row.on_device or not step.on_gpu]
+    return [row for row in rows if _POINTWISE_ROW.search(row.name) and row.share >= _PASS.value]
 
 
 def _least_bytes(step: Step) -> float | None:
@@ -194,13 +162,15 @@ def _wastes_sectors(step: Step) -> Judged:
         use = known[access]
         if use > _SECTORS.value or _uses_the_rest(kernel, access, use):
             continue
-        high = share * (1 - use)
-        if step.fraction is not None:
-            high = min(high, 1 - step.fraction)
-        values: dict[str, Value] = {"kernel": kernel.name, "use": use, "access": access}
+        values: dict[str, Value] = {
+            "kernel": kernel.name,
+            "of_step": share,
+            "use": use,
+            "access": access,
+        }
         evidence = (static("of sectors that are used", use), profiled("kernel", share))
-        if worst is None or high > worst.high:
-            worst = Holds(values, 0.0, high, evidence)
+        if worst is None or share > worst.share:
+            worst = Holds(values, share, evidence)
     return worst
 
 
@@ -223,13 +193,18 @@ def _conflicts(step: Step) -> Judged:
         lost = wavefronts * (1 - 1 / ways)
         if lost < _WAVEFRONTS.value:
             continue
-        values: dict[str, Value] = {"kernel": kernel.name, "ways": ways, "share": wavefronts}
+        values: dict[str, Value] = {
+            "kernel": kernel.name,
+            "of_step": share,
+            "ways": ways,
+            "share": wavefronts,
+        }
         evidence = (
             static("passes of the worst access", ways, "passes"),
             static("of wavefronts", wavefronts),
             profiled("kernel", share),
         )
-        return Holds(values, 0.0, share * lost, evidence)
+        return Holds(values, share, evidence)
     return None
 
 
@@ -248,17 +223,16 @@ def _few_warps(step: Step) -> Judged:
         occupancy = kernel.occupancy
         if occupancy is None or occupancy > _OCCUPANCY.value or kernel.limiter is None:
             continue
-        high = share * (1 - min(1.0, (step.fraction or 0.0) / _REACHED))
-        low, _ = all_or_half(high / 2)
         evidence = [static("occupancy that fits", occupancy), profiled("kernel", share)]
         if seen is not None:
             evidence.append(by_telemetry("occupancy", seen))
         values: dict[str, Value] = {
             "kernel": kernel.name,
+            "of_step": share,
             "occupancy": occupancy,
             "limiter": kernel.limiter,
         }
-        return Holds(values, low, high, tuple(evidence))
+        return Holds(values, share, tuple(evidence))
     return None
 
 
@@ -273,6 +247,7 @@ def _spills(step: Step) -> Judged:
         of_loads = local / loads
         values: dict[str, Value] = {
             "kernel": kernel.name,
+            "of_step": share,
             "spill_bytes": kernel.spill_bytes,
             "share": of_loads,
         }
@@ -281,8 +256,7 @@ def _spills(step: Step) -> Judged:
             static("of loads that are of spills", of_loads),
             profiled("kernel", share),
         )
-        high = share * min(1 - (step.fraction or 0.0), 0.99)
-        return Holds(values, 0.0, high, evidence)
+        return Holds(values, share, evidence)
     return None
 
 
@@ -292,10 +266,9 @@ _FP32_KERNEL = re.compile(r"sgemm|ffma|simt")
 def _fp32_products(step: Step) -> Judged:
     if not step.on_gpu:
         return None
-    products = step.products
     if not step.operations:
         return Missing("the operations of the step", _PROFILE)
-    share = min(1.0, step.share_of_rows(row for row in products if _FP32_KERNEL.search(row.name)))
+    share = fp32_share(step)
     if share < _PRODUCTS.value:
         return None
     tensor = step.counters.get("tensor")
@@ -308,18 +281,18 @@ def _fp32_products(step: Step) -> Judged:
     if rate is not None and limit is not None and rate < _AT_WORK.value * limit.median:
         return None
     fast, slow = step.ceiling(MATRIX, "tf32"), step.ceiling(MATRIX, "fp32")
-    gain = 1 - slow.median / fast.median if fast and slow and fast.median else None
-    high = share * (gain if gain is not None else _AT_ROOF.value)
-    flops = step.variant.flops_counted or step.variant.flops
-    if flops and fast and step.step_s and share >= _MOST_OF_IT:
-        high = max(high, 1 - flops / fast.highest / step.step_s)
     evidence = [profiled("products in fp32", share)]
     if tensor is not None:
         evidence.append(by_telemetry("tensor cores", tensor))
     if fast and slow:
         evidence.append(measured("roof in TF32", fast.median, fast.unit))
         evidence.append(measured("roof in fp32", slow.median, slow.unit))
-    return Holds({"share": share}, high / 2, high, tuple(evidence))
+    return Holds({"share": share}, share, tuple(evidence))
+
+
+def fp32_share(step: Step) -> float:
+    rows = (row for row in step.products if _FP32_KERNEL.search(row.name))
+    return min(1.0, step.share_of_rows(rows))
 
 
 def _product_rate(step: Step, share: float) -> float | None:
@@ -369,12 +342,20 @@ def _slow_products(step: Step) -> Judged:
     if share < _LEAST_SHARE:
         return None
     share = min(1.0, share)
-    high = min(share, 1 - step.fraction) if step.fraction else share / 2
     values: dict[str, Value] = {"share": share, "kernel": row.name, "why": why}
     evidence = (profiled("the kernel", share),)
-    return Holds(values, 0.0, max(0.0, high), evidence)
+    return Holds(values, share, evidence)
 
 
+_MORE_BLOCKS = Fix(
+    "split its work over more blocks: some SMs have none",
+    (
+        "int blocks = sms * blocks_per_sm;  // at least one for each SM",
+        "for (int i = first; i < n; i += blocks * threads)",
+        "    partial += x[i];   // then add the partial results",
+    ),
+    "reduction",
+)
 _WARPS = 64
 _REGISTERS = 65536
 _BLOCKS = 32
@@ -403,6 +384,7 @@ def _grid_ends(step: Step) -> Judged:
             continue
         values: dict[str, Value] = {
             "kernel": launch.name,
+            "of_step": share,
             "blocks": launch.blocks,
             "waves": waves,
             "tail": idle * max(1, ceil(waves)),
@@ -412,7 +394,7 @@ def _grid_ends(step: Step) -> Judged:
             static("blocks at once", at_once, "blocks"),
             profiled("kernel", share),
         )
-        return Holds(values, 0.0, share * idle, evidence)
+        return Holds(values, share, evidence, fix=None if waves >= 1 else _MORE_BLOCKS)
     return None
 
 
@@ -445,7 +427,6 @@ _SHARED = 228 * 1024
 
 RULES = (
     Rule(
-        9,
         findings.not_fused,
         _moves_again,
         "fuse them: one kernel reads the operands once, and writes the result once",
@@ -458,7 +439,6 @@ RULES = (
         {"ratio": _MOVED_AGAIN, "share": _POINTWISE, "a pass": _PASS, "of memory": _NEAR_MEMORY},
     ),
     Rule(
-        10,
         findings.sectors_wasted,
         _wastes_sectors,
         "let neighbouring threads access neighbouring addresses",
@@ -471,7 +451,6 @@ RULES = (
         {"use": _SECTORS},
     ),
     Rule(
-        11,
         findings.bank_conflicts,
         _conflicts,
         "pad the tile by one element a row",
@@ -484,7 +463,6 @@ RULES = (
         {"ways": _WAYS, "wavefronts": _WAVEFRONTS},
     ),
     Rule(
-        12,
         findings.low_occupancy,
         _few_warps,
         "need less of what limits it, or have each thread load more at once",
@@ -497,7 +475,6 @@ RULES = (
         {"occupancy": _OCCUPANCY},
     ),
     Rule(
-        13,
         findings.registers_spill,
         _spills,
         "allow more registers: fewer blocks on an SM, or less in each thread",
@@ -510,7 +487,6 @@ RULES = (
         {"local": _LOCAL},
     ),
     Rule(
-        14,
         findings.fp32_products,
         _fp32_products,
         "use tensor cores: TF32, or bf16 by autocast, where the result allows",
@@ -523,7 +499,6 @@ RULES = (
         {"products": _PRODUCTS, "tensor": _TENSOR, "of the fp32 roof": _AT_WORK},
     ),
     Rule(
-        15,
         findings.slow_product_kernel,
         _slow_products,
         "pad sizes to multiples of 8 (bf16: 64 and more is better), and keep operands contiguous",
@@ -536,7 +511,6 @@ RULES = (
         {"share": Threshold(_LEAST_SHARE, "gpulab: a kernel that matters")},
     ),
     Rule(
-        16,
         findings.tail_of_grid,
         _grid_ends,
         "fit the grid to the device: smaller blocks, or a persistent grid of whole rounds",
@@ -547,18 +521,5 @@ RULES = (
         ),
         "persistent_matmul",
         {"tail": _TAIL},
-    ),
-    Rule(
-        8,
-        findings.nothing_to_gain,
-        _near_roof,
-        "leave it as it is: only less work, or fewer bytes, can make it faster",
-        (
-            "# fewer bytes: a smaller dtype, or fusion",
-            "# fewer FLOPs: another algorithm",
-            "# else: time is better spent elsewhere",
-        ),
-        "vectorized_loads",
-        {"fraction": _AT_ROOF},
     ),
 )

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from gpulab.core.findings import Rank, finding
-from gpulab.core.units import plural, seconds
-
-
-@finding("waits for its data {share:.0%} of the step", rank=Rank.EXPLAINING)
-def data_wait(*, share: float) -> None: ...
+from gpulab.core.units import plural
 
 
 @finding(rank=Rank.EXPLAINING)
-def loading_too_slow(*, share: float, workers: int, batch_s: float | None) -> str:
-    of_batch = f", and one takes a worker about {seconds(batch_s)}" if batch_s else ""
-    loaded = f"{plural(workers, 'worker process', 'worker processes')} load its batches{of_batch}"
-    return f"waits for its data {share:.0%} of the step though {loaded}"
+def data_wait(*, share: float, workers: int | None = None) -> str:
+    by = f", with {plural(workers, 'worker process', 'worker processes')}" if workers else ""
+    return f"waits for its data {share:.0%} of the step{by}"
 
 
 @finding(rank=Rank.EXPLAINING)
@@ -27,11 +22,11 @@ def many_small_operations(
 
 
 @finding(
-    "the host waits for the device {waits:.0f} times a step, {share:.0%} of it, and then the "
-    "device for the host",
+    "the host waits for the device {waits:.0f} times a step, {share:.0%} of it, and the device is "
+    "idle for {idle:.0%}",
     rank=Rank.EXPLAINING,
 )
-def waits_empty_queue(*, share: float, waits: float) -> None: ...
+def waits_empty_queue(*, share: float, waits: float, idle: float) -> None: ...
 @finding(
     "copies of pageable memory take {share:.0%} of the step, and nothing runs meanwhile",
     rank=Rank.EXPLAINING,
@@ -52,33 +47,35 @@ def allocates_each_step(*, share: float, calls: float | None, faults: float | No
     return f"the driver allocates and frees memory in every step{called}: {share:.0%} of it"
 
 
-@finding("runs at {fraction:.0%} of {roof}: nothing to gain but by less work", rank=Rank.EXPLAINING)
-def nothing_to_gain(*, fraction: float, roof: str) -> None: ...
 @finding(
-    "{operations:.0f} pointwise operations move {ratio:.1f}x the bytes that one would",
+    "{operations:.0f} pointwise operations take {share:.0%} of the step; their operands are "
+    "{ratio:.1f}x the bytes of one",
     rank=Rank.EXPLAINING,
 )
-def not_fused(*, operations: float, ratio: float) -> None: ...
+def not_fused(*, operations: float, ratio: float, share: float) -> None: ...
 @finding(
-    "kernel {kernel} uses {use:.0%} of the memory sectors that its warps {access}",
+    "kernel {kernel} ({of_step:.0%} of the step) uses {use:.0%} of the memory sectors that its "
+    "warps {access}",
     rank=Rank.EXPLAINING,
 )
-def sectors_wasted(*, kernel: str, use: float, access: str) -> None: ...
+def sectors_wasted(*, kernel: str, of_step: float, use: float, access: str) -> None: ...
 @finding(
-    "kernel {kernel}: {ways}-way bank conflicts in shared memory, {share:.0%} of its accesses",
+    "kernel {kernel} ({of_step:.0%} of the step): {ways}-way bank conflicts in shared memory, "
+    "{share:.0%} of its accesses",
     rank=Rank.EXPLAINING,
 )
-def bank_conflicts(*, kernel: str, ways: int, share: float) -> None: ...
+def bank_conflicts(*, kernel: str, of_step: float, ways: int, share: float) -> None: ...
 @finding(
-    "kernel {kernel}: occupancy {occupancy:.0%}, limited by {limiter}, hides too little latency",
+    "kernel {kernel} ({of_step:.0%} of the step): occupancy {occupancy:.0%}, limited by {limiter}",
     rank=Rank.EXPLAINING,
 )
-def low_occupancy(*, kernel: str, occupancy: float, limiter: str) -> None: ...
+def low_occupancy(*, kernel: str, of_step: float, occupancy: float, limiter: str) -> None: ...
 @finding(
-    "kernel {kernel} spills {spill_bytes} bytes a thread: {share:.0%} of its loads are of spills",
+    "kernel {kernel} ({of_step:.0%} of the step) spills {spill_bytes} bytes a thread: {share:.0%} "
+    "of its loads are of spills",
     rank=Rank.EXPLAINING,
 )
-def registers_spill(*, kernel: str, spill_bytes: int, share: float) -> None: ...
+def registers_spill(*, kernel: str, of_step: float, spill_bytes: int, share: float) -> None: ...
 @finding(
     "products in fp32 without tensor cores take {share:.0%} of the step",
     rank=Rank.EXPLAINING,
@@ -95,12 +92,15 @@ def slow_product_kernel(*, share: float, kernel: str, why: str) -> str:
     return f"product kernel {kernel} ({share:.0%} of the step): {whys.get(why, why)}"
 
 
-@finding(
-    "kernel {kernel}: its {blocks} blocks fill the device {waves:.2f} times, and the last round "
-    "leaves {tail:.0%} of it idle",
-    rank=Rank.EXPLAINING,
-)
-def tail_of_grid(*, kernel: str, blocks: int, waves: float, tail: float) -> None: ...
+@finding(rank=Rank.EXPLAINING)
+def tail_of_grid(*, kernel: str, of_step: float, blocks: int, waves: float, tail: float) -> str:
+    which = f"kernel {kernel} ({of_step:.0%} of the step)"
+    if waves < 1:
+        return f"{which}: {tail:.0%} of the SMs have none of its {plural(blocks, 'block')}"
+    return (
+        f"{which}: its {blocks} blocks fill the device {waves:.2f} times, and the last round "
+        f"leaves {tail:.0%} of it idle"
+    )
 
 
 @finding(rank=Rank.EXPLAINING)
@@ -122,8 +122,8 @@ def clocks_held_back(
 
 
 @finding(
-    "the optimizer takes {share:.0%} of the step with {kernels:.0f} kernels for {parameters} "
-    "parameters",
+    "the optimizer takes {share:.0%} of the step in {kernels:.0f} operations for "
+    "{parameters:plural parameter}",
     rank=Rank.EXPLAINING,
 )
 def optimizer_not_fused(*, share: float, kernels: float, parameters: int) -> None: ...
@@ -167,10 +167,3 @@ def converts_each_step(
     rank=Rank.EXPLAINING,
 )
 def grows_by_copies(*, share: float, operation: str, sizes: int, lines: list[str]) -> None: ...
-
-
-@finding(rank=Rank.EXPLAINING)
-def one_operation(*, share: float, operation: str, line: str, calls: float, shapes: str) -> str:
-    of = f" of {shapes}" if shapes else ""
-    called = "1 call" if calls == 1 else f"{calls:,.4g} calls"
-    return f"{operation} takes {share:.0%} of the step ({called}{of}, {line}), and no rule says why"

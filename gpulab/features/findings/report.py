@@ -1,15 +1,12 @@
-"""The rules applied to each variant of a report: what holds, in the order of what it would gain.
+"""The rules applied to each variant of a report: what holds, the largest share of the step first.
 
-What two rules find may be the same time. Each takes from parts of the step (data wait,
-launch-bound, ...), the one that would gain most first, and none gains more than the others left of
-its parts. A general rule comes after the special ones: a wait for the device is a special reason
-for gaps between launches.
+What two rules find may be the same time. A general rule is left out where special ones explain most
+of what it found: a wait for the device is a special reason for gaps between launches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -23,88 +20,65 @@ from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
 
 RULES: Sequence[Rule] = (*waiting.RULES, *computing.RULES, *program_lines.RULES)
-_MOST = 0.99
-_LEFT = 0.05
-"""A rule that the others leave less than this of the step for says nothing new."""
 _OF_ITS_OWN = 0.5
 """A general rule needs so much of what it found for itself."""
 
 
 def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], list[NotJudged]]:
-    """What the rules find in a variant, and the rules that lack a measurement."""
+    """What the rules find in a variant, by each recording of it, and the rules that lack a
+    measurement.
+    """
     if variant.status not in (Status.OK, Status.PENDING) or variant.time_s is None:
         return [], []
-    step = Step(report, variant)
+    steps = [Step(report, each) for each in _by_recording(variant)]
     holds: list[tuple[Rule, Holds]] = []
     missing = []
     for rule in RULES:
-        judged = rule.judge(step)
+        judged = rule.judge(steps[0])
         if isinstance(judged, Holds):
-            holds.append((rule, judged))
+            if all(isinstance(rule.judge(other), Holds) for other in steps[1:]):
+                holds.append((rule, judged))
         elif isinstance(judged, Missing):
             missing.append(
                 NotJudged(code=rule.name, missing=judged.measurement, flags=judged.flags)
             )
-    return [_advice(variant.name, *entry) for entry in _in_order(step, holds)], missing
+    return [_advice(variant.name, *entry) for entry in _in_order(holds)], missing
 
 
-def _in_order(step: Step, holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rule, Holds]]:
-    """The largest gain first; of those that nothing is left for, none."""
-    nothing = [entry for entry in holds if not entry[1].high]
-    gains = [entry for entry in holds if entry[1].high and not entry[0].last]
-    last = [entry for entry in holds if entry[0].last]
-    special = sorted((entry for entry in gains if not entry[0].general), key=_by_gain)
-    general = [entry for entry in gains if entry[0].general]
-    left = dict(step.variant.goodput.partition) if step.variant.goodput else {}
-    selected: list[tuple[Rule, Holds]] = []
-    for rule, each in (*special, *general):
-        available = sum(left.get(part, 0.0) for part in each.takes) if left else each.high
-        high = min(each.high, available, _MOST)
-        least = _OF_ITS_OWN * each.high if rule.general and selected else _LEFT
-        if high < least and selected:
-            continue
-        # what is known of a part may be of another recording than what is left of it
-        high = high if selected else min(each.high, _MOST)
-        _take(left, each.takes, high)
-        selected.append((rule, replace(each, low=min(each.low, high), high=high)))
-    largest = max((each.high for rule, each in selected if not rule.general), default=0.0)
-    selected.sort(key=lambda entry: _place(entry[0], entry[1], largest))
-    # nothing to gain is said only where no rule found anything
-    if nothing and not selected:
-        return nothing
-    explained = sum(each.high for _, each in selected)
-    return selected + [entry for entry in last if explained < _OF_ITS_OWN * entry[1].high]
+def _by_recording(variant: VariantReport) -> list[VariantReport]:
+    """As the first of its recordings has it, and as the second one does."""
+    goodput = variant.goodput
+    if goodput is None or not goodput.repeated:
+        return [variant]
+    second = structs.replace(goodput, partition=goodput.repeated)
+    return [variant, structs.replace(variant, goodput=second)]
 
 
-def _by_gain(entry: tuple[Rule, Holds]) -> float:
-    return -entry[1].high
-
-
-def _place(rule: Rule, holds: Holds, largest: float) -> tuple[bool, float]:
-    """By gain, but a general rule after the special ones unless it gains much more than they: these
-    say more exactly what to change.
+def _in_order(holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rule, Holds]]:
+    """The largest share first, but a general rule after special ones unless it is about much more
+    than they: these say more exactly what to change.
     """
-    follows = rule.general and holds.high * _OF_ITS_OWN <= largest
-    return follows, -holds.high
+    special = [entry for entry in holds if not entry[0].general]
+    general = [entry for entry in holds if entry[0].general and _has_its_own(entry[1], special)]
+    return sorted([*special, *general], key=_weight, reverse=True)
 
 
-def _take(left: dict[str, float], parts: Sequence[str], share: float) -> None:
-    """Subtract a share from these parts, in their order."""
-    for part in parts:
-        taken = min(share, left.get(part, 0.0))
-        if part in left:
-            left[part] -= taken
-        share -= taken
+def _has_its_own(holds: Holds, special: Sequence[tuple[Rule, Holds]]) -> bool:
+    parts = set(holds.takes)
+    explained = sum(each.share for _, each in special if not parts.isdisjoint(each.takes))
+    return holds.share - explained >= _OF_ITS_OWN * holds.share
+
+
+def _weight(entry: tuple[Rule, Holds]) -> float:
+    rule, holds = entry
+    return holds.share * (_OF_ITS_OWN if rule.general else 1.0)
 
 
 def _advice(variant: str, rule: Rule, holds: Holds) -> Advice:
     fix = holds.fix or Fix(rule.change, rule.code, rule.lesson)
     return Advice(
         finding=Finding(code=rule.name, variant=variant, values=dict(holds.values)),
-        gain_low=holds.low,
-        gain_high=holds.high,
-        speedup_low=1 / (1 - holds.low),
-        speedup_high=1 / (1 - holds.high),
+        share=holds.share,
         evidence=list(holds.evidence),
         change=fix.change,
         code=list(fix.code),

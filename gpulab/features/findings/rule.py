@@ -38,14 +38,13 @@ class Fix:
 
 @dataclass(frozen=True)
 class Holds:
-    """A rule holds: the values of its sentence, the shares of the step that it may gain at least
-    and at most, and the numbers behind both. `takes` are the parts of the step that it is about,
-    `fix` is what to change where that is not what the rule says.
+    """A rule holds: the values of its sentence, the share of the step that it is about, and the
+    numbers behind both. `takes` are the parts of the step that the share is of, `fix` is what to
+    change where that is not what the rule says.
     """
 
     values: Mapping[str, Value]
-    low: float
-    high: float
+    share: float
     evidence: tuple[Evidence, ...]
     takes: tuple[str, ...] = COMPUTED
     fix: Fix | None = None
@@ -64,11 +63,8 @@ Judged = Holds | Missing | None
 
 @dataclass(frozen=True)
 class Rule:
-    """`number` is its place in the notes of the lab; `general` is held against what the others left
-    unexplained; `last` says something only where they explain little.
-    """
+    """`general` is held against what the others left unexplained."""
 
-    number: int
     words: Declaration[Any]
     judge: Callable[[Step], Judged]
     change: str
@@ -76,18 +72,10 @@ class Rule:
     lesson: str
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     general: bool = False
-    last: bool = False
 
     @property
     def name(self) -> str:
         return self.words.code
-
-
-def all_or_half(share: float) -> tuple[float, float]:
-    """Ends of what the end of a part of that share gains: all of it, or, where other work waits
-    behind it, as much as of two equal parts.
-    """
-    return share / (2 - share), share
 
 
 def profiled(name: str, value: float, unit: str = "share") -> Evidence:

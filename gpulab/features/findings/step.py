@@ -15,6 +15,7 @@ AT_ROOF = 0.8
 """Of a roof: nearer is not worth the work."""
 _HOST_TO_DEVICE = re.compile(r"Memcpy HtoD \((\w+)")
 _DEVICE_TO_HOST = re.compile(r"Memcpy DtoH \(Device -> (\w+)")
+_COMPILED = re.compile(r"^triton_(poi|per|red|tem|mm)\w*_fused|CompiledFxGraph|Torch-Compiled")
 _PRODUCT = re.compile(
     r"aten::(mm|bmm|addmm|baddbmm|addbmm|mv|linear|matmul|_?convolution|conv\w*|_scaled_mm)$"
     r"|gemm|nvjet|_mma|wgmma|cudnn\w*conv|implicit_convolve|winograd",
@@ -48,6 +49,13 @@ class Step:
     @property
     def facts(self) -> WindowFacts | None:
         return self.variant.goodput.facts if self.variant.goodput else None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether code of torch's compiler runs in it."""
+        if self.facts is not None and self.facts.compiled_regions:
+            return True
+        return any(_COMPILED.search(row.name) for row in self.operations)
 
     @property
     def phases(self) -> dict[str, float]:

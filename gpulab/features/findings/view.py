@@ -10,34 +10,18 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from gpulab.core.units import byte_count, seconds, times
+from gpulab.core.units import byte_count, seconds
 from gpulab.features.findings.advice import Advice, Evidence, NotJudged
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence
 
 _DISTURBED = 0.5
 """Of the time: with more of it taken by other work, what no rule finds may be there."""
-_LITTLE, _ENORMOUS = 1.05, 20.0
-"""Speedups that are hardly one, and that no bound means literally."""
-
-
-def gain(advice: Advice) -> str:
-    """What it would gain at least and at most, in speedups; empty where that is nothing."""
-    if not advice.gain_high:
-        return ""
-    high = times(advice.speedup_high)
-    if advice.speedup_high > _ENORMOUS:
-        high = f"over {_ENORMOUS:.0f}x"
-    if advice.speedup_low < _LITTLE:
-        return f"bound: up to {high}"
-    if advice.speedup_low > _ENORMOUS or times(advice.speedup_low) == high:
-        return f"bound: {high}"
-    return f"bound: {times(advice.speedup_low)} to {high}"
 
 
 def lines(variant: VariantReport, most: int | None = None, *, named: bool = False) -> list[Text]:
-    """One for each finding: what it is, its bound, what to change, where to learn it. `named`: with
-    the name of the variant, where no line above has it.
+    """One for each finding: what it is, what to change, where to learn it. `named`: with the name
+    of the variant, where no line above has it.
     """
     start = variant.name if named else " "
     return [_line(advice, start) for advice in variant.advice[:most]]
@@ -49,22 +33,17 @@ def without_advice(variant: VariantReport) -> Text | None:
     """
     if variant.advice or not (variant.goodput and variant.goodput.partition):
         return None
-    if variant.contention is not None and variant.contention >= _DISTURBED:
-        waits = variant.goodput.partition.get("waiting", 0.0)
-        if waits < variant.contention / 2:
-            words = f"other work took {variant.contention:.0%} of its time: too disturbed to judge"
-            return Text(f"  → {words}; measure again on a quiet machine", "dim")
-    return Text("  → no rule applies: nothing that they know takes much of this step", "dim")
+    contention = variant.goodput.partition.get("preempted", 0.0)
+    if contention >= _DISTURBED:
+        words = f"other work took {contention:.0%} of its time: too disturbed to judge"
+        return Text(f"  → {words}; measure again on a quiet machine", "dim")
+    return Text("  → no rule applies; what takes the time is not known to them", "dim")
 
 
 def _line(advice: Advice, start: str) -> Text:
     # indented by spaces: a Padding cuts what a pipe gets at 80 columns
     text = Text(f"{start} → ", "dim")
     text.append(sentence(advice.finding), "not dim")
-    bound = gain(advice)
-    if not bound:
-        return text
-    text.append(f" ({bound})", "not dim bold")
     text.append(f": {advice.change}", "not dim")
     return text.append(f"; lesson {advice.lesson}", "dim")
 
@@ -82,8 +61,6 @@ def advice(variants: Sequence[VariantReport]) -> list[RenderableType]:
         for number, found in enumerate(variant.advice, start=1):
             title = Text(f"{variant.name} {number}: ", "bold")
             title.append(sentence(found.finding), "not bold")
-            if bound := gain(found):
-                title.append(f" ({bound})")
             parts.append(title)
             parts.append(Padding(Group(*_details(found)), (0, 0, 0, 2), expand=False))
     return parts

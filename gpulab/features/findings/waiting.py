@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import HOST_TO_DEVICE, PAGE_FAULT, UNSTEADY
+from gpulab.core.payloads import HOST_TO_DEVICE, PAGE_FAULT, UNSTEADY, WindowFacts
 from gpulab.features.findings import findings
 from gpulab.features.findings.program_lines import explained_lines
 from gpulab.features.findings.rule import (
@@ -19,7 +19,6 @@ from gpulab.features.findings.rule import (
     Missing,
     Rule,
     Threshold,
-    all_or_half,
     by_telemetry,
     measured,
     profiled,
@@ -31,9 +30,6 @@ _NO_PROFILE = Missing("where the time of a step goes", _PROFILE)
 _NO_FACTS = Missing("a recording by this version", _PROFILE)
 _DATA = ("data wait",)
 _WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 15 and 30 %")
-_AT_EVERY_BATCH = Threshold(0.2, "TraceML: 20 % is critical; waits but for the longest")
-_EPOCH = 2
-"""Batches in a step from which on it is an epoch, whose first is waited for in any case."""
 _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
 _OF_IDLE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
 _LAUNCH_S = Threshold(1e-4, "gpulab: a launch takes 5 us, with Python around it 40 us")
@@ -49,12 +45,11 @@ _LARGE_BYTES = 32 * 2**20
 _PAGE_BYTES = 4096
 _OF_FRESH = 0.25
 """Of the fresh bytes of a step: a line that matters."""
+_ONCE = 1.01
 _OPTIMIZES = Threshold(0.1, "gpulab's own profiles")
 _KERNELS = Threshold(3.0, "gpulab: a fused or foreach optimizer has fewer than one a parameter")
 _SLOWED = Threshold(0.05, "gpuprof: 5 % of the samples")
 _BELOW_CLOCK = Threshold(0.15, "TensorRT-LLM: 15 % below the highest clock")
-_SLOWEST = 0.5
-"""Of a clock that is not known, how much may be lost: base clocks are half of the highest."""
 _HOT = Threshold(82.0, "TensorRT-LLM: 82 C and more")
 
 
@@ -65,74 +60,43 @@ def _data_wait(step: Step) -> float | None:
     return step.phases.get("data")
 
 
-def _workers(step: Step) -> int:
-    return (step.facts.workers or 0) if step.facts else 0
-
-
 def _waits_for_data(step: Step) -> Judged:
     share = _data_wait(step)
     if share is None:
         return _NO_PROFILE
-    if share < _WAITS_FOR_DATA.value or _workers(step):
+    if share < _WAITS_FOR_DATA.value:
         return None
     known = profiled if step.recorded else measured
-    return Holds(
-        {"share": share},
-        # one process that loads beside the step leaves the longer of the two
-        low=min(share, 1 - share),
-        high=share,
-        evidence=(known("data wait", share),),
-        takes=_DATA,
-    )
-
-
-def _loads_too_slowly(step: Step) -> Judged:
-    share = _data_wait(step)
-    if share is None:
-        return _NO_PROFILE
-    workers = _workers(step)
-    facts = step.facts
-    if share < _WAITS_FOR_DATA.value or not workers or facts is None:
-        return None
-    # a worker that falls behind is waited for at every batch, not only at the first of an epoch
-    if facts.load_s is not None and facts.step_s:
-        counted = facts.loads - 1 if facts.loads >= _EPOCH else facts.loads
-        later = facts.load_s * counted / facts.step_s
-        if later < _AT_EVERY_BATCH.value:
-            return None
-    batch_s = None
-    evidence = [profiled("data wait", share), measured("workers", workers, "processes")]
-    if facts.loads and step.step_s:
-        batch_s = workers * step.step_s / facts.loads
-        evidence.append(profiled("time of a batch in a worker", batch_s, "s"))
-    return Holds(
-        {"share": share, "workers": workers, "batch_s": batch_s},
-        low=min(share, 1 / (workers + 1)),
-        high=share,
-        evidence=tuple(evidence),
-        takes=_DATA,
-    )
+    evidence = [known("data wait", share)]
+    workers = step.facts.workers if step.facts else None
+    if workers:
+        evidence.append(measured("workers", workers, "processes"))
+    return Holds({"share": share, "workers": workers or None}, share, tuple(evidence), takes=_DATA)
 
 
 def _starts_operations(step: Step) -> Judged:
+    if step.compiled:
+        return None  # it cannot be told to compile
     if not step.on_gpu:
         share = step.cause_value("share")
         if step.cause != "launches_take_the_time" or share is None or share < _IDLE.value:
             return None
-        low, high = all_or_half(min(share, 1.0))
+        if (step.variant.operations or 0) < _SEVERAL.value:
+            return None
         return Holds(
             {
                 "share": share,
                 "operations": step.variant.operations,
                 "line": _line_of_most_calls(step),
             },
-            low,
-            high,
+            min(share, 1.0),
             (measured("share of starting operations", share),),
             takes=COMPUTED + LAUNCHED,
         )
     if not step.recorded:
         return _by_cause(step) or _NO_PROFILE
+    if step.facts is None and _reads(step):
+        return _NO_FACTS  # what waits for the device each time starts nothing meanwhile
     idle = step.idle
     launching = step.share("launch-bound")
     if idle < _IDLE.value or launching < _OF_IDLE.value * idle:
@@ -146,11 +110,15 @@ def _starts_operations(step: Step) -> Judged:
         return None
     return Holds(
         {"share": launching, "operations": operations},
-        low=launching / (2 - launching),
-        high=step.share(*LAUNCHED),
-        evidence=(profiled("idle", idle), profiled("launch-bound", launching)),
+        launching,
+        (profiled("idle", idle), profiled("launch-bound", launching)),
         takes=LAUNCHED,
     )
+
+
+def _reads(step: Step) -> bool:
+    """Whether it copies from the device, as .item() does."""
+    return any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
 
 
 def _line_of_most_calls(step: Step) -> str | None:
@@ -174,7 +142,7 @@ def _by_cause(step: Step) -> Judged:
         return None
     evidence = (measured("the device waits for the host", waiting),)
     values = {"share": waiting, "operations": operations}
-    return Holds(values, waiting / 2, waiting, evidence, takes=LAUNCHED)
+    return Holds(values, waiting, evidence, takes=LAUNCHED)
 
 
 def _empties_queue(step: Step) -> Judged:
@@ -186,22 +154,18 @@ def _empties_queue(step: Step) -> Judged:
     if facts is None:
         share = step.share("sync")
         if share < _SYNCHRONISES.value:
-            reads = any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
-            return _NO_FACTS if reads and step.idle >= _IDLE.value else None
+            return _NO_FACTS if _reads(step) and step.idle >= _IDLE.value else None
         waits = sum(row.calls for row in step.operations if "DtoH" in row.name)
-        low, high = all_or_half(share)
-        return Holds({"share": share, "waits": waits}, low, high, (profiled("sync", share),))
+        values = {"share": share, "waits": waits, "idle": step.idle}
+        return Holds(values, step.idle, (profiled("sync", share),), takes=LAUNCHED)
     if facts.synchronizations < 1 or not step.step_s:
         return None
     # the host does the rest more slowly under the profiler, so it waits less than without it
     blocked = min(1.0, facts.sync_s / step.step_s)
-    share = min(step.idle, blocked)
-    if share < _SYNCHRONISES.value:
+    if min(step.idle, blocked) < _SYNCHRONISES.value:
         return None
     return Holds(
-        {"share": blocked, "waits": facts.synchronizations},
-        share / 2,
-        # a host that never waits may run ahead as far as the device has work
+        {"share": blocked, "waits": facts.synchronizations, "idle": step.idle},
         step.idle,
         (
             profiled("waits", facts.synchronizations, "calls a step"),
@@ -226,11 +190,10 @@ def _copies_pageable(step: Step) -> Judged:
     if share < _COPIES.value:
         return None
     ratio = _pageable_over_pinned(step)
-    low = 0.0 if ratio is None else share * max(0.0, 1 - ratio)
     evidence = [profiled("copies of pageable memory", share)]
     if ratio is not None:
         evidence.append(measured("rate of pageable copies over pinned ones", ratio))
-    return Holds({"share": share}, min(low, share), share, tuple(evidence), takes=("copies",))
+    return Holds({"share": share}, share, tuple(evidence), takes=("copies",))
 
 
 def _pageable_over_pinned(step: Step) -> float | None:
@@ -263,14 +226,11 @@ def _copies_in_turn(step: Step) -> Judged:
         return None
     # the two directions and the kernels each have an engine of their own
     longest = max(to_device, to_host, computing)
-    high = min(share, max(0.0, share + computing - longest))
-    if high < _COPIES.value:
+    if share + computing - longest < _COPIES.value:
         return None
-    low = min(high, 0.5 * min(share, computing))
     return Holds(
         {"share": share, "hidden": hidden},
-        low,
-        high,
+        share,
         (
             profiled("copies without a kernel beside", share),
             profiled("of copies that is hidden", hidden),
@@ -304,8 +264,7 @@ def _touches_fresh_memory(step: Step) -> Judged:
         return _few_faults(step, faults)
     evidence = (measured("page faults", faults, "a step"), measured("share", min(share, 1.0)))
     values: dict[str, Value] = {"share": high, "calls": None, "faults": faults}
-    # a page that is there has to be written all the same
-    return Holds(values, high / 3, high, evidence, takes=("alloc", *COMPUTED))
+    return Holds(values, high, evidence, takes=("alloc", *COMPUTED))
 
 
 def _few_faults(step: Step, faults: float) -> Judged:
@@ -326,11 +285,8 @@ def _allocates(step: Step) -> Judged:
     if share < _ALLOCATES.value or (calls is not None and calls < 1):
         return None
     evidence = (profiled("alloc", share), profiled("calls", calls or 0.0, "a step"))
-    # freeing waits for the device first, which is another part of the step
-    high = step.share(*LAUNCHED)
     values = {"share": share, "calls": calls, "faults": None}
-    # without the profiler the host may be ahead, and the device has work meanwhile
-    return Holds(values, 0.0, high, evidence, takes=LAUNCHED)
+    return Holds(values, share, evidence, takes=LAUNCHED)
 
 
 def _fresh_lines(step: Step) -> set[str]:
@@ -362,18 +318,16 @@ def _compiles(step: Step) -> Judged:
             measured("compilations", facts.compilations, "a step"),
             measured("compiling", share),
         )
-        return Holds(values, 0.5 * share, share, evidence, takes=(*COMPUTED, *LAUNCHED))
+        return Holds(values, share, evidence, takes=(*COMPUTED, *LAUNCHED))
     if not breaks or facts.compiled_regions <= 1:
         return None
-    # what one piece would leave of starting so many
     idle = step.idle if step.on_gpu else step.share("other") + _in_wrappers(step)
-    high = idle * (1 - 1 / facts.compiled_regions)
     numbers = (
         measured("graph breaks", breaks, "in all"),
         profiled("compiled pieces", facts.compiled_regions, "a step"),
         profiled("outside of operations", idle),
     )
-    return Holds(values, 0.0, high, numbers, takes=LAUNCHED)
+    return Holds(values, idle, numbers, takes=LAUNCHED)
 
 
 _WRAPPER = re.compile(r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode")
@@ -393,20 +347,32 @@ def _updates(step: Step) -> Judged:
         return _NO_FACTS
     if not facts.optimizer_s or not facts.step_s:
         return None
-    if not facts.parameters:
+    if not facts.parameters or not _is_one_optimizer(facts):
         return None
     share = min(1.0, facts.optimizer_s / facts.step_s)
     kernels = facts.optimizer_kernels
     if share < _OPTIMIZES.value or kernels <= _KERNELS.value * facts.parameters:
         return None
-    high = share * (1 - facts.parameters / kernels)
     values = {"share": share, "kernels": kernels, "parameters": facts.parameters}
     evidence = (
         profiled("optimizer", share),
         profiled("its kernels", kernels, "a step"),
         measured("parameters", facts.parameters, "tensors"),
     )
-    return Holds(values, high / 4, high, evidence, takes=(*LAUNCHED, *COMPUTED))
+    return Holds(values, share, evidence, takes=(*LAUNCHED, *COMPUTED))
+
+
+_HAS_A_FLAG = {"ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam"}
+_HAS_A_FLAG |= {"RAdam", "RMSprop", "Rprop", "SGD"}
+"""Classes of torch.optim that can be told to update many tensors at once."""
+
+
+def _is_one_optimizer(facts: WindowFacts) -> bool:
+    """Whether its kernels are its own: of one that steps once a step, without a closure."""
+    calls = facts.optimizers
+    if facts.optimizer_computes or sum(calls.values()) > _ONCE or len(calls) > 1:
+        return False
+    return calls.keys() <= _HAS_A_FLAG
 
 
 def _held_back(step: Step) -> Judged:
@@ -427,11 +393,9 @@ def _held_back(step: Step) -> Judged:
         return None
     values = {"slowed": solo.slowed, "clock": clock, "temperature": temperature}
     evidence = [by_telemetry("readings with a slowdown", solo.slowed)]
-    lost = min(solo.slowed, _SLOWEST)
     if clock is not None:
         evidence.append(by_telemetry("clock over the highest", clock))
-        lost = max(0.0, 1 - clock)
-    return Holds(values, 0.0, lost, tuple(evidence), takes=COMPUTED)
+    return Holds(values, solo.slowed, tuple(evidence), takes=COMPUTED)
 
 
 _WAITING_FOR_RANKS = ("communication", "waiting", "sync", *COMPUTED)
@@ -451,45 +415,31 @@ def _rank_is_late(step: Step) -> Judged:
         measured("later than the median of the others", share),
         measured("last to come, of the steps", late.last),
     )
-    return Holds(values, 0.0, share, evidence, takes=_WAITING_FOR_RANKS)
+    return Holds(values, share, evidence, takes=_WAITING_FOR_RANKS)
 
 
 RULES = (
     Rule(
-        1,
         findings.data_wait,
         _waits_for_data,
-        "load the next batches in worker processes while the step computes",
+        "find what a batch costs: its samples, their collating, or workers that start anew with an "
+        "epoch",
         (
-            "DataLoader(data, batch_size=64,",
-            "           num_workers=8, persistent_workers=True,",
-            "           pin_memory=True, prefetch_factor=4)",
+            "# samples: cheaper ones, or num_workers up to the free cores",
+            "# collating: one array for the batch, not a list of numbers",
+            "# all of it at the first batch of an epoch: persistent_workers=True",
         ),
         "input_pipeline",
         {"share": _WAITS_FOR_DATA},
     ),
     Rule(
-        2,
-        findings.loading_too_slow,
-        _loads_too_slowly,
-        "make a sample cheaper, or add workers up to the cores there are",
-        (
-            "# decode and resize once, and store the result:",
-            "np.save(cache, decode(sample))",
-            "DataLoader(data, num_workers=os.cpu_count())",
-        ),
-        "input_pipeline",
-        {"share": _WAITS_FOR_DATA, "at every batch": _AT_EVERY_BATCH},
-    ),
-    Rule(
-        3,
         findings.many_small_operations,
         _starts_operations,
         "start fewer, larger operations: batch them, compile the step, or replay a CUDA graph",
         (
             "step = torch.compile(step)  # fuses operations",
             "step = torch.compile(step, mode='reduce-overhead')  # CUDA graph",
-            "torch.bmm(a, b)  # one call instead of a loop",
+            "# or one call on a batch, where a loop makes many",
         ),
         "small_kernels",
         {
@@ -501,7 +451,6 @@ RULES = (
         general=True,
     ),
     Rule(
-        4,
         findings.waits_empty_queue,
         _empties_queue,
         "keep results on the device, and read them once in many steps",
@@ -514,7 +463,6 @@ RULES = (
         {"share": _SYNCHRONISES},
     ),
     Rule(
-        5,
         findings.pageable_copies,
         _copies_pageable,
         "copy from pinned memory, and do not wait for the copy",
@@ -527,7 +475,6 @@ RULES = (
         {"share": _COPIES},
     ),
     Rule(
-        6,
         findings.copies_not_overlapped,
         _copies_in_turn,
         "copy the next batch on a second stream while this one computes",
@@ -540,7 +487,6 @@ RULES = (
         {"share": _COPIES, "hidden": _HIDDEN},
     ),
     Rule(
-        7,
         findings.allocates_each_step,
         _allocates,
         "allocate once, and write into the same memory in each step",
@@ -553,7 +499,6 @@ RULES = (
         {"share": _ALLOCATES, "page faults": _FAULTS},
     ),
     Rule(
-        17,
         findings.compiles_in_steps,
         _compiles,
         "keep shapes and Python values stable, and conditions on tensors out of compiled code",
@@ -566,7 +511,6 @@ RULES = (
         {"compilations": Threshold(0.0, "torch's own counters: none in a steady step")},
     ),
     Rule(
-        18,
         findings.clocks_held_back,
         _held_back,
         "cool the device, or lower its clock until it holds",
@@ -579,27 +523,25 @@ RULES = (
         {"slowed": _SLOWED, "clock": _BELOW_CLOCK, "temperature": _HOT},
     ),
     Rule(
-        19,
         findings.optimizer_not_fused,
         _updates,
         "update all parameters in a few kernels",
         (
             "torch.optim.AdamW(model.parameters(), fused=True)",
-            "# or, for optimizers without a fused form:",
-            "torch.optim.SGD(model.parameters(), foreach=True)",
+            "# fused: Adam, AdamW, SGD and Adagrad; others have",
+            "torch.optim.RMSprop(model.parameters(), foreach=True)",
         ),
         "optimizer_step",
         {"share": _OPTIMIZES, "kernels for a parameter": _KERNELS},
     ),
     Rule(
-        20,
         findings.rank_late,
         _rank_is_late,
-        "give each rank the same work",
+        "find the part of its step that takes longer than the others', in the table of ranks",
         (
-            "sampler = DistributedSampler(data, shuffle=True)",
-            "DataLoader(data, sampler=sampler, drop_last=True)",
-            "# and the same number of batches on each rank",
+            "# loader, forward, backward: more work, or a slower device",
+            "# GC: gc.freeze() before the loop, and gc.collect() between steps",
+            "# other: what it does outside of them; no CPU: what else runs there",
         ),
         "late_rank",
         {

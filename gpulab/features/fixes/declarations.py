@@ -214,7 +214,7 @@ FIXES: Sequence[Fix] = (
         "DataLoader(num_workers=..., persistent_workers=True)",
         _workers,
         "loader",
-        ("data_wait", "loading_too_slow"),
+        ("data_wait",),
     ),
     Fix(
         "pinned_memory",

@@ -1,4 +1,4 @@
-"""Fixes as a part of the report: what each was promised to gain, and gained."""
+"""Fixes as a part of the report: which finding each answers, and what it gained."""
 
 from __future__ import annotations
 
@@ -24,14 +24,9 @@ def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
         **fields_of(tried, "name", "sentence", "why_not", "edit"), lines=list(tried.lines)
     )
     advice = report.variants[0].advice
-    promise = next((each for each in advice if each.finding.code in tried.answers), None)
-    if promise is not None:
-        fix = replace(
-            fix,
-            promised_by=promise.finding.code,
-            promised_low=promise.speedup_low,
-            promised_high=promise.speedup_high,
-        )
+    answered = next((each for each in advice if each.finding.code in tried.answers), None)
+    if answered is not None:
+        fix = replace(fix, answers=answered.finding.code)
     variant = next((each for each in report.variants if each.name == tried.name), None)
     if variant is None:
         return fix

@@ -11,18 +11,16 @@ from gpulab.core.statuses import Verdict
 class FixReport(msgspec.Struct, frozen=True, kw_only=True):
     """One fix. `why_not`: why it does not apply here; then nothing else is known of it.
 
-    `promised_low` and `promised_high` are the speedups that a finding of the step as it is named as
-    bounds, by its code `promised_by`. `speedup` with its interval is what was measured; `error` of
-    the output against the step as it is, within `tolerance`. `gained`: whether the interval lies
-    above 1x. `lines` of the program have to be edited to have it for good, as `edit` says.
+    `answers` is the code of the finding of the step as it is that names this fix. `speedup` with
+    its interval is what was measured; `error` of the output against the step as it is, within
+    `tolerance`. `gained`: whether the interval lies above 1x. `lines` of the program have to be
+    edited to have it for good, as `edit` says.
     """
 
     name: str
     sentence: str
     why_not: str = ""
-    promised_by: str | None = None
-    promised_low: float | None = None
-    promised_high: float | None = None
+    answers: str | None = None
     speedup: float | None = None
     low: float | None = None
     high: float | None = None

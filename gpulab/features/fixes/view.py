@@ -1,4 +1,4 @@
-"""The table of fixes: promised, gained, and whether the numbers stay what they are."""
+"""The table of fixes: what each gained, and whether the numbers stay what they are."""
 
 from __future__ import annotations
 
@@ -48,24 +48,18 @@ def what_ran_together(report: RunReport, together: RunReport | None) -> str:
 
 def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:
     table = columns_table()
-    promising = any(fix.promised_low is not None for fix in rows)
     table.add_column("fix", no_wrap=True)
-    if promising:  # those without no_wrap take two lines where there is no room
-        table.add_column("promised", justify="right")
     table.add_column("gained", justify="right", no_wrap=True)
     table.add_column("99 % interval", justify="right", no_wrap=True)
     table.add_column("error /allowed", justify="right")
     table.add_column("verdict", no_wrap=True)
     for fix in rows:
-        low, high = fix.promised_low, fix.promised_high
-        promised = "" if low is None or high is None else span(low, high)
         gained = "" if fix.speedup is None else times(fix.speedup)
         interval = "" if fix.low is None or fix.high is None else span(fix.low, fix.high)
         verdict = Text("not run" if fix.verdict is None else "")
         if fix.verdict is not None:
             verdict = Text(with_star(in_table(fix), quick=quick), STYLES[fix.verdict])
-        cells = [promised] if promising else []
-        table.add_row(fix.name, *cells, gained, interval, _error(fix), verdict)
+        table.add_row(fix.name, gained, interval, _error(fix), verdict)
     return table
 
 

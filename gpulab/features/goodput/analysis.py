@@ -50,19 +50,18 @@ _WITH_WORKERS = "_MultiProcessingDataLoaderIter"
 ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
 SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
 _ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
+_SEEN = CATEGORIES[: CATEGORIES.index("other")]
+"""What a recording has; the rest is what is left of it."""
 _COST_OF_PHASE = 10.0
 """Of recording a phase, in operations."""
 
 
-def partition(
-    trace: Trace, off_cpu: Mapping[str, float] = {}, plain_s: float | None = None
-) -> Partition:
+def partition(trace: Trace, off_cpu: Mapping[str, float] = {}, taken_s: float = 0.0) -> Partition:
     """Partition the window of a recording: of the device where it did anything there, else of the
     main thread.
 
     `off_cpu` is for a run on the CPU: the seconds in which the main thread did not run, by the
-    innermost phase around them, "" for none. `plain_s` is what the same steps took without the
-    profiler: what is off the CPU beyond that was taken by others, from whatever ran.
+    innermost phase around them, "" for none. Of them others took `taken_s`, from whatever ran.
     """
     on_device = trace.on_device
     phases = _Phases(trace)
@@ -70,10 +69,8 @@ def partition(
     seconds = {category: measure(parts[category]) for category in CATEGORIES if category in parts}
     if not on_device:
         off_s = sum(off_cpu.values())
-        excess_s = 0.0 if plain_s is None else max(0.0, trace.window_s - plain_s)
-        _subtract_preempted(
-            seconds, phases, off_cpu, min(1.0, excess_s / off_s) if off_s > 0 else 0.0
-        )
+        taken = min(1.0, taken_s / off_s) if off_s > 0 else 0.0
+        _subtract_off_cpu(seconds, phases, off_cpu, taken)
     copies = union(event.span for event in trace.inside(trace.device) if _is_host_copy(event))
     around, within = ({}, {}) if on_device else _recorded_beside(trace, parts)
     return Partition(
@@ -156,7 +153,7 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     ]
     work = (event for thread in host for event in trace.operations.get(thread, ()))
     spans["launch-bound"] = [event.span for event in (*calls, *work)]
-    return _first_match(trace.window, {category: spans[category] for category in CATEGORIES[:-3]})
+    return _first_match(trace.window, {category: spans[category] for category in _SEEN})
 
 
 def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[int, float]) -> str:
@@ -236,7 +233,7 @@ def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str,
     return {**parts, "other": rest}
 
 
-def _subtract_preempted(
+def _subtract_off_cpu(
     seconds: dict[str, float], phases: _Phases, off_cpu: Mapping[str, float], taken: float
 ) -> None:
     """Move what the main thread did not run to "preempted", but for what waits: phases, and

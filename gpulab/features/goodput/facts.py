@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
+from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.payloads import DEVICE_TO_HOST, HOST_TO_DEVICE, KernelLaunch, WindowFacts
 from gpulab.features.goodput.analysis import ALLOC_CALL, LOADER, SYNC_CALL
 from gpulab.features.goodput.trace import Trace, TraceEvent
 from gpulab.stats.time_spans import Span, clip, measure, subtract, union
 
 OPTIMIZER = "Optimizer.step#"
+_BACKWARD = "autograd::engine::evaluate_function"
 _REGION = "Torch-Compiled Region"
 _HOST_MEMORY = re.compile(r"\b(Pageable|Pinned)\b")
 _MOST_LAUNCHES = 8
@@ -43,8 +45,9 @@ def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
     waits = [call for call in calls if SYNC_CALL.match(call.name) and call.end < last_s]
     allocations = [call for call in calls if ALLOC_CALL.match(call.name)]
     copies, exposed = _copies(device, kernels, trace.window)
-    optimizer_s, optimizer_kernels = _optimizer(trace, calls)
     notes = list(trace.inside(trace.annotations))
+    updates = [note for note in notes if note.name.startswith(OPTIMIZER)]
+    optimizer_s, optimizer_kernels = _optimizer(trace, updates, calls)
     loads = [note for note in notes if note.name.startswith(LOADER)]
     recorded = [event for events in trace.operations.values() for event in trace.inside(events)]
     regions = [event for event in (*notes, *recorded) if event.name.startswith(_REGION)]
@@ -62,6 +65,8 @@ def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
         allocation_s=measure(union(call.span for call in allocations)) / steps,
         optimizer_s=optimizer_s / steps,
         optimizer_kernels=optimizer_kernels / steps,
+        optimizers=_optimizers(updates, steps),
+        optimizer_computes=_goes_backward(trace, updates),
         loads=len(loads) / steps,
         load_s=_usual_wait(loads, steps),
         compiled_regions=len(regions) / steps,
@@ -123,14 +128,33 @@ def _kind_of_copy(event: TraceEvent) -> str | None:
     return f"{direction} {memory[1].lower()}"
 
 
-def _optimizer(trace: Trace, calls: list[TraceEvent]) -> tuple[float, int]:
+def _optimizers(updates: list[TraceEvent], steps: int) -> dict[str, float]:
+    names = [note.name.removeprefix(OPTIMIZER).removesuffix(".step") for note in updates]
+    counts = Counter(name[:NAME_LENGTH] for name in names)
+    return {name: count / steps for name, count in counts.items()}
+
+
+def _goes_backward(trace: Trace, updates: list[TraceEvent]) -> bool:
+    """Whether an optimizer calls a closure: then most of its time is the model's."""
+    starts = sorted(
+        event.start
+        for events in trace.operations.values()
+        for event in events
+        if event.name.startswith(_BACKWARD)
+    )
+    return any(bisect_left(starts, note.start) < bisect_left(starts, note.end) for note in updates)
+
+
+def _optimizer(
+    trace: Trace, updates: list[TraceEvent], calls: list[TraceEvent]
+) -> tuple[float, int]:
     """Seconds in steps of optimizers, and how many kernels they launch, or operations call."""
-    spans = [
-        note.span for note in trace.inside(trace.annotations) if note.name.startswith(OPTIMIZER)
-    ]
+    spans = [note.span for note in updates]
     if not trace.on_device:
         work = trace.operations.get(trace.main, [])
-        return measure(union(spans)), sum(_leaves(work, span) for span in spans)
+        # a hook that runs at its end, such as the follower's, is no part of it
+        worked = [_worked(work, span) for span in spans]
+        return measure(union(worked)), sum(_leaves(work, span) for span in spans)
     kernels = {event.correlation: event for event in trace.device if event.correlation is not None}
     seconds = 0.0
     count = 0
@@ -144,12 +168,18 @@ def _optimizer(trace: Trace, calls: list[TraceEvent]) -> tuple[float, int]:
     return seconds, count
 
 
+def _worked(work: list[TraceEvent], span: Span) -> Span:
+    """From the first to the last operation in a span; its beginning where there is none."""
+    inside = [event.span for event in work if span[0] <= event.start < span[1]]
+    first = min((start for start, _ in inside), default=span[0])
+    return first, max((min(end, span[1]) for _, end in inside), default=first)
+
+
 def _leaves(work: list[TraceEvent], span: Span) -> int:
     """Operations in a span that call no other."""
     inside = sorted(event.span for event in work if span[0] <= event.start < span[1])
-    following = [start for start, _ in inside[1:]]
-    following.append(span[1])
-    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=True))
+    following = [*(start for start, _ in inside[1:]), span[1]]
+    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=False))
 
 
 def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:

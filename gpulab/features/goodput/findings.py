@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.core.findings import Rank, finding
 from gpulab.core.units import seconds
 
-_UNRELIABLE = "the step goodput is unreliable"
+_UNRELIABLE = "the share of computing is unreliable"
 _OTHER_WAYS = {
     "second recording": "by the second recording",
     "solo run": "of the step in the solo run",
@@ -54,8 +54,8 @@ def recordings_differ() -> None: ...
 
 
 @finding(
-    several="step goodput is unreliable where what was recorded takes longer than the step "
-    "without the profiler:",
+    several="the share of computing is unreliable where what was recorded takes longer than the "
+    "step without the profiler:",
     each="{busy_s:seconds} against {step_s:seconds}",
 )
 def busy_exceeds_step(*, busy_s: float, step_s: float) -> str:
@@ -70,11 +70,12 @@ def _two_ways(goodput: float, other: float, by: str) -> str:
 
 
 @finding(
-    several="step goodput is unreliable where two ways to measure it differ by more than 5 points:",
+    several="the share of computing is unreliable where two ways to measure it differ by more than "
+    "5 points:",
     each=_two_ways,
 )
 def goodput_uncertain(*, goodput: float, other: float, by: str) -> str:
-    return f"step goodput is {_two_ways(goodput, other, by)}: unreliable"
+    return f"the share of computing is {_two_ways(goodput, other, by)}: unreliable"
 
 
 @finding(

@@ -14,7 +14,13 @@ from rich.text import Text
 
 from gpulab.core.payloads import REST, Operation
 from gpulab.core.statuses import GroupBy, SortBy
-from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, three_digits
+from gpulab.core.units import (
+    byte_count,
+    operation_of_roof,
+    rate,
+    seconds,
+    three_digits,
+)
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.goodput.analysis import summed
@@ -146,7 +152,7 @@ _FIGURES = (
         SortBy.ROOF,
         "of roof",
         lambda row: row.point.fraction if row.point else None,
-        lambda value: f"{percent_of_roof(value)} %",
+        operation_of_roof,
         2,
     ),
 )

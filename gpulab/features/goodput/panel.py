@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
-from gpulab.features.goodput.view import WORDS, share
+from gpulab.features.goodput.view import parts_of, share, sms_busy
 from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
 from gpulab.report.report import RunReport
 
@@ -24,7 +24,7 @@ _ROOM_FOR_WORDS = 2
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
-    kind = "step goodput, by the profile" if _profiled(run.report) else "by the marks of the step"
+    kind = "by the profile" if _profiled(run.report) else "by the marks of the step"
     several = any(variant.items not in (None, 1.0) for variant in run.report.variants)
     return f"where the time goes: {kind}", "items/s" * several
 
@@ -62,7 +62,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         if summary is None:
             continue
         profiled = summary.goodput is not None
-        parts = bars.categories(summary.partition.items()) if profiled else phases
+        parts = parts_of(summary, sms_busy(variant)) if profiled else phases
         bar = area.part(band.row, names + 1, cells, band.height)
         _draw_parts(bar, parts, share(summary) if profiled else "")
         if several and variant.items_per_s:
@@ -81,7 +81,7 @@ def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> Non
         value = goodput if part.letter == "u" and goodput else f"{part.share:.0%}"
         for row in range(area.height):
             area.put(row, placed, fill * count, part.style)
-        for words in (f" {WORDS.get(part.words, part.words)} {value} ", f" {value} "):
+        for words in (f" {bars.WORDS.get(part.words, part.words)} {value} ", f" {value} "):
             if len(words) + _ROOM_FOR_WORDS <= count:
                 start = placed + (count - len(words)) // 2
                 area.put((area.height - 1) // 2, start, words, f"{part.style} bold")
@@ -90,7 +90,8 @@ def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> Non
 
 
 _ABOUT = (
-    "One bar is one step, from its start to its end, cut by what the time went into. Useful is "
-    "what the step is for; the rest waits for data, copies, or is taken away by the system."
+    "One bar is one step, from its start to its end, cut by what the time went into. Computing is "
+    "the work that the step is for, however well the device is used; the rest waits for data, "
+    "copies, or is taken away by the system."
 )
 PARTS = Panel("where the time goes", _heading, _rows, _draw, _ABOUT, beside_variants=0)

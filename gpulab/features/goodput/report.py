@@ -28,7 +28,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
-from gpulab.core.payloads import LINKS, USEFUL, WAITING, Operation, Partition
+from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING, Operation, Partition
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
@@ -80,6 +80,8 @@ class StepGoodput:
     step_source: StepSource
     recording: Partition
     seconds: dict[str, float]
+    repeated: dict[str, float]
+    """Shares of the step by the second recording; empty without one."""
     busy_s: float
     """What the device was busy, as recorded; 0 of a CPU."""
     overhead: float
@@ -110,13 +112,13 @@ def step_goodput(
         profiled = _fitting_first(profiled, step_s)
         partition = profiled.partition
         device_busy_s = busy_s(partition) / steps
-        seconds = parts_on_device(partition, steps, step_s)
         unprofiled_s = min(step_s, plain_s)
     else:
         step_s = rounds_s or plain_s
-        seconds = _with_waits(parts_on_cpu(partition, steps, plain_s, step_s), profiled, step_s)
         unprofiled_s = plain_s
         taken_s = taken_by_others_s(partition, steps, plain_s) / steps
+    seconds = _parts(profiled, partition, step_s)
+    repeated = {} if profiled.repeated is None else _parts(profiled, profiled.repeated, step_s)
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     goodput = seconds.get(USEFUL, 0.0) / step_s
     if partition.on_device:
@@ -128,6 +130,7 @@ def step_goodput(
         step_source=source,
         recording=partition,
         seconds=seconds,
+        repeated={name: part_s / step_s for name, part_s in repeated.items()},
         busy_s=device_busy_s,
         overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
         host_only=state.on_gpu and not partition.on_device,
@@ -135,14 +138,26 @@ def step_goodput(
     )
 
 
-def _with_waits(seconds: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
-    """With what the thread waited, by samples, apart from what others took of its CPU."""
-    waited_s = sum(line.waiting for line in profiled.lines) * step_s
-    taken_s = seconds.get("preempted", 0.0)
-    moved_s = min(waited_s, taken_s)
-    if not moved_s:
-        return seconds
-    return {**seconds, "waiting": moved_s, "preempted": taken_s - moved_s}
+def _parts(profiled: Profiled, partition: Partition, step_s: float) -> dict[str, float]:
+    """Seconds of a step by one of its recordings."""
+    if partition.on_device:
+        return parts_on_device(partition, profiled.steps, step_s)
+    parts = parts_on_cpu(partition, profiled.steps, profiled.plain_s, step_s)
+    return _told_apart(parts, profiled, step_s)
+
+
+def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
+    """With what the thread did not run as waiting and contention, by the system's own counter.
+    Where nobody read that, only waits that samples saw are known.
+    """
+    off_s = parts.get("preempted", 0.0)
+    waited = profiled.waited
+    if waited is None:
+        waited = sum(line.waiting for line in profiled.lines)
+    waited_s = min(off_s, waited * step_s)
+    rest = "not running" if profiled.waited is None else "preempted"
+    told = {**parts, "preempted": 0.0, "waiting": waited_s, rest: off_s - waited_s}
+    return {name: told[name] for name in CATEGORIES if name in parts or told.get(name)}
 
 
 def _device_step_s(
@@ -299,7 +314,16 @@ def goodput_of(
     overhead = [profiler_overhead(profiled.variant, overhead=step.overhead)]
     reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
     return GoodputReport(
-        **fields_of(step, "goodput", "seconds", "step_s", "step_source", "overhead", "uncertainty"),
+        **fields_of(
+            step,
+            "goodput",
+            "seconds",
+            "repeated",
+            "step_s",
+            "step_source",
+            "overhead",
+            "uncertainty",
+        ),
         **fields_of(partition, "marked"),
         **fields_of(profiled, "steps", "peak_bytes", "trace", "facts", "lines"),
         phases=phases,

@@ -6,27 +6,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from gpulab.core.payloads import USEFUL
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
 from gpulab.draw.table import columns_table, first_and_last, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.roofline.bound import Point
-from gpulab.report.report import FromStart, GoodputReport, JobGoodput, RunReport, StepSource
+from gpulab.report.report import (
+    FromStart,
+    GoodputReport,
+    JobGoodput,
+    RunReport,
+    StepSource,
+    VariantReport,
+)
 from gpulab.report.sentences import lines
 
+_HALF = 0.5
 LEAST = 0.01
 """A share that has a row, whether a bar has a cell for it or not."""
 _GAP = 2
 _LEAST_S = 1e-12
-WORDS = {"preempted": "contention"}
-"""Of parts that are called otherwise where they are shown."""
+
+
+def parts_of(summary: GoodputReport, busy: float | None = None) -> list[bars.StepPart]:
+    """The parts of a step, of whose computing that many SMs are `busy`: with under half of them it
+    is drawn in no good colour.
+    """
+    parts = bars.categories(summary.partition.items())
+    if busy is None or busy >= _HALF:
+        return parts
+    return [replace(part, style="white") if part.words == USEFUL else part for part in parts]
+
+
+def sms_busy(variant: VariantReport) -> float | None:
+    """The share of SMs that had work in its solo run; None where nobody counted."""
+    means = variant.solo_run.means if variant.solo_run else {}
+    return means["sm"] / 100 if "sm" in means else None
 
 
 @dataclass(frozen=True)
@@ -48,9 +71,7 @@ def parts_table(
         for name, summary in profiled.items()
         if summary.step_s
     }
-    drawn = [
-        part for summary in profiled.values() for part in bars.categories(summary.partition.items())
-    ]
+    drawn = [part for summary in profiled.values() for part in parts_of(summary)]
     visible = {
         part.words: part.mark for part in drawn if part.share >= LEAST or part.letter in letters
     }
@@ -74,7 +95,7 @@ class PartsTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         names = list(self.columns)
         shown = first_and_last(names)
-        words = [WORDS.get(name, name) for _, name in self.rows]
+        words = [bars.WORDS.get(name, name) for _, name in self.rows]
         names_width = max(len(self.head), 2 + max(map(cell_len, (*words, self.whole))))
         for with_shares in (True, False):
             columns = [self._column(self.columns[name], with_shares=with_shares) for name in shown]
@@ -153,14 +174,15 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
     ]
     cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
     table = columns_table()
-    table.add_column("step goodput", overflow="fold", min_width=8)
+    table.add_column("computing", overflow="fold", min_width=8)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("where the time goes", no_wrap=True, min_width=cells)
     for place in shown:
         table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
     letters = set()
+    sms = {variant.name: sms_busy(variant) for variant in report.variants}
     for name, summary in profiled.items():
-        drawn = bars.parts_bar(bars.categories(summary.partition.items()), cells)
+        drawn = bars.parts_bar(parts_of(summary, sms.get(name)), cells)
         letters |= set(drawn.plain)
         if summary.reliable is False:
             drawn.stylize("dim")
@@ -193,8 +215,8 @@ def _profiled(report: RunReport) -> dict[str, GoodputReport]:
 
 
 def share(summary: GoodputReport | JobGoodput) -> str:
-    """Step goodput, with a question mark where it is not certain within 5 points; nothing where
-    there is none.
+    """The share in which it computes, with a question mark where it is not certain within 5 points;
+    nothing where there is none.
     """
     if summary.goodput is None:
         return ""

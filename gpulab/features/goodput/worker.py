@@ -1,16 +1,11 @@
 """The last process of a run: each variant again, under torch's profiler, which would slow whatever
 came after it.
-
-A handler of a signal runs between two bytecodes. One that runs as soon as its timer expires
-interrupted the interpreter, one that comes later had to wait for a compiled function to return.
-Time is the thread's own, so that others on its CPU change nothing.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +14,6 @@ from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter, thread_time
-from types import FrameType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -61,46 +55,6 @@ from gpulab.features.memory.worker import build_and_weigh, peak_bytes
 from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant
 
-_EVERY_S = 1e-3
-_LATE_S = 5e-5
-_LONG_S = 0.1
-_MOST_S = 2.0
-_FEWEST_TICKS = 20
-
-
-def interpreted_share(step: Callable[[], object]) -> float | None:
-    """Of some steps' time on this, the main thread; None where too little was seen."""
-    ran_s = interpreted_s = armed_at = 0.0
-    ticks = 0
-
-    def arm() -> None:
-        nonlocal armed_at
-        armed_at = thread_time()
-        signal.setitimer(signal.ITIMER_REAL, _EVERY_S)
-
-    def tick(number: int, frame: FrameType | None) -> None:
-        nonlocal ran_s, interpreted_s, ticks
-        between_s = thread_time() - armed_at
-        ran_s += between_s
-        interpreted_s += between_s if between_s < _EVERY_S + _LATE_S else 0.0
-        ticks += 1
-        arm()
-
-    before = signal.signal(signal.SIGALRM, tick)
-    signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
-    started = perf_counter()
-    try:
-        arm()
-        while perf_counter() - started < _LONG_S or (
-            ticks < _FEWEST_TICKS and perf_counter() - started < _MOST_S
-        ):
-            step()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    return interpreted_s / ran_s if ran_s > 0 else None
-
-
 _WARM_S = 0.1
 _GROUP_S = 0.03
 _WINDOW_S = 0.25
@@ -119,7 +73,6 @@ _MOST_EVENTS = 10_000
 """A trace of more takes longer to read than the steps took."""
 _MOST_EVENTS_NEEDED = 100_000
 _MANY_EVENTS = 500
-_MUCH_OUTSIDE = 0.2
 _PLAIN_GROUPS = 5
 _MOST_WINDOWS = 2
 _WAITING_TIME = 1
@@ -141,6 +94,8 @@ class Profiler:
         self._choices = choices
         self._reporter = reporter
         self._options = job.profile or ProfileOptions()
+        self._others_took_s = 0.0
+        """Of the last recording, in which this thread could have run."""
 
     def prepare(self) -> None:
         """Open the device, run the file, and start the profiler once, which takes a second."""
@@ -231,7 +186,6 @@ class Profiler:
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
                 waited=waited,
-                interpreted=self._interpreted(build, parts),
                 facts=recorded_facts,
             )
             self._reporter.channel.emit(profiled)
@@ -317,17 +271,6 @@ class Profiler:
                 groups.append(_plain(build.work.step, group, self._wait))
         return groups
 
-    def _interpreted(self, build: Build, parts: Partition) -> float | None:
-        """Of a CPU whose time is not torch's, and of steps without state."""
-        if (
-            self._device.type != "cpu"
-            or build.state
-            or parts.shares.get("other", 0.0) < _MUCH_OUTSIDE
-        ):
-            return None
-        with build.context():
-            return interpreted_share(build.work.step)
-
     def _window(
         self, build: Build, steps: int, plain_s: float, *, shapes: bool, file: Path | None = None
     ) -> tuple[Trace, Partition]:
@@ -337,7 +280,8 @@ class Profiler:
             off_cpu = {
                 name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()
             }
-            parts = partition(trace, off_cpu if self._device.type == "cpu" else {}, plain_s * steps)
+            on_cpu = self._device.type == "cpu"
+            parts = partition(trace, off_cpu if on_cpu else {}, self._others_took_s)
             if not is_disturbed(parts, steps, plain_s):
                 break
         self._written = self._write(file, *self._latest) if file else None
@@ -358,9 +302,11 @@ class Profiler:
         wait = self._wait
 
         def run() -> None:
+            taken_s = _taken_s()
             with marks or nullcontext():
                 _repeat(step, steps)
             wait()
+            self._others_took_s = _taken_s() - taken_s
 
         with build.context():
             step()

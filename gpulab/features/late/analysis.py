@@ -31,9 +31,11 @@ from gpulab.stats.statistics import median_interval
 
 LATE, LAST = 0.05, 0.6
 """Of a step that a rank is late, and of the collectives to which it comes last: from there on."""
-RARELY, MOST_WAITING = 0.03, 0.6
-"""A rank that is late in few steps: at least in this share of them, with that of all waiting."""
-_FEWEST_RARE, _LATE_STEP, _BY_CHANCE = 3, 0.2, 0.01
+RARELY, MOST_WAITING = 0.03, 0.75
+"""A rank that is late in few steps: at least in this share of them. Where others make over a
+quarter of all waiting, the work is unequal, and no one rank is late.
+"""
+_FEWEST_RARE, _LATE_STEP, _BY_CHANCE = 3, 0.2, 0.001
 """How many steps, what of a step it is late in each, and how likely any of the ranks is last in so
 many of such steps where all are alike.
 """
@@ -118,11 +120,16 @@ class _Job:
         )
 
     def _step_time(self) -> float | None:
-        """Between the first collectives of steps in a row."""
+        """Between the first collectives of steps in a row. Of a device their mean: its host runs
+        ahead, and waits now and then for several steps together.
+        """
         firsts = {step: min(row.last for row in rows) for step, rows in self._of_steps.items()}
         times_s = [firsts[step + 1] - at for step, at in firsts.items() if step + 1 in firsts]
         times_s = [time_s for time_s in times_s if time_s > 0]
-        return median(times_s) if times_s else None
+        if not times_s:
+            return None
+        by_device = any(row.transfer_s is not None for row in self._rows)
+        return fmean(times_s) if by_device else median(times_s)
 
     def _hidden_of(self, rank: int) -> float:
         """Of what a rank comes later by the device's clock, what costs nobody anything.
@@ -302,9 +309,17 @@ class _Job:
         if rank.late_s < LATE * step_s:
             return False
         rows = self._by_place[self._worst(rank.rank)[0]]
-        interval = median_interval([self._late_s(row, rank.rank) for row in rows])
+        late_s = [self._late_s(row, rank.rank) for row in rows]
+        interval = median_interval(late_s)
         least = LATE / 2 if rank.last >= LAST else LATE
-        return interval is not None and interval.low >= least * step_s
+        if interval is None or interval.low < least * step_s:
+            return False
+        half = len(rows) // 2
+        if min(median(late_s[:half]), median(late_s[half:])) < least * step_s:
+            return False
+        waits_s = [max(0.0, self._late_s(row, row.last_rank)) for row in rows]
+        own_s = sum(s for row, s in zip(rows, waits_s, strict=True) if row.last_rank == rank.rank)
+        return own_s >= MOST_WAITING * sum(waits_s)
 
     def _rarely(
         self,
@@ -357,7 +372,7 @@ class _Job:
         return LateRank(
             rank=late.rank,
             late_s=late_s,
-            share=late_s / (self._step_s or late_s),
+            share=min(1.0, late_s / (self._step_s or late_s)),
             last=last,
             cause=cause,
             excess_s=excess_s,
@@ -398,7 +413,7 @@ def _cause(
     """What explains at least half of it, and how many seconds."""
     name = max(excess, key=lambda name: excess[name])
     cause, excess_s = _CAUSES[name], excess[name]
-    stolen_s = _beyond(late.delay_s, [other.delay_s for other in others])
+    stolen_s = _stolen_s(late, others)
     ran_s = _beyond(late.run_s, [other.run_s for other in others])
     if name != "gc" and stolen_s >= STOLEN * max(late_s, excess_s) and stolen_s > ran_s:
         return LateCause.CPU_STOLEN, stolen_s
@@ -407,6 +422,15 @@ def _cause(
     if excess_s >= EXPLAINS * late_s:
         return cause, excess_s
     return LateCause.UNKNOWN, excess_s
+
+
+def _stolen_s(late: JobRank, others: Sequence[JobRank]) -> float:
+    """What it was kept from its CPU beyond what the others are for each second that they run: who
+    computes more is kept from it more, too.
+    """
+    rates = [each.delay_s / each.run_s for each in others if each.delay_s and each.run_s]
+    usual_s = median(rates) * (late.run_s or 0.0) if rates else 0.0
+    return max(0.0, (late.delay_s or 0.0) - usual_s)
 
 
 def _beyond(own: float | None, others: Iterable[float | None]) -> float:

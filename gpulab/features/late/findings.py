@@ -13,7 +13,7 @@ _WHY = {
     "other": "what it does outside of these parts takes {excess} longer",
     "cpu stolen": "its thread waits {excess} longer for a CPU: other work runs there",
     "throttled": "its GPU runs at a lower clock",
-    "unknown": "cause unknown",
+    "unknown": "cause not determined",
 }
 
 

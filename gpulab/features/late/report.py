@@ -94,7 +94,7 @@ def _findings(job: JobReport) -> Iterator[Finding]:
         slow = job.collectives[job.slow]
         seconds = slow.transfer_s or 0.0
         yield collective_is_slow(
-            collective=collective_words(slow), seconds=seconds, share=seconds / job.step_s
+            collective=collective_words(slow), seconds=seconds, share=min(1.0, seconds / job.step_s)
         )
 
 

@@ -24,7 +24,7 @@ from gpulab.stats.comparison import Comparison
 LIMITS: dict[str, frozenset[BoundKind]] = {
     "memory": frozenset({BoundKind.MEMORY, BoundKind.CACHE, BoundKind.PAGE_FAULTS}),
     "arithmetic": frozenset({BoundKind.COMPUTE, BoundKind.POWER}),
-    "launches": frozenset({BoundKind.LAUNCH, BoundKind.HOST, BoundKind.INTERPRETER}),
+    "launches": frozenset({BoundKind.LAUNCH, BoundKind.HOST}),
     "waiting": frozenset(
         {
             BoundKind.LATENCY,

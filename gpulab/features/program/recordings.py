@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import Profiled
 from gpulab.core.limits import TRACE_BYTES
+from gpulab.core.payloads import Partition
 from gpulab.core.statuses import WindowKind
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.facts import facts
@@ -48,7 +49,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         return None
     step_s = median(plain_s)
     recording = _read(first)
-    parts = partition(recording, _off_cpu(first), step_s * first.steps)
+    parts = _partition(recording, first, step_s)
     profile = Profiled(
         variant=variant,
         rank=process.rank,
@@ -66,7 +67,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         profile = replace(
             profile,
             repeatable=call_counts(recording) == call_counts(again),
-            repeated=partition(again, _off_cpu(second), step_s * second.steps),
+            repeated=_partition(again, second, step_s),
             operations=operations(again, _read(third) if third is not None else None),
         )
     if trace is not None:
@@ -83,5 +84,7 @@ def _read(recorded: Recorded) -> Trace:
     return read(json.loads(path.read_bytes()))
 
 
-def _off_cpu(recorded: Recorded) -> dict[str, float]:
-    return {"": max(0.0, recorded.seconds - recorded.cpu_s)}
+def _partition(trace: Trace, recorded: Recorded, step_s: float) -> Partition:
+    """What its window is longer than plain steps is taken for what others had of the CPU."""
+    off_cpu = {"": max(0.0, recorded.seconds - recorded.cpu_s)}
+    return partition(trace, off_cpu, max(0.0, trace.window_s - step_s * recorded.steps))

@@ -44,7 +44,7 @@ _MOST_OF_IT = 0.5
 """From which share of the step on one thing that it does limits it."""
 _RESIDENT = 0.5
 _FEW = 0.25
-"""Occupancy at which an SM has warps enough to hide waiting, and at which it has too few."""
+"""Occupancy at which an SM has warps enough to hide waiting, and at which it has few."""
 
 
 @dataclass(frozen=True)
@@ -216,10 +216,7 @@ def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding 
             return findings.page_faults_take_the_time(faults=facts.faults or 0.0, share=share)
         return findings.launches_take_the_time(operations=facts.launches, share=share)
     if facts.outside is not None and facts.outside >= _MOST_OF_IT:
-        interpreted = facts.interpreted
-        if interpreted is not None and interpreted >= _MOST_OF_IT:
-            return findings.interpreter_takes_the_time(share=facts.outside, interpreted=interpreted)
-        return findings.outside_of_torch(share=facts.outside, interpreted=interpreted)
+        return findings.outside_of_torch(share=facts.outside)
     if facts.gathering is not None and facts.gathering >= _MOST_OF_IT:
         return findings.random_accesses(share=facts.gathering)
     if facts.strided is not None and facts.strided >= _MOST_OF_IT and facts.bytes:

@@ -99,8 +99,6 @@ class StepFacts:
     """Share of the step in which the thread of a CPU slept, or waited for something."""
     outside: float | None = None
     """Share of the time in which the thread of a CPU runs that is in no operation of torch."""
-    interpreted: float | None = None
-    """Share of the time in which it runs that is in Python's bytecode, in no compiled function."""
     short_operations: float | None = None
     """Share of the step in operations that are hardly longer than starting one."""
     longest_operation: tuple[str, float] | None = None

@@ -26,7 +26,6 @@ class BoundKind(StrEnum):
     CACHE = "cache"
     LINK = "link"
     COMMUNICATION = "communication"
-    INTERPRETER = "interpreter"
     WAITING = "waiting"
     PREEMPTED = "preempted"
     PAGE_FAULTS = "page faults"
@@ -39,8 +38,10 @@ BOUND_OF: dict[str, BoundKind] = {}
 
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
-_FEWER_LAUNCHES = "fewer, larger operations make it faster"
-_ABOVE = "above the roof, so what is declared or the ceiling is wrong"
+_ABOVE = (
+    "above the measured roof: the ceiling was measured at other clocks or power, or less is done "
+    "than is declared"
+)
 _MISSING = {"unsteady": "no steady ceiling", "unknown": "no ceiling known here"}
 _COUNTERS = {
     "sm": "SMs busy",
@@ -90,14 +91,22 @@ def _shares(evidence: dict[str, Value]) -> str:
 
 
 def _far(evidence: dict[str, Value]) -> str:
-    """Of a step that declares nothing no roof is said to be far."""
-    shares = _shares(evidence)
-    return f", {_distance(evidence)} ({shares})" if shares else ""
+    """Of a step that declares nothing no share of a roof is known."""
+    distance = _distance(evidence)
+    return f", {distance}" if distance else ""
 
 
 def _distance(evidence: dict[str, Value]) -> str:
-    """Far, unless it is near a roof at an end of the intervals of times and roofs."""
-    return "perhaps near a roof" if evidence.get("perhaps_near") else "far from every roof"
+    """The share of the nearest roof, then of each."""
+    shares = _shares(evidence)
+    known = [evidence.get(key) for key in ("memory", "cache", "arithmetic")]
+    # more than memory's bandwidth came from a cache
+    possible = [share for share in known if isinstance(share, float) and share <= 1]
+    nearest = max(possible, default=None)
+    if nearest is None:
+        return shares
+    error = ", a roof within the error" if evidence.get("perhaps_near") else ""
+    return f"{nearest:.0%} of the nearest roof ({shares}){error}"
 
 
 def _counters(evidence: dict[str, Value]) -> str:
@@ -111,6 +120,11 @@ def _counters(evidence: dict[str, Value]) -> str:
     if "power" in evidence:
         parts.append(_power(evidence))
     return ", ".join(parts)
+
+
+def _counted(evidence: dict[str, Value]) -> str:
+    counters = _counters(evidence)
+    return f" ({counters})" if counters else ""
 
 
 def _power(evidence: dict[str, Value]) -> str:
@@ -155,6 +169,7 @@ _PHRASES: dict[str, Callable[[dict[str, Value]], str]] = {
     "shares": _shares,
     "far": _far,
     "counters": _counters,
+    "counted": _counted,
     "capped": _capped,
     "as_fast": _as_fast,
     "cache_roof": _cache_roof,
@@ -214,14 +229,12 @@ def launches_take_the_time(
     *, share: float, operations: int | None = None, **evidence: Value
 ) -> str:
     started = "operations" if operations is None else plural(operations, "operation")
-    return (
-        f"starting its {started} takes {share:.0%} of its time{_far(evidence)}: {_FEWER_LAUNCHES}"
-    )
+    return f"starting its {started} takes {share:.0%} of its time{_far(evidence)}"
 
 
 @limited_by(
     BoundKind.LAUNCH,
-    "the device waits for the host {share:.0%} of the time{far}: " + _FEWER_LAUNCHES,
+    "the device waits for the host {share:.0%} of the time{far}",
 )
 def device_waits_for_launches(*, share: float, **evidence: Value) -> None: ...
 
@@ -235,14 +248,14 @@ def device_waits_for_host(
     **evidence: Value,
 ) -> str:
     bare = ""
-    if operations is not None and launching is not None:
+    if operations and launching is not None:
         bare = f"; starting {plural(operations, 'operation')} alone takes {launching:.0%}"
     return f"the device waits for the host {share:.0%} of the time{bare}{_far(evidence)}"
 
 
 @limited_by(
     BoundKind.LATENCY,
-    "its {phase} phase takes {share:.0%} of the time{far}: fix that first",
+    "its {phase} phase takes {share:.0%} of the time{far}",
 )
 def phase_waits(*, phase: str, share: float, **evidence: Value) -> None: ...
 
@@ -285,12 +298,12 @@ def at_power_cap(**evidence: Value) -> None: ...
 def only_communicates(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.LATENCY,
-    "low occupancy, too little parallelism: {counters}{far}: more, or larger, work at once",
+    "few warps in flight{counted}{far}",
 )
 def too_little_in_flight(**evidence: Value) -> None: ...
 @limited_by(
     BoundKind.LATENCY,
-    "the SMs are full of stalled warps: {counters}{far}: uncoalesced accesses, or atomics",
+    "the SMs are full of stalled warps{counted}{far}",
 )
 def warps_wait(**evidence: Value) -> None: ...
 @limited_by(
@@ -328,24 +341,10 @@ def thread_is_preempted(*, share: float, **evidence: Value) -> None: ...
 )
 def too_disturbed(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
-    BoundKind.INTERPRETER,
-    "{share:.0%} of what its thread runs is outside of torch's operations, and {interpreted:.0%} "
-    "is Python bytecode: one operation on a whole tensor instead of a loop",
+    BoundKind.UNEXPLAINED,
+    "{share:.0%} of what its thread runs is outside of torch's operations",
 )
-def interpreter_takes_the_time(*, share: float, interpreted: float) -> None: ...
-
-
-@limited_by(BoundKind.UNEXPLAINED)
-def outside_of_torch(*, share: float, interpreted: float | None) -> str:
-    outside = f"{share:.0%} of what its thread runs is outside of torch's operations"
-    if interpreted is None:
-        return outside
-    return (
-        f"{outside}: {interpreted:.0%} is Python bytecode, the rest compiled functions that Python "
-        "calls (such as json, numpy, files)"
-    )
-
-
+def outside_of_torch(*, share: float) -> None: ...
 @limited_by(
     BoundKind.UNKNOWN,
     "it declares no work (bytes, flops) that a roof could limit; {operation} takes {share:.0%} of "
@@ -363,7 +362,7 @@ def unexplained(
         parts.append(f"{operation} {share:.0%}")
     seen = "; ".join(filter(None, parts))
     measured = f" ({seen})" if seen else ""
-    return f"{_distance(evidence)} ({_shares(evidence)}); cause unknown{measured}"
+    return f"{_distance(evidence)}; cause not determined{measured}"
 
 
 @limited_by(BoundKind.COMPUTE, "{of_link}: " + _FEWER_OPERATIONS)
@@ -374,7 +373,7 @@ def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.LATENCY,
-    "only {of_link}: transfers that are small, or wait for other work, or use pageable memory",
+    "only {of_link}",
 )
 def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @finding("the ceilings could not be measured: {message}", rank=Rank.EXPLAINING)

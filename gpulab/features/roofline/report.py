@@ -161,7 +161,6 @@ def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
         outside = parts.get("other", 0.0) / running
     return {
         "outside": outside,
-        "interpreted": profiled.interpreted,
         "short_operations": sum(row.share for row in short) if several else None,
         "gathering": sum(row.share for row in rows if _GATHERS.match(row.name)),
         "longest_operation": (rows[0].name, rows[0].share) if rows else None,

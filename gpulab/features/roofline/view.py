@@ -11,13 +11,13 @@ from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
-from gpulab.core.units import percent_of_roof, three_digits, times
+from gpulab.core.units import operation_of_roof, percent_of_roof, three_digits, times
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.draw.chart import letter_of
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
-from gpulab.features.roofline.bound import Cause, Point, Roofline
+from gpulab.features.roofline.bound import Cause, OperationPoint, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.findings import BoundKind
 from gpulab.features.roofline.plot import COUNTED, aside, name, per_second, plot_of
@@ -165,7 +165,12 @@ def _intensity(point: Point) -> str:
 
 def _shares(points: Sequence[Point]) -> list[str]:
     """Percent of what is attainable, with its interval: the time's error and the roof's."""
-    values = [f"{percent_of_roof(point.fraction)} %" for point in points]
+    values = [
+        operation_of_roof(point.fraction)
+        if isinstance(point, OperationPoint)
+        else f"{percent_of_roof(point.fraction)} %"
+        for point in points
+    ]
     digits = max(map(len, values), default=0)
     shares = []
     for point, value in zip(points, values, strict=True):

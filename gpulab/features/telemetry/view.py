@@ -283,7 +283,7 @@ def _validity(report: RunReport) -> tuple[str, str]:
     ]
     if not contention:
         return "no block was timed so far", ""
-    words = f"contention up to {max(contention):.0%}: descheduled by other work"
+    words = f"off the CPU up to {max(contention):.0%}: other work, or waits"
     return words, "yellow" if max(contention) >= _CONTENDED else ""
 
 

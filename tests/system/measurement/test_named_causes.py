@@ -21,13 +21,13 @@ CAUSES = {
     "gather": {"latency"},
     "softmax": {"compute", "memory", "page faults", "unexplained"},
     "new_memory": {"memory", "page faults"},
-    "python_loop": {"interpreter"},
+    "python_loop": {"unexplained"},
     "of_another_library": {"unexplained"},
     "waits_for_a_thread": {"waiting"},
     "sleeps": {"waiting"},
 }
 OF_FUNCTIONS = {
-    "loop": {"interpreter"},
+    "loop": {"unexplained"},
     "sort": {"unexplained"},
     "wait": {"waiting"},
     "small": {"launch"},

@@ -72,7 +72,7 @@ def test_its_profile_is_as_of_any_run(trained, module_lab):
     assert sum(goodput["partition"].values()) == pytest.approx(1)
     trace = json.loads((module_lab.folder / "t.json").read_text())
     assert any(event.get("name") == "gpulab:window" for event in trace["traceEvents"])
-    assert "step goodput" in trained.stderr
+    assert "where the time goes" in trained.stderr
     assert "operations of a step" in trained.stderr
 
 

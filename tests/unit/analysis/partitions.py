@@ -8,8 +8,8 @@ from gpulab.features.goodput.analysis import partition
 from gpulab.features.goodput.trace import read
 
 
-def partition_of(*events, off_cpu=None, length=1000, plain_s=None):
-    return partition(read(document(*events, length=length)), off_cpu or {}, plain_s)
+def partition_of(*events, off_cpu=None, length=1000, taken_s=0.0):
+    return partition(read(document(*events, length=length)), off_cpu or {}, taken_s)
 
 
 def microseconds(*events, off_cpu=None, length=1000):

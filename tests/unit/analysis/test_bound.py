@@ -198,31 +198,14 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
         ),
         (replace(STREAM, bytes=None, communicating=0.1), "unexplained", "unexplained", {}),
         (
-            replace(TINY, waited=0.9, outside=1.0, interpreted=0.9),
+            replace(TINY, waited=0.9, outside=1.0),
             "waiting",
             "thread_waits",
             {"share": 0.9},
         ),
         (replace(TINY, waited=0.4), "unexplained", "unexplained", {"waited": 0.4}),
-        (
-            replace(TINY, outside=0.9, interpreted=0.9),
-            "interpreter",
-            "interpreter_takes_the_time",
-            {"share": 0.9},
-        ),
-        (
-            replace(TINY, outside=0.9, interpreted=0.1),
-            "unexplained",
-            "outside_of_torch",
-            {"interpreted": 0.1},
-        ),
-        (replace(TINY, outside=0.9), "unexplained", "outside_of_torch", {"interpreted": None}),
-        (
-            replace(TINY, outside=0.9, interpreted=0.9, launches=4),
-            "launch",
-            "launches_take_the_time",
-            {},
-        ),
+        (replace(TINY, outside=0.9), "unexplained", "outside_of_torch", {"share": 0.9}),
+        (replace(TINY, outside=0.9, launches=4), "launch", "launches_take_the_time", {}),
         (replace(TINY, short_operations=0.6), "launch", "launches_take_the_time", {"share": 0.6}),
         (replace(TINY, gathering=0.9), "latency", "random_accesses", {"share": 0.9}),
     ],
@@ -463,7 +446,7 @@ def test_launch_cost_is_never_taken_for_memory():
     ("facts", "kind"),
     [
         ({"waited": 0.9}, "waiting"),
-        ({"outside": 0.9, "interpreted": 0.9}, "interpreter"),
+        ({"outside": 0.9}, "unexplained"),
         ({"gathering": 0.9}, "latency"),
     ],
 )

@@ -1,6 +1,7 @@
 """Who is late: by a recorded job of four ranks, and by jobs made up."""
 
 import lzma
+import random
 from dataclasses import dataclass, field
 
 import msgspec
@@ -10,7 +11,7 @@ from recorded import CORPUS
 from gpulab.core.events import Collectives
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.statuses import LateCause, RankActivity
-from gpulab.features.late.analysis import analysed
+from gpulab.features.late.analysis import _cause, analysed
 from gpulab.features.late.rows import clock_offsets
 from gpulab.features.late.timelines import Timelines
 
@@ -233,3 +234,69 @@ def test_with_nccl_nobody_is_late_who_costs_nothing(name):
     steps, since it began later.
     """
     assert analysed(folded(recorded(name))).late is None
+
+
+@dataclass
+class Bursts(Made):
+    """A job on devices whose hosts run ahead: they ask for ten steps at once, then wait for them."""
+
+    def events(self):
+        events = []
+        for event in super().events():
+            took_s = 0.002 if event.rank == 3 else 0.03
+            calls = [
+                msgspec.structs.replace(
+                    call, took_s=took_s, at=100.0 + call.number // 10 + call.number % 10 * 1e-3
+                )
+                for call in event.calls
+            ]
+            spans = [
+                RankSpan(kind=RankActivity.STEP, begun=call.at + 5e-4, ended=call.at + 5e-4)
+                for call in calls
+            ]
+            events.append(msgspec.structs.replace(event, calls=calls, spans=spans))
+        return events
+
+
+def test_a_share_is_of_the_step_as_it_is_where_the_host_runs_ahead():
+    late = analysed(folded(Bursts(steps=80).events())).late
+    assert late.rank == 3
+    # 28 ms of a step of 0.1 s, which the hosts ask for in 1 ms
+    assert late.share == pytest.approx(0.28, abs=0.05)
+
+
+@dataclass
+class Unequal(Made):
+    """Batches of random lengths on each rank."""
+
+    seed: int = 0
+
+    def events(self):
+        draw = random.Random(self.seed)
+        lengths = {rank: [draw.uniform(0.0, 0.08) for _ in range(self.steps)] for rank in range(2)}
+        self.lengths = lengths
+        return super().events()
+
+    def _step(self, rank, step, now, spans):
+        self.more = {rank: {"forward": self.lengths[rank][step]}}
+        return super()._step(rank, step, now, spans)
+
+
+def test_of_work_that_is_unequal_by_chance_nobody_is_late():
+    for seed in (*range(8), 107, 126):  # the last two have one rank last in most steps
+        job = analysed(folded(Unequal(ranks=2, seed=seed).events()))
+        assert job.late is None, seed
+
+
+@pytest.mark.parametrize(
+    ("run_s", "cause"), [((0.06, 0.02), LateCause.FORWARD), ((0.02, 0.02), LateCause.CPU_STOLEN)]
+)
+def test_who_computes_more_is_kept_from_its_cpu_more_and_that_is_no_cause(run_s, cause):
+    """Both ranks are kept from it; rank 0 by 30 ms more, which with three times the work is no more
+    than the other is.
+    """
+    first, second = analysed(folded(Made(ranks=2).events())).ranks
+    replace = msgspec.structs.replace
+    late = replace(first, late_s=0.03, run_s=run_s[0], delay_s=0.045)
+    other = replace(second, run_s=run_s[1], delay_s=0.015)
+    assert _cause(late, 0.03, {"forward": 0.03, "loader": 0.0}, [other])[0] == cause

@@ -130,7 +130,7 @@ def test_what_others_took_of_the_window_is_no_part_of_the_step():
     assert partition.seconds["preempted"] == pytest.approx(600e-6)
     # a wait that no phase names is no work
     assert partition.seconds["useful"] == pytest.approx(400e-6)
-    taken = partition_of(busy, off_cpu={"": 600e-6}, plain_s=400e-6)
+    taken = partition_of(busy, off_cpu={"": 600e-6}, taken_s=600e-6)
     assert taken.seconds["useful"] == taken.seconds["other"] == pytest.approx(200e-6)
     assert is_disturbed(taken, 1, 400e-6)
     assert taken_by_others_s(taken, 1, 400e-6) == pytest.approx(600e-6)

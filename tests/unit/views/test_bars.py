@@ -36,7 +36,7 @@ def test_a_bar_of_phases_has_the_letters_of_its_parts(names, data):
 
 def test_the_letters_of_a_partition_are_in_the_order_of_the_categories():
     drawn = bars.categories(dict.fromkeys(CATEGORIES, 0.1).items())
-    assert list(dict.fromkeys(bars.parts_bar(drawn).plain)) == list("ubncadsl.wp")
+    assert list(dict.fromkeys(bars.parts_bar(drawn).plain)) == list("ubncadsl.wop")
     assert [part.words for part in drawn] == list(CATEGORIES)
 
 

@@ -48,13 +48,13 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         ),
         (
             replace(STREAM, bytes=130 * GIGA, dram_bytes=110e9),
-            "above the roof, so what is declared or the ceiling is wrong",
+            "above the measured roof",
         ),
         (
             replace(STREAM, flops=900 * GIGA, bytes=GIGA),
             "fp32 arithmetic 90%: fewer or cheaper operations make it",
         ),
-        (replace(STREAM, flops=1200 * GIGA), "fp32 arithmetic 120%: above the roof"),
+        (replace(STREAM, flops=1200 * GIGA), "fp32 arithmetic 120%: above the measured roof"),
         (
             replace(STREAM, bytes=250 * GIGA),
             "2.5x device-memory bandwidth: served from cache, or it moves fewer bytes than "
@@ -84,27 +84,27 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         ),
         (
             replace(TINY, launches=4),
-            "starting its 4 operations takes 80% of its time, far from every roof (memory 0%",
+            "starting its 4 operations takes 80% of its time, 0% of the nearest roof (memory 0%",
         ),
         (
             replace(TINY, seconds=4e-5, launches=3),
-            "cause unknown (launches 15%)",
+            "cause not determined (launches 15%)",
         ),
         (
             replace(TINY, seconds=4e-5, flops=int(14e6), launches=3),
-            "far from every roof (memory 0%, fp32 arithmetic 35%)",
+            "35% of the nearest roof (memory 0%, fp32 arithmetic 35%)",
         ),
         (
             replace(STREAM, bytes=None, waiting_phase=("data", 0.57)),
-            "its data phase takes 57% of the time, far from every roof",
+            "its data phase takes 57% of the time, 1% of the nearest roof",
         ),
         (
             replace(STREAM, bytes=None, waiting_phase=("data", 0.1)),
-            "; cause unknown",
+            "; cause not determined",
         ),
         (
             replace(TINY, waiting=0.3, on_gpu=True, launches=4),
-            "the device waits for the host 30% of the time, far from every roof",
+            "the device waits for the host 30% of the time, 0% of the nearest roof",
         ),
         (
             replace(TINY, seconds=0.1, launches=1, waiting=0.9, on_gpu=True),
@@ -116,7 +116,7 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
                 on_gpu=True,
                 counters=DeviceCounters(sm=0.97, occupancy=0.4, tensor=0.01, fp32=0.09),
             ),
-            "cause unknown (SMs busy 97%, occupancy 40%, FP32 9%)",
+            "cause not determined (SMs busy 97%, occupancy 40%, FP32 9%)",
         ),
         (
             replace(
@@ -129,9 +129,12 @@ COPY = StepFacts(seconds=1.0, bytes=45 * GIGA, roof="host to device")
         (COPY, "90% of the host to device link: fewer bytes make it faster"),
         (
             replace(COPY, bytes=10 * GIGA),
-            "only 20% of the host to device link: transfers that are small",
+            "only 20% of the host to device link",
         ),
-        (replace(COPY, bytes=70 * GIGA), "140% of the host to device link: above the roof"),
+        (
+            replace(COPY, bytes=70 * GIGA),
+            "140% of the host to device link: above the measured roof",
+        ),
         (
             replace(COPY, bytes=10 * GIGA, flops=int(9e11)),
             "20% of the host to device link, fp32 arithmetic 90%: fewer or cheaper operations "

@@ -12,11 +12,11 @@ def test_several_variants_of_one_code_are_one_line_that_names_them():
     shares = {"waits": 0.476, "hardly": 0.12}
     findings = [finding("off_the_cpu", name, share=share) for name, share in shares.items()]
     assert lines(findings) == [
-        "descheduled for a part of the time (contention on a busy machine, or steps that wait): waits 48%, "
+        "off the CPU for a part of the time (contention on a busy machine, or steps that wait): waits 48%, "
         "hardly 12%"
     ]
     assert lines(findings[:1]) == [
-        "waits: descheduled for 48% of the time (contention on a busy machine, or a step that waits)"
+        "waits: off the CPU for 48% of the time (contention on a busy machine, or a step that waits)"
     ]
 
 

@@ -15,7 +15,7 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
 from gpulab.core.units import percent_of_roof
 from gpulab.draw import bars
-from gpulab.features.goodput.view import WORDS, goodput, phases, traces
+from gpulab.features.goodput.view import goodput, phases, traces
 from gpulab.headless.run import summary
 from gpulab.report.report import StepSource
 
@@ -118,7 +118,7 @@ def test_of_roof_is_the_rooflines_wherever_it_stands(tmp_path):
     assert compared >= 10
 
 
-SHARES = (0.25, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.1, 0.1, 0.05, 0.05)
+SHARES = (0.25, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.1, 0.05, 0.05, 0.05, 0.05)
 PARTS = dict(zip(CATEGORIES, SHARES, strict=True))
 OTHERS = {"useful": 0.984, "sync": 0.016}
 
@@ -161,9 +161,7 @@ def test_bars_and_their_legend_agree_in_letters_and_colours(width, ascii_only):
         line[0]: line[2:].split("  ")[0].strip() for line in table[at + 1 : at + 1 + len(PARTS)]
     }
     assert set(bar) == set(legend) == {letter for letter, _ in bars.CATEGORIES.values()}
-    assert list(legend.values()) == [
-        name if name != "preempted" else "contention" for name in CATEGORIES
-    ]
+    assert list(legend.values()) == [bars.WORDS.get(name, name) for name in CATEGORIES]
     colours = colours_of_letters(shown, width)
     assert {letter: colours[letter] for letter in legend} == {
         letter: {str(Style.parse(f"not bold {style}"))}
@@ -197,7 +195,7 @@ def test_the_guide_has_the_letters_of_the_bars():
     page = (Path(bars.__file__).parents[1] / "guide" / "05-goodput.md").read_text()
     rows = re.findall(r"^\| (\S) {6}\| ([a-z -]+?) *\|", page, re.MULTILINE)
     assert rows == [
-        (letter, WORDS.get(name, name)) for name, (letter, _) in bars.CATEGORIES.items()
+        (letter, bars.WORDS.get(name, name)) for name, (letter, _) in bars.CATEGORIES.items()
     ]
 
 
@@ -205,7 +203,7 @@ def test_the_guide_has_the_letters_of_the_bars():
 def test_parts_are_in_seconds_and_sum_to_the_step(width):
     lines = printed(goodput(profiled(("v", HALF))), width).splitlines()
     rows = [line.split() for line in lines]
-    assert ["u", "useful", "500", "µs", "50%"] in rows
+    assert ["u", "computing", "500", "µs", "50%"] in rows
     assert ["c", "copies", "100", "µs", "10%"] in rows
     assert ["step", "1.00", "ms"] in rows
 
@@ -222,7 +220,7 @@ def test_what_is_unreliable_is_marked_beside_its_bar_and_the_step_of_the_profile
     reason = finding("goodput_uncertain", "v", goodput=0.5, other=0.6, by="solo run")
     text = in_one_line(goodput(profiled(("v", HALF | {"reliable": False, "reasons": [reason]}))))
     assert "50%?" in text
-    assert "step goodput is 50%, or 60% of the step in the solo run: unreliable" in text
+    assert "the share of computing is 50%, or 60% of the step in the solo run: unreliable" in text
     own = HALF | {"reliable": True, "step_source": StepSource.PROFILER}
     text = in_one_line(goodput(profiled(("v", own))))
     assert "50%?" not in text

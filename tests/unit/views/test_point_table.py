@@ -89,9 +89,7 @@ def test_below_it_stands_what_limits_each_point_and_the_evidence(kind, word):
         reason=finding("unexplained", memory=0.125, arithmetic=0.5, dtype="fp32"),
     )
     text = reasons([cpu().points[1], changed]).plain
-    expected = (
-        f"B ijk: {word}: far from every roof (memory 12%, fp32 arithmetic 50%); cause unknown"
-    )
+    expected = f"B ijk: {word}: 50% of the nearest roof (memory 12%, fp32 arithmetic 50%); cause not determined"
     assert text.splitlines()[1].startswith(expected)
 
 

@@ -39,7 +39,7 @@ def test_the_cause_of_a_failed_variant_stands_before_claims_and_notes(recorded):
     lines = lines_of(recorded("raises"))
     cause = place_of(lines, "bad failed (check, line 13): ValueError: boom")
     assert cause < place_of(lines, "claim: nothing; measured here: third 1.088x (faster)")
-    assert cause < place_of(lines, "note: good: descheduled for 23% of the time")
+    assert cause < place_of(lines, "note: good: off the CPU for 23% of the time")
     assert [line for line in lines if "boom" in line] == [lines[cause]]
 
 
@@ -54,7 +54,7 @@ def test_a_run_that_was_stopped_is_called_interrupted_before_its_notes(recorded)
     reason = place_of(
         lines, "interrupted: stopped while measuring: earlier results are in the run file"
     )
-    assert reason < place_of(lines, "note: descheduled")
+    assert reason < place_of(lines, "note: off the CPU")
 
 
 def test_every_way_to_leave_a_variant_out_has_its_reason(recorded):
@@ -124,7 +124,7 @@ def test_only_what_weakens_a_result_is_a_note():
 def test_notes_of_one_kind_are_one_line_that_names_the_variants(recorded):
     lines = lines_of(recorded("phases"))
     assert [line for line in lines if line.startswith("note: ")] == [
-        "note: descheduled for a part of the time (contention on a busy machine, or steps that wait): "
+        "note: off the CPU for a part of the time (contention on a busy machine, or steps that wait): "
         "waits 48%, hardly 12%",
     ]
 

@@ -28,7 +28,7 @@ def test_columns_line_up_over_all_runs_and_a_variant_has_its_claim():
         comparisons=[compared("a_longer_name", "base", 31.4)],
     )
     head, name, row, other_name, other_row = lines_of(first, second)
-    assert head.split() == ["speedup", "99", "%", "interval", "verdict", "step", "goodput"]
+    assert head.split() == ["speedup", "99", "%", "interval", "verdict", "computing"]
     assert (name, other_name) == ("first  2x", "second")
     assert row.index("faster") == other_row.index("faster") == head.index("verdict")
     assert other_row.split() == [

@@ -48,7 +48,7 @@ DOUBTFUL = Trust(
 def test_comparisons_of_one_grade_for_the_same_reasons_share_a_line():
     unchecked = Trust(grade=Grade.UNCHECKED, reasons=[finding("returns_nothing")], checks=PASSED)
     assert grades(trusted(DOUBTFUL, VERIFIED, VERIFIED, unchecked)) == [
-        ("v0 doubtful: contention 25%, not checked: timed steps, inputs", "yellow"),
+        ("v0 doubtful: off the CPU 25%, not checked: timed steps, inputs", "yellow"),
         (f"v1, v2 verified: {len(CheckKind)} checks ran", "green"),
         ("v3 unchecked: returns nothing", "yellow"),
     ]
@@ -66,7 +66,7 @@ def test_a_comparison_that_claims_nothing_has_no_line():
 def test_of_two_variants_that_are_doubted_alike_each_line_has_its_own_number():
     both = [finding("off_the_cpu", "old", share=0.9), finding("off_the_cpu", "v0", share=0.25)]
     assert grades(trusted(Trust(grade=Grade.DOUBTFUL, reasons=both))) == [
-        ("v0 doubtful: contention 25%", "yellow")
+        ("v0 doubtful: off the CPU 25%", "yellow")
     ]
 
 
