@@ -37,13 +37,13 @@ from gpulab.features.compare.report import ComparisonReport, Row, ScenarioCompar
 from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
-from gpulab.session.drive import Interrupts
+from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import why_not
 from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
 from gpulab.session.requests import request_for
 from gpulab.session.settings import UsageError
 from gpulab.session.sides import HOW, Measured, sides_of
-from gpulab.session.turns import SideError, StoppedError, Turns
+from gpulab.session.turns import SideError, Turns
 
 _TIME_S = 30.0
 _LONGEST_S = 300.0
