@@ -270,6 +270,11 @@ class _Comparison:
 
 
 def _described(side: Measured) -> str:
+    if side.lfs_pointers:
+        pointers = plural(side.lfs_pointers, "file")
+        return (
+            f"commit {side.revision[:12]}, where {pointers} of Git LFS are pointers, not contents"
+        )
     if side.revision:
         return f"commit {side.revision[:12]}"
     return str(side.root)

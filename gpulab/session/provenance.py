@@ -16,7 +16,8 @@ from gpulab.features.compare.measured_findings import (
     dependencies_changed,
     imported_from_one_place,
 )
-from gpulab.session.sides import Measured, digest, top_level
+from gpulab.session.revisions import top_level
+from gpulab.session.sides import Measured, digest
 from gpulab.session.turns import Probe
 
 _MOST_NAMED = 10
