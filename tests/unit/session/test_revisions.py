@@ -41,7 +41,7 @@ def commit(folder, **files):
 
 
 def script(file, marker):
-    file.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    file.write_text(f"#!/bin/sh\ntouch {marker}\n")
     file.chmod(0o755)
     return str(file)
 
