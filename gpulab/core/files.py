@@ -86,7 +86,7 @@ def write_whole(path: Path, data: bytes) -> None:
     their end. A file that can be written but not replaced is overwritten. OSError where nothing of
     that is possible.
     """
-    if path.exists() and (not path.is_file() or _is_descriptor(path)):
+    if is_appended_to(path):
         _write(path, data, os.O_APPEND)
         return
     real = Path(os.path.realpath(path))  # of a link what it stands for is replaced
@@ -96,6 +96,11 @@ def write_whole(path: Path, data: bytes) -> None:
         if error.errno not in _IRREPLACEABLE or not real.exists():
             raise
         _write(real, data, os.O_TRUNC)
+
+
+def is_appended_to(path: Path) -> bool:
+    """Whether `write_whole` writes to what is there, and replaces nothing."""
+    return path.exists() and (not path.is_file() or _is_descriptor(path))
 
 
 def check_writable(path: Path) -> None:

@@ -43,7 +43,7 @@ def compare(words: Sequence[str], options: Options) -> int:
     if len(words) != 2:
         raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file, [])
+    check_json(options.json_file)
     if options.export:
         check_export(options.export, OF_COMPARISONS)
     check_ci_files(options)

@@ -16,8 +16,15 @@ _MODULES: Mapping[str, str] = {
     "cast": "cast:cast",
     "text": "screen:text",
 }
-ENDINGS = (".html", ".md", ".svg", ".cast")
-"""Of files that are written."""
+_COMMENT = "<!-- gpulab -->\n"
+MARKS = {
+    ".html": b'<meta name="generator" content="gpulab ',
+    ".md": _COMMENT.encode(),
+    ".svg": _COMMENT.encode(),
+    ".cast": b'"title": "gpulab: ',
+}
+"""By the endings of files that are written: what only such a file holds."""
+ENDINGS = tuple(MARKS)
 OF_COMPARISONS = (".html", ".md")
 
 
@@ -26,7 +33,7 @@ def rendered_comparison(report: ComparisonReport, form: str) -> str:
     # a page brings what colours code, which takes a while
     from gpulab.features.export.comparison import rendered
 
-    return rendered(report, form)
+    return rendered(report, form) + (_COMMENT if form == "md" else "")
 
 
 def rendered(report: RunReport, form: str) -> str:
@@ -37,4 +44,4 @@ def rendered(report: RunReport, form: str) -> str:
     render: Callable[[Record], str] = getattr(
         import_module(f"gpulab.features.export.{module}"), name
     )
-    return render(record_of(report))
+    return render(record_of(report)) + (_COMMENT if form in ("md", "svg") else "")

@@ -8,6 +8,7 @@ Time is the thread's own, so that others on its CPU change nothing.
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import signal
@@ -393,6 +394,8 @@ class Profiler:
         for problem in validate(document):
             self._reporter.found(replace(problem, values={**problem.values, "file": str(file)}))
         try:
+            if file.exists() and b'"traceEvents"' not in file.read_bytes():
+                raise FileExistsError(errno.EEXIST, "a file that is no trace is there")
             file.write_bytes(data)
         except OSError as error:
             self._reporter.found(
