@@ -91,7 +91,10 @@ class Options(Settings):
         }
         flags: dict[str, str] = {}
         for flag, file in files.items():
-            if file is None or is_appended_to(file):
+            try:
+                if file is None or is_appended_to(file):
+                    continue
+            except OSError:  # who writes it says why not
                 continue
             first = flags.setdefault(os.path.realpath(file), flag)
             if first != flag:
