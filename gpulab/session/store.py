@@ -118,9 +118,9 @@ class Store:
         if not self.damaged or _inode(self._path) != self._inode:  # another process did
             return None
         self.__exit__()
-        names = (f"{NAME}.damaged{number}" for number in ("", *range(2, _MOST_ASIDE)))
-        free = (self._path.with_name(name) for name in names)
-        aside = next((path for path in free if not os.path.lexists(path)), None)
+        numbers = ("", *range(2, _MOST_ASIDE))
+        places = (self._path.with_name(f"{NAME}.damaged{number}") for number in numbers)
+        aside = next(filter(_is_free, places), None)
         if aside is None:
             return None
         try:
@@ -290,6 +290,11 @@ class Store:
             self._busy = True
         if isinstance(error, _NotOursError) or (code is not None and code & 0xFF in _DAMAGE):
             self.damaged = True
+
+
+def _is_free(place: Path) -> bool:
+    """Whether no store was set aside there before."""
+    return not any(os.path.lexists(f"{place}{suffix}") for suffix in _FILES)
 
 
 def _is_gone(run_file: Path) -> bool:
