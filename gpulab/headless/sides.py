@@ -4,7 +4,6 @@ pairs.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replace_field
 from datetime import UTC, datetime
@@ -43,6 +42,7 @@ from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
 from gpulab.session.requests import request_for
 from gpulab.session.settings import UsageError
 from gpulab.session.sides import HOW, Measured, sides_of
+from gpulab.session.temporary import temporary_folder
 from gpulab.session.turns import SideError, Turns
 
 _TIME_S = 30.0
@@ -61,8 +61,8 @@ def measure_sides(
     what is demanded of the scenario by its name. UsageError.
     """
     with Interrupts() as interrupts:
-        with tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True) as folder:
-            report = _measured(names, options, terminal, demanded, Path(folder), interrupts)
+        with temporary_folder() as folder:
+            report = _measured(names, options, terminal, demanded, folder, interrupts)
         interrupts.end(answered=report.exit_code == ExitCode.INTERRUPTED)
         return report
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace as replace_fields
 
@@ -25,6 +23,7 @@ from gpulab.scenario import shown
 from gpulab.session.launch import Launch, plan
 from gpulab.session.look import Look, LookError
 from gpulab.session.settings import Settings, UsageError
+from gpulab.session.temporary import temporary_folder
 from gpulab.session.worker_process import usual_environment, worker_environment
 
 
@@ -166,8 +165,8 @@ class Parts:
 def parts_of(asked: PartsRequest, look: Look) -> PartsSeen:
     """What a step consists of. StoppedError, LookError."""
     worker = "gpulab.features.what_if.worker"
-    with TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True) as folder:
-        environment = worker_environment(replace_fields(asked.job, folder=folder))
+    with temporary_folder() as folder:
+        environment = worker_environment(replace_fields(asked.job, folder=str(folder)))
         return look.ask(worker, asked, environment, PartsSeen)
 
 
@@ -197,9 +196,9 @@ def _planned(flag: str, planned: RunRequest | RunReport) -> RunRequest:
 
 def _of_text(flag: str, label: str, text: str, settings: Settings) -> RunRequest:
     """The run of a scenario that is written for it: its text is read once, as any other's."""
-    with TemporaryDirectory(prefix="gpulab-") as folder:
+    with temporary_folder() as folder:
         name = "".join(letter if letter.isalnum() else "_" for letter in label)
-        file = Path(folder) / f"{name}.py"
+        file = folder / f"{name}.py"
         file.write_text(text, encoding="utf-8")
         return _planned(flag, plan(Launch(read_file(file)), replace(settings, arguments=None)))
 
