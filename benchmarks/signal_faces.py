@@ -25,6 +25,10 @@ def one(lab):
 def two(lab):
     """Another."""
     return one(lab)
+def step():
+    import subprocess, time
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    time.sleep(0.5)
 '''
 OPTIONS = ["tiny.py", "--smoke", "--device", "cpu"]
 RUN = [*GPULAB, "--run", *OPTIONS, "--output", "run.jsonl", "--json", "out.json"]
@@ -43,11 +47,13 @@ def outcome_of(path):
 class Headless:
     """`gpulab --run` with its outputs in files."""
 
+    command = (*RUN,)
+
     def __init__(self, lab):
         self.lab = lab
         self.files = [(lab.folder / name).open("wb") for name in ("stdout", "stderr")]
         self.process = subprocess.Popen(
-            RUN, cwd=lab.folder, env=lab.env, stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1],
+            self.command, cwd=lab.folder, env=lab.env, stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1],
             process_group=0,
         )  # fmt: skip
         self.pid = self.process.pid
@@ -68,6 +74,18 @@ class Headless:
 
     def terminal_problems(self):
         return []
+
+
+class Try(Headless):
+    """`--try` of a fix that does not apply: a look at a step, and its end."""
+
+    command = (*GPULAB, "--run", "tiny.py:step", "--try", "channels_last")
+
+
+class WhatIf(Headless):
+    """`--what-if` of a step without parts."""
+
+    command = (*GPULAB, "--run", "tiny.py:step", "--what-if")
 
 
 class OnTerminal(Pty):

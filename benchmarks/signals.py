@@ -22,7 +22,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from conftest import Lab
-from signal_faces import SCENARIO, App, Headless, OnTerminal, outcome_of
+from signal_faces import SCENARIO, App, Headless, OnTerminal, Try, WhatIf, outcome_of
 
 from gpulab.core.run_file import read_run_file
 
@@ -31,7 +31,13 @@ HANG_UP = "hang-up"
 KINDS = (*ENDING, signal.SIGWINCH, signal.SIGTSTP)
 
 
-FACES = {"headless, files": Headless, "headless, terminal": OnTerminal, "app": App}
+FACES = {
+    "headless, files": Headless,
+    "headless, terminal": OnTerminal,
+    "app": App,
+    "--try": Try,
+    "--what-if": WhatIf,
+}
 
 
 def new_lab():
@@ -69,7 +75,7 @@ def send(program, which, chance):
 
 def signal_trial(face, duration_s, chance):
     lab = new_lab()
-    kinds = [*KINDS, HANG_UP] if face is not Headless else KINDS
+    kinds = KINDS if issubclass(face, Headless) else [*KINDS, HANG_UP]
     burst = [chance.choice(kinds)]
     if chance.random() < 0.5 and burst[0] != HANG_UP:
         burst += chance.choices(KINDS, k=chance.randint(1, 4))
@@ -100,7 +106,7 @@ def signal_trial(face, duration_s, chance):
     run_ends = [outcome_of(file) for file in lab.folder.rglob("runs/*.jsonl")]
     if None in run_ends:
         problems.append("run file without its end")
-    if code == 130 and face is not App and run_ends != ["cancelled"]:
+    if code == 130 and face in (Headless, OnTerminal) and run_ends != ["cancelled"]:
         problems.append(f"130 after a run that is {run_ends}")
     if (lab.folder / "out.json").exists() and not (lab.folder / "out.json").read_bytes().endswith(
         b"}\n"
@@ -140,6 +146,10 @@ def kinds_of(lab, parent):
             kinds[pid] = "parent"
         elif b"gpulab.features.telemetry" in command:
             kinds[pid] = "telemetry"
+        elif b"gpulab.engine.look" in command:
+            kinds[pid] = "supervisor of a look" if of == parent else "look"
+        elif b"sleep" in command:
+            kinds[pid] = "started by the step"
         elif b"gpulab.engine" in command:
             kinds[pid] = "supervisor" if of == parent else "worker"
     return kinds
@@ -168,7 +178,10 @@ def kill_trial(face, duration_s, chance):
         code = program.end()
     except (TimeoutError, subprocess.TimeoutExpired):
         return kind, label, ["hangs"], program.output
-    problems = [f"code {code}"] if code not in ((-9,) if kind == "parent" else (0, 3, 7)) else []
+    codes = (-9,) if kind == "parent" else (0, 3, 7)
+    if "look" in kind:
+        codes = (0, 2)
+    problems = [f"code {code}"] if code not in codes else []
     problems += [
         problem
         for problem in remains_of(lab, program)

@@ -137,9 +137,10 @@ def pipeline(name, folder, time_s):
 
 def lesson(case, device, folder, number):
     """A row for a part of a lesson whose sizes make it smaller, by as much as it was seen to be."""
-    from gpulab.features.what_if.look import parts_of
     from gpulab.features.what_if.parts import PartsRequest
+    from gpulab.session.derived import parts_of
     from gpulab.session.launch import plan, single_launch
+    from gpulab.session.look import Look, LookError
     from gpulab.session.settings import Settings
 
     name, variant, part, smaller, sizes = case
@@ -154,9 +155,10 @@ def lesson(case, device, folder, number):
     job = plan(single_launch(str(file)), Settings(device=device)).job
     seconds = []
     for each in ("as_it_is", "smaller"):
-        seen = parts_of(PartsRequest(job=job, variant=each))
-        if seen.problem:
-            sys.exit(seen.problem)
+        try:
+            seen = parts_of(PartsRequest(job=job, variant=each), Look())
+        except LookError as error:
+            sys.exit(str(error))
         seconds.append({entry.name: entry.seconds for entry in seen.parts})
     less = 1 - seconds[1][part] / seconds[0][part]
     for entry in what_if["parts"]:

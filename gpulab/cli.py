@@ -25,6 +25,7 @@ from gpulab.modes import MODES, Mode
 from gpulab.version import __version__
 
 if TYPE_CHECKING:
+    from gpulab.headless.options import Options
     from gpulab.session.settings import Settings
 
 
@@ -269,9 +270,7 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
         # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
         gc.disable()
         return chosen.open_screen(given)
-    from gpulab.headless.options import Options
-
-    return chosen.carry_out(given, _refined(Options, parser, given))
+    return chosen.carry_out(given, _options(parser, given))
 
 
 def _asks_to_print(given: argparse.Namespace) -> bool:
@@ -299,10 +298,9 @@ def _run_program(
         parser.error("write a program after --, such as: gpulab --run -- python train.py")
     if not headless:
         return _open_screen(parser, given, command)
-    from gpulab.headless.options import Options
     from gpulab.headless.program import follow
 
-    return follow(command, _refined(Options, parser, given))
+    return follow(command, _options(parser, given))
 
 
 def _open_screen(
@@ -345,6 +343,14 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="*")
     add_flags(parser)
     return parser
+
+
+def _options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
+    from gpulab.headless.options import Options
+
+    options = _refined(Options, parser, given)
+    options.check_files()
+    return options
 
 
 def _refined(

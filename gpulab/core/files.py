@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +24,8 @@ _IRREPLACEABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXD
 """What the system says of a file in a folder that cannot be changed, of a mount point, and of a
 file of another.
 """
+_MOST_DEEP = 100
+"""Folders below one whose files are looked for."""
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of the pictures that are written."""
 
@@ -53,6 +56,29 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))
     return data
+
+
+def files_below(folder: Path, passed_over: list[OSError]) -> Iterator[Path]:
+    """The files of a folder and of those below it, in the order of their names, but for hidden ones
+    and links to folders. OSError where the folder cannot be listed; one below it that cannot, or
+    lies too deep, is `passed_over`.
+    """
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
+        if path != folder and (path.is_symlink() or not path.is_dir()):
+            yield path
+            continue
+        try:
+            if len(path.parts) - len(folder.parts) > _MOST_DEEP:
+                raise OSError(errno.ELOOP, f"more than {_MOST_DEEP} folders deep", str(path))
+            inner = sorted(path.iterdir(), reverse=True)
+        except OSError as error:
+            if path == folder:
+                raise
+            passed_over.append(error)
+            continue
+        waiting += [each for each in inner if not each.name.startswith(".")]
 
 
 def hold(fd: int) -> None:
@@ -86,7 +112,7 @@ def write_whole(path: Path, data: bytes) -> None:
     their end. A file that can be written but not replaced is overwritten. OSError where nothing of
     that is possible.
     """
-    if path.exists() and (not path.is_file() or _is_descriptor(path)):
+    if is_appended_to(path):
         _write(path, data, os.O_APPEND)
         return
     real = Path(os.path.realpath(path))  # of a link what it stands for is replaced
@@ -96,6 +122,11 @@ def write_whole(path: Path, data: bytes) -> None:
         if error.errno not in _IRREPLACEABLE or not real.exists():
             raise
         _write(real, data, os.O_TRUNC)
+
+
+def is_appended_to(path: Path) -> bool:
+    """Whether `write_whole` writes to what is there, and replaces nothing."""
+    return path.exists() and (not path.is_file() or _is_descriptor(path))
 
 
 def check_writable(path: Path) -> None:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +20,12 @@ from gpulab.core.events import Event, RunStarted
 from gpulab.core.failures import garbled_lines, several_runs, unknown_events
 from gpulab.core.files import hold, open_regular
 from gpulab.core.findings import Finding
-from gpulab.core.limits import RUN_FILE_BYTES, RUN_FILE_LINE_BYTES, WHOLE_RUN_FILE_BYTES
+from gpulab.core.limits import (
+    RUN_FILE_BYTES,
+    RUN_FILE_LINE_BYTES,
+    RUN_FILE_LINES,
+    WHOLE_RUN_FILE_BYTES,
+)
 from gpulab.core.text import plain
 from gpulab.core.wire import UNREADABLE, decode, encode
 
@@ -66,7 +70,12 @@ class RunFile:
         )
         # before the header: whoever reads that may ask for the lock
         hold(self._fd)
-        self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
+        try:
+            self._write(encode(Header(format=FORMAT, version=VERSION, gpulab=gpulab)))
+        except OSError:  # a disk that is full: nobody is left with an empty file
+            os.close(self._fd)
+            path.unlink()
+            raise
 
     def append(self, events: Sequence[Event]) -> None:
         """OSError where the disk is full: the caller says so and goes on without."""
@@ -184,7 +193,7 @@ def lines_of(path: Path, types: Collection[str]) -> Iterator[tuple[str, bytes]]:
     begin = len(_TYPE)
     has_header = False
     with _opened(path) as file:
-        for line in iter(partial(file.readline, LONGEST), b""):
+        for _, line in _lines(file, path, RUN_FILE_BYTES):
             if not has_header and line.endswith(b"\n"):
                 _check_header(path, line)
                 has_header = True
@@ -213,12 +222,16 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _lines(file: IO[bytes], path: Path, most_bytes: int) -> Iterator[tuple[int, bytes]]:
     """(bytes up to its end, line with its newline); of a line that is too long the beginning, which
-    is no event. RunFileError beyond `most_bytes`.
+    is no event. RunFileError beyond `most_bytes`, and beyond as many lines as no run has: a few
+    bytes unpack to millions.
     """
-    read = 0
+    read = count = 0
     begins = True
     while line := file.readline(LONGEST):
         read += len(line)
+        count += 1
+        if count > RUN_FILE_LINES:
+            raise RunFileError(f"{path} has more than {RUN_FILE_LINES:,} lines: no run has as many")
         if read > most_bytes:
             size = f"{most_bytes >> 20} MiB"
             raise RunFileError(f"{path} holds more than {size}: gpulab reads no more of a run")

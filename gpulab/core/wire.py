@@ -59,20 +59,29 @@ def job_message(job: AnyJob, secret: bytes) -> bytes:
     """What a session writes to a worker's stdin: the length of the job, the job, and the
     supervisor's secret.
     """
-    data = encode(job)
-    return b"%d\n" % len(data) + data + secret
+    return with_length(encode(job)) + secret
 
 
 def read_job(fd: int) -> AnyJob | None:
-    """The job, read to its last byte and no further; None where the session is gone."""
+    """The job; None where the session is gone."""
+    data = read_with_length(fd)
+    return None if data is None else msgspec.json.decode(data, type=AnyJob)
+
+
+def with_length(data: bytes) -> bytes:
+    """It behind its own length, as `read_with_length` takes it."""
+    return b"%d\n" % len(data) + data
+
+
+def read_with_length(fd: int) -> bytes | None:
+    """What was sent, to its last byte and no further; None where the sender is gone."""
     length = b""
     while not length.endswith(b"\n"):
         byte = os.read(fd, 1)
         if not byte:
             return None
         length += byte
-    data = _read(fd, int(length))
-    return None if data is None else msgspec.json.decode(data, type=AnyJob)
+    return _read(fd, int(length))
 
 
 def read_secret(fd: int) -> bytes | None:

@@ -11,9 +11,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gpulab.catalog.source import is_folder
+from gpulab.core.files import files_below
 from gpulab.core.findings import Finding
+from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import Conclusion
+from gpulab.core.text import cut
 from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
 from gpulab.features.compare.findings import file_skipped
 from gpulab.features.compare.for_ci import cases_of, metrics_of
@@ -43,7 +46,7 @@ def compare(words: Sequence[str], options: Options) -> int:
     if len(words) != 2:
         raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file, [])
+    check_json(options.json_file)
     if options.export:
         check_export(options.export, OF_COMPARISONS)
     check_ci_files(options)
@@ -87,8 +90,9 @@ def _side(name: str, skipped: list[Finding]) -> list[SavedRun]:
         only = open_run(name)
         return [saved_run(only.report, only.state)]
     runs = []
-    for path in sorted(folder.rglob("*")):
-        if not path.name.endswith(SUFFIXES) or not path.is_file():
+    passed_over: list[OSError] = []
+    for path in files_below(folder, passed_over):
+        if not path.name.endswith(SUFFIXES):
             continue
         try:
             run = _opened(path)
@@ -101,8 +105,13 @@ def _side(name: str, skipped: list[Finding]) -> list[SavedRun]:
                 skipped.append(file_skipped(file=str(path), why=why))
             else:
                 runs.append(run)
+    skipped += [
+        file_skipped(file=str(each.filename), why=str(each.strerror)) for each in passed_over
+    ]
     if not runs:
-        raise UsageError(f"{name}: no run file in this folder holds a whole run")
+        why = "; ".join(dict.fromkeys(str(finding.values["why"]) for finding in skipped))
+        said = f": {cut(why, TEXT_LENGTH)}" if why else ""
+        raise UsageError(f"{name}: no run file in this folder holds a whole run{said}")
     return runs
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gpulab.core.files import check_writable, write_whole
-from gpulab.features.export.forms import ENDINGS
-from gpulab.headless.output import Terminal
+from gpulab.core.files import write_whole
+from gpulab.features.export.forms import ENDINGS, MARKS
+from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
 
@@ -18,10 +18,7 @@ def check_export(target: Path, endings: Sequence[str] = ENDINGS) -> None:
     """UsageError where it could not be written: found before anything is measured."""
     if target.suffix not in endings:
         raise UsageError(f"--export {target}: the name ends in {', '.join(endings)}")
-    try:
-        check_writable(target)
-    except OSError as error:
-        raise UsageError(f"--export {target}: {error.strerror}") from None
+    check_written("--export", target, (MARKS[target.suffix],))
 
 
 def export(pages: Iterable[tuple[Callable[[str], str], Path]], terminal: Terminal) -> None:

@@ -23,7 +23,7 @@ def fleet(words: Sequence[str], options: Options) -> int:
     their cause; returns the exit code. UsageError where there is no such folder, or no cluster.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file, [])
+    check_json(options.json_file)
     if words[0] == _RAY and len(words) == 2:
         return _measured_by_ray(words[1], options, terminal)
     if len(words) > 1:

@@ -27,6 +27,12 @@ from gpulab.session.settings import UsageError
 
 _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
+_MARKS = {
+    "--junit": (b'<testsuites name="gpulab"',),
+    "--benchmark-json": (b'"unit": "ns"', b'"unit": "x"'),
+    "--bmf": (b'"latency": {', b'"relative-time": {'),
+}
+"""What is in a file that was written here; the formats of others say nothing of their maker."""
 
 
 class Demands:
@@ -127,11 +133,11 @@ def _ci_files(options: Options) -> list[tuple[str, Path]]:
 
 
 def check_ci_files(options: Options) -> None:
-    """UsageError where one of them cannot be written, or would destroy a run file: it is known
-    before anything is measured.
+    """UsageError where one of them cannot be written, or would replace a file of somebody else: it
+    is known before anything is measured.
     """
     for flag, path in _ci_files(options):
-        check_written(flag, path)
+        check_written(flag, path, _MARKS[flag])
 
 
 def write_for_ci(options: Options, cases: Sequence[Case], metrics: Sequence[Metric]) -> None:

@@ -34,7 +34,7 @@ def history(name: str, options: Options) -> int:
     UsageError where no run has that name, or a flag needs another.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file, [])
+    check_json(options.json_file)
     keep = _runs_to_keep(options)
     runs = _read(terminal)
     if name:

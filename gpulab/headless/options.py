@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpulab.core.files import is_appended_to
 from gpulab.core.statuses import GroupBy, SortBy
-from gpulab.session.settings import Settings
+from gpulab.session.settings import Settings, UsageError
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,30 @@ class Options(Settings):
     @property
     def asks_for_operations(self) -> bool:
         return any(value is not None for value in (self.top, self.sort, self.group_by))
+
+    def check_files(self) -> None:
+        """UsageError where two flags name one file to be written."""
+        files = {
+            "--output": self.output,
+            "--json": self.json_file,
+            "--junit": self.junit,
+            "--benchmark-json": self.benchmark_json,
+            "--bmf": self.bmf,
+            "--plot": self.plot,
+            "--export": self.export,
+            "--trace": self.trace,
+            "--keep": self.keep if isinstance(self.keep, Path) else None,
+        }
+        flags: dict[str, str] = {}
+        for flag, file in files.items():
+            try:
+                if file is None or is_appended_to(file):
+                    continue
+            except OSError:  # who writes it says why not
+                continue
+            first = flags.setdefault(os.path.realpath(file), flag)
+            if first != flag:
+                raise UsageError(f"{first} and {flag} name one file: {file}")
 
     @property
     def json_on_stdout(self) -> bool:

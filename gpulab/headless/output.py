@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from gpulab.core.files import check_writable, open_regular, write_whole
+from gpulab.core.files import check_writable, is_appended_to, read_regular, write_whole
 from gpulab.core.readable import readable
 from gpulab.core.run_file import is_run_file
 from gpulab.core.text import plain, plain_json
@@ -127,6 +127,9 @@ def open_terminal(*, ascii_only: bool, json_on_stdout: bool = False) -> Terminal
     return Terminal(out, err, ascii_only, json_on_stdout)
 
 
+_MOST_BYTES = 1 << 28
+"""Of a file that is replaced."""
+_EMPTY = (b"", b"[]", b"{}")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -161,26 +164,35 @@ def _encodable(value: Any) -> Any:
     return [_encodable(item) for item in value] if isinstance(value, list) else value
 
 
-def check_json(target: Path | None, run_files: Sequence[Path]) -> None:
-    """UsageError where the JSON cannot be written, or would destroy a run file."""
+def check_json(target: Path | None, run_files: Sequence[Path] = ()) -> None:
+    """UsageError where the JSON cannot be written, or would replace a file of somebody else."""
     if target is not None:
-        check_written("--json", target, run_files)
+        check_written("--json", target, (b'"schema": "gpulab.',), run_files)
 
 
-def check_written(flag: str, target: Path, run_files: Sequence[Path] = ()) -> None:
-    """The same of what another flag writes."""
+def check_written(
+    flag: str, target: Path, marks: Sequence[bytes], run_files: Sequence[Path] = ()
+) -> None:
+    """The same of what another flag writes. What is there is ours where one of the `marks` is in
+    it, or nothing at all.
+    """
+    if target in run_files:
+        raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
     try:
         check_writable(target)
-        destroys = target in run_files or (target.is_file() and is_run_file(_start_of(target)))
+        if not os.path.lexists(target) or is_appended_to(target):
+            return
+        if target.is_symlink():
+            raise UsageError(f"{flag} {target}: it is a link, and a file of that name is there")
+        data = read_regular(target, _MOST_BYTES)
     except OSError as error:
         raise UsageError(f"{flag} {target}: {error.strerror}") from None
-    if destroys:
+    if is_run_file(data):
         raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
-
-
-def _start_of(path: Path) -> bytes:
-    with open_regular(path) as file:
-        return file.read(64)
+    if data.strip() not in _EMPTY and not any(mark in data for mark in marks):
+        raise UsageError(
+            f"{flag} {target}: a file that gpulab has not written is there; choose another name"
+        )
 
 
 def check_run_file(path: Path) -> None:

@@ -7,11 +7,14 @@ from contextlib import chdir
 from importlib import util
 from pathlib import Path
 
-from gpulab.core.files import PICTURES, check_writable, write_whole
-from gpulab.headless.output import Terminal
+from gpulab.core.files import PICTURES, write_whole
+from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.report.report import RunReport
 from gpulab.session.settings import UsageError
+
+_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<dc:title>gpulab</dc:title>")
+"""What its pictures say of their maker, in each format."""
 
 
 def check_plot(target: Path) -> None:
@@ -20,10 +23,7 @@ def check_plot(target: Path) -> None:
         raise UsageError(f"--plot {target}: the name ends in {', '.join(PICTURES)}")
     if util.find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
-    try:
-        check_writable(target)
-    except OSError as error:
-        raise UsageError(f"--plot {target}: {error.strerror}") from None
+    check_written("--plot", target, _MARKS)
 
 
 def plot(pictures: Iterable[tuple[Sequence[RunReport], Path]], terminal: Terminal) -> None:

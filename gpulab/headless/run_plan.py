@@ -16,7 +16,7 @@ from gpulab.core.statuses import CeilingChoice
 from gpulab.headless.export import check_export
 from gpulab.headless.gate import Demands
 from gpulab.headless.options import Options
-from gpulab.headless.output import check_json, check_run_file
+from gpulab.headless.output import check_json, check_run_file, check_written
 from gpulab.headless.plot import check_plot
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
@@ -76,10 +76,10 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands) -> list[
                 picture = page = None
             planned.append(PlannedRun(launch, request, Path(), picture, page, label, repetition))
     paths = _paths([planned_run.label for planned_run in planned], options)
+    Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
     check_json(options.json_file, paths)
-    written = {path.resolve() for path in (*paths, Path(options.json or "-"))}
-    if options.trace and options.trace.resolve() in written:
-        raise UsageError(f"--trace {options.trace}: that is where the run file or --json goes")
+    if options.trace:
+        check_written("--trace", options.trace, (b'"traceEvents"',), paths)
     return [
         replace_fields(planned_run, path=path)
         for planned_run, path in zip(planned, paths, strict=True)
@@ -173,8 +173,6 @@ def _files_of(
     """
     if target is None:
         return [None] * len(labels)
-    if options.json_file == target:
-        raise UsageError(f"{flag} {target}: that is where --json goes")
     files = [target]
     if len(labels) > 1:
         files = [target.with_stem(f"{target.stem}-{label}") for label in labels]

@@ -34,6 +34,13 @@ _POLICY = (
     "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; connect-src 'self'"
 )
 """Not every browser counts a WebSocket of the same host as 'self'."""
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_MOST_TABS = 64
+"""Each is a process of 45 MB."""
 _FORBIDDEN = "open the whole address that gpulab --serve printed: it ends in ?token=..."
 
 
@@ -103,7 +110,7 @@ def _server(command: str, token: str) -> Any:
         # cookies do not tell ports: neither a page of another server on the same host, nor the
         # cookie of another gpulab there
         origin = request.headers.get("Origin", "")
-        if origin and origin.rpartition("//")[2] != request.host:
+        if origin and origin not in (f"http://{request.host}", f"https://{request.host}"):
             raise web.HTTPForbidden(text=_FORBIDDEN)
         name = f"{_COOKIE}-{request.url.port}"
         given = request.query.get("token", "")
@@ -118,11 +125,23 @@ def _server(command: str, token: str) -> Any:
         if not response.prepared:
             here = f" ws://{request.host} wss://{request.host}"
             response.headers["Content-Security-Policy"] = _POLICY + here
+            response.headers.update(_HEADERS)
         return response
 
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
         async def on_startup(self, app: web.Application) -> None:
             """Everything has been said."""
+
+        open_tabs = 0
+
+        async def handle_websocket(self, request: web.Request) -> web.StreamResponse:
+            if self.open_tabs >= _MOST_TABS:
+                raise web.HTTPServiceUnavailable(text=f"{_MOST_TABS} tabs are open: close one")
+            self.open_tabs += 1
+            try:
+                return await super().handle_websocket(request)
+            finally:
+                self.open_tabs -= 1
 
         async def _make_app(self) -> web.Application:
             app = await super()._make_app()

@@ -4,7 +4,6 @@ pairs.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replace_field
 from datetime import UTC, datetime
@@ -37,13 +36,14 @@ from gpulab.features.compare.report import ComparisonReport, Row, ScenarioCompar
 from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
-from gpulab.session.drive import Interrupts
+from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import why_not
 from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
 from gpulab.session.requests import request_for
 from gpulab.session.settings import UsageError
 from gpulab.session.sides import HOW, Measured, sides_of
-from gpulab.session.turns import SideError, StoppedError, Turns
+from gpulab.session.temporary import temporary_folder
+from gpulab.session.turns import SideError, Turns
 
 _TIME_S = 30.0
 _LONGEST_S = 300.0
@@ -61,8 +61,8 @@ def measure_sides(
     what is demanded of the scenario by its name. UsageError.
     """
     with Interrupts() as interrupts:
-        with tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True) as folder:
-            report = _measured(names, options, terminal, demanded, Path(folder), interrupts)
+        with temporary_folder() as folder:
+            report = _measured(names, options, terminal, demanded, folder, interrupts)
         interrupts.end(answered=report.exit_code == ExitCode.INTERRUPTED)
         return report
 
@@ -270,6 +270,11 @@ class _Comparison:
 
 
 def _described(side: Measured) -> str:
+    if side.lfs_pointers:
+        pointers = plural(side.lfs_pointers, "file")
+        return (
+            f"commit {side.revision[:12]}, where {pointers} of Git LFS are pointers, not contents"
+        )
     if side.revision:
         return f"commit {side.revision[:12]}"
     return str(side.root)

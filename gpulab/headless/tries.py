@@ -22,8 +22,9 @@ from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.session.derived import Fixes, names_in
-from gpulab.session.drive import Interrupts
+from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import Launch, single_launch, start
+from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
 
@@ -42,7 +43,15 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     check_json(options.json_file, paths)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at a step", "dim")
-    return _Tries(Fixes(launch, options, names_in(options.try_fixes)), options, terminal).run(paths)
+    with Interrupts() as interrupts:
+        look = Look()
+        interrupts.stop_with(look.cancel)
+        try:
+            fixes = Fixes(launch, options, look, names_in(options.try_fixes))
+        except StoppedError:
+            interrupts.end(answered=True)
+            return ExitCode.INTERRUPTED
+        return _Tries(fixes, options, terminal).run(paths, interrupts)
 
 
 class _Tries:
@@ -54,20 +63,20 @@ class _Tries:
         self._terminal = terminal
         self._reports: list[RunReport] = []
 
-    def run(self, paths: Sequence[Path]) -> int:
+    def run(self, paths: Sequence[Path], interrupts: Interrupts) -> int:
         """The exit code of both; without a fix that applies nothing is measured."""
         if not self._fixes.applying:
             self._terminal.say("no fix that can be applied from outside fits this step:")
             for name, reason in self._fixes.why_not.items():
                 self._terminal.say(f"  {name}: {reason}")
             return ExitCode.MEASURED
-        with Interrupts() as interrupts:
-            first = self._measure(self._fixes.request(), paths[0], interrupts, last=False)
-            gained = gaining(first.fixes)
-            together = None
-            if len(gained) > 1 and first.exit_code != ExitCode.INTERRUPTED:
-                request = self._fixes.together(gained)
-                together = self._measure(request, paths[1], interrupts, last=True)
+        first = self._measure(self._fixes.request(), paths[0], interrupts, last=False)
+        gained = gaining(first.fixes)
+        together = None
+        if len(gained) > 1 and first.exit_code != ExitCode.INTERRUPTED:
+            request = self._fixes.together(gained)
+            together = self._measure(request, paths[1], interrupts, last=True)
+        interrupts.end()
         self._show(first, together)
         if self._options.keep:
             write_scenario("--keep", self._options.keep, self._fixes.text(gained))

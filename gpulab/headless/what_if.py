@@ -17,8 +17,9 @@ from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.results import header
 from gpulab.session.derived import Parts
-from gpulab.session.drive import Interrupts
+from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import single_launch, start
+from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
 
@@ -35,11 +36,17 @@ def what_if(names: Sequence[str], options: Options) -> int:
     check_json(options.json_file, [path])
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at the parts of a step", "dim")
-    parts = Parts(launch, options, options.what_if or "")
-    if not parts.able:
-        _say_nothing_to_delay(parts.all, terminal)
-        return ExitCode.MEASURED
     with Interrupts() as interrupts:
+        look = Look()
+        interrupts.stop_with(look.cancel)
+        try:
+            parts = Parts(launch, options, look, options.what_if or "")
+        except StoppedError:
+            interrupts.end(answered=True)
+            return ExitCode.INTERRUPTED
+        if not parts.able:
+            _say_nothing_to_delay(parts.all, terminal)
+            return ExitCode.MEASURED
         report = drive(start(parts.request(), path), interrupts, terminal)
     show_failures(report, terminal)
     _show(report, terminal, options)

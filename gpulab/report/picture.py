@@ -92,7 +92,9 @@ def _drawn(reports: Sequence[RunReport]) -> Figure:
 @_own_defaults()
 def _encoded(figure: Figure, kind: str) -> bytes:
     file = BytesIO()
-    figure.savefig(file, format=kind)
+    # by which --plot knows what it may replace
+    made_by = "Software" if kind == "png" else "Creator"
+    figure.savefig(file, format=kind, metadata={made_by: "gpulab"})
     return file.getvalue()
 
 

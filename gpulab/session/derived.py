@@ -7,34 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Measure, RunRequest, StepPart, TimeFunctions, TriedFix
 from gpulab.core.statuses import CeilingChoice
-from gpulab.features.fixes import look as fixes_look
 from gpulab.features.fixes.declarations import FIXES, Fix
 from gpulab.features.fixes.facts import StepFacts, StepRequest
 from gpulab.features.fixes.text import ALL_TOGETHER, scenario_text
-from gpulab.features.what_if import look as parts_look
-from gpulab.features.what_if.parts import PartsRequest, judged, variants_of
+from gpulab.features.what_if.parts import PartsRequest, PartsSeen, judged, variants_of
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.scenario import shown
 from gpulab.session.launch import Launch, plan
+from gpulab.session.look import Look, LookError
 from gpulab.session.settings import Settings, UsageError
+from gpulab.session.temporary import temporary_folder
+from gpulab.session.worker_process import usual_environment, worker_environment
 
 
 class Fixes:
-    """The fixes that fit one function of a program, and why others do not. UsageError.
+    """The fixes that fit one function of a program, and why others do not. UsageError,
+    StoppedError.
 
     `names`: those to try; empty: all of them.
     """
 
-    def __init__(self, launch: Launch, settings: Settings, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, launch: Launch, settings: Settings, look: Look, names: Sequence[str] = ()
+    ) -> None:
         if not launch.functions:
             raise UsageError(
                 "--try takes a function (--run FILE:function --try): write a fix of a scenario's "
@@ -45,9 +47,12 @@ class Fixes:
         self._launch = launch
         self._settings = settings
         self._step = _step_request(_planned("--try", plan(launch, settings)))
-        self._facts = fixes_look.facts_of(self._step)
-        if self._facts.problem:
-            raise UsageError(f"--try {launch.label}: {self._facts.problem}")
+        worker = "gpulab.features.fixes.worker"
+        environment = usual_environment(self._step.threads)
+        try:
+            self._facts = look.ask(worker, self._step, environment, StepFacts)
+        except LookError as error:
+            raise UsageError(f"--try {launch.label}: {error}") from None
         self._asked = fixes_named(names, self._facts)
         self.why_not = {fix.name: fix.applies(self._facts) for fix in self._asked}
         self.applying = [fix for fix in self._asked if not self.why_not[fix.name]]
@@ -104,12 +109,12 @@ def names_in(given: str | None) -> list[str]:
 
 class Parts:
     """The parts of one step of a scenario or function, and which of them can be delayed.
-    UsageError.
+    UsageError, StoppedError.
 
     `given`: names of a variant and of operations.
     """
 
-    def __init__(self, launch: Launch, settings: Settings, given: str = "") -> None:
+    def __init__(self, launch: Launch, settings: Settings, look: Look, given: str = "") -> None:
         if len(launch.functions) > 1:
             raise UsageError("--what-if takes one function: --run FILE:function --what-if")
         request = _planned("--what-if", plan(launch, settings))
@@ -121,9 +126,10 @@ class Parts:
         self._planned = request
         self._variant, operations = _chosen(job, given)
         asked = PartsRequest(job=job, variant=self._variant, operations=operations)
-        seen = parts_look.parts_of(asked)
-        if seen.problem:
-            raise UsageError(f"--what-if {job.subject.scenario}: {seen.problem}")
+        try:
+            seen = parts_of(asked, look)
+        except LookError as error:
+            raise UsageError(f"--what-if {job.subject.scenario}: {error}") from None
         self._on_gpu = job.device != "cpu"
         self.step_s = seen.step_s
         self.all = judged(seen, operations, on_gpu=self._on_gpu)
@@ -156,6 +162,14 @@ class Parts:
         return replace_fields(self._planned, job=job, profile=None)
 
 
+def parts_of(asked: PartsRequest, look: Look) -> PartsSeen:
+    """What a step consists of. StoppedError, LookError."""
+    worker = "gpulab.features.what_if.worker"
+    with temporary_folder() as folder:
+        environment = worker_environment(replace_fields(asked.job, folder=str(folder)))
+        return look.ask(worker, asked, environment, PartsSeen)
+
+
 def _chosen(job: Measure, given: str) -> tuple[str, list[str]]:
     """The variant whose step it is, and the operations that are parts."""
     names = [info.name for info in job.subject.variants]
@@ -182,9 +196,9 @@ def _planned(flag: str, planned: RunRequest | RunReport) -> RunRequest:
 
 def _of_text(flag: str, label: str, text: str, settings: Settings) -> RunRequest:
     """The run of a scenario that is written for it: its text is read once, as any other's."""
-    with TemporaryDirectory(prefix="gpulab-") as folder:
+    with temporary_folder() as folder:
         name = "".join(letter if letter.isalnum() else "_" for letter in label)
-        file = Path(folder) / f"{name}.py"
+        file = folder / f"{name}.py"
         file.write_text(text, encoding="utf-8")
         return _planned(flag, plan(Launch(read_file(file)), replace(settings, arguments=None)))
 

@@ -19,6 +19,10 @@ PATIENCE_S = 30
 _DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 
 
+class StoppedError(Exception):
+    """The user stopped it."""
+
+
 class Interrupts:
     """While it is entered, a signal calls what was passed to `stop_with`, now or as soon as that is
     known.

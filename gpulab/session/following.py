@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry
+from gpulab.core.files import read_regular
+from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.run_file import RunFile
 from gpulab.session.program import ProgramSession
 from gpulab.session.requests import program_of, program_request
@@ -20,7 +22,7 @@ def entry_of(command: Sequence[str]) -> Entry:
     source = ""
     with suppress(OSError, UnicodeDecodeError):
         if program.path.endswith(".py"):
-            source = Path(program.path).read_text()
+            source = read_regular(Path(program.path), SOURCE_BYTES).decode()
     return Entry(
         name=program.scenario,
         path=Path(program.path),

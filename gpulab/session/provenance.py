@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpulab.core.files import files_below, read_regular
 from gpulab.core.findings import Finding
+from gpulab.core.limits import SOURCE_BYTES
 from gpulab.features.compare.measured_findings import (
     dependencies_changed,
     imported_from_one_place,
 )
-from gpulab.session.sides import Measured, digest, top_level
+from gpulab.session.revisions import top_level
+from gpulab.session.sides import Measured, digest
 from gpulab.session.turns import Probe
 
 _MOST_NAMED = 10
@@ -78,13 +81,11 @@ def _native_sources(root: Path) -> dict[str, str]:
     """SHA-256 of what a compiler may read without a word to Python, such as the headers of an
     extension that is built as it is imported.
     """
-    found = {}
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not name.startswith(".")]
-        for path in (Path(folder) / name for name in names):
-            if path.suffix in _NATIVE and path.is_file():
-                found[str(path.relative_to(root))] = digest(path)
-    return found
+    return {
+        str(path.relative_to(root)): digest(path)
+        for path in files_below(root, [])
+        if path.suffix in _NATIVE and path.is_file()
+    }
 
 
 def findings_of(before: Ran, after: Ran) -> Iterator[Finding]:
@@ -132,8 +133,8 @@ def _needs(each: Ran, name: str) -> Any:
     if name != "pyproject.toml":
         return digest(path)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = tomllib.loads(read_regular(path, SOURCE_BYTES).decode())
+    except (OSError, ValueError, RecursionError):
         return digest(path)
     project = document.get("project", {})
     keys = ("dependencies", "optional-dependencies", "requires-python")

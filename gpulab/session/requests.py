@@ -14,6 +14,7 @@ from pathlib import Path
 from gpulab.catalog.catalog import Entry, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
+from gpulab.core.files import read_regular
 from gpulab.core.jobs import (
     TELEMETRY_OFF,
     TELEMETRY_ON,
@@ -146,8 +147,7 @@ def program_of(command: Sequence[str]) -> Program:
     path = Path(script or shutil.which(command[0]) or command[0]).absolute()
     data = "\0".join(words).encode(errors="replace")
     with suppress(OSError):
-        if path.stat().st_size <= SOURCE_BYTES:
-            data = path.read_bytes()
+        data = read_regular(path, SOURCE_BYTES)
     return Program(
         scenario=name,
         path=plain(str(path)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +17,7 @@ from gpulab.catalog.catalog import Entry
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.reader import EMPTY, read_text
 from gpulab.catalog.recordings import recorded_name, recording, recordings
-from gpulab.catalog.source import UnreadableError
+from gpulab.catalog.source import UnreadableError, is_folder
 from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
 from gpulab.report.build import CALIBRATION
@@ -39,6 +41,8 @@ def find_run(name: str) -> Path:
     with suppress(OSError):  # it is too long for a file's name
         if path.is_file():
             return path
+    if os.path.lexists(path) and not is_folder(path):
+        raise UsageError(f"{name}: {_kind_of(path)}, and no run file")
     if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0
@@ -59,6 +63,18 @@ def find_run(name: str) -> Path:
         f"there is no run named {name}: write a run file, a scenario that has run here, or a "
         f"recording, such as {_an_example()}"
     )
+
+
+def _kind_of(path: Path) -> str:
+    """What is there in place of a regular file."""
+    is_link = path.is_symlink()
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return f"a link that leads nowhere ({error.strerror})" if is_link else str(error.strerror)
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    kind = kinds.get(stat.S_IFMT(mode), "a device")
+    return f"a link to {kind}" if is_link else kind
 
 
 def open_run(name: str) -> Run:

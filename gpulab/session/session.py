@@ -5,7 +5,6 @@ events. A face reads it as a source (`gpulab.session.run`).
 from __future__ import annotations
 
 import select
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from time import monotonic
@@ -39,6 +38,7 @@ from gpulab.session.deadline import Deadline
 from gpulab.session.history import History
 from gpulab.session.live import LiveSource
 from gpulab.session.streams import CapturedOutput
+from gpulab.session.temporary import temporary_folder
 from gpulab.session.transcript import WorkerTranscript, failure_of
 from gpulab.session.worker_process import WORKER, WorkerProcess
 
@@ -94,9 +94,7 @@ class Session(LiveSource):
         job = self._job
         if isinstance(job, Calibrate):
             return job
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
-        )
+        folder = str(stack.enter_context(temporary_folder()))
         return replace(
             job, choices=self._history.choices, profile=self._request.profile, folder=folder
         )

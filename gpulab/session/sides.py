@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +14,15 @@ from hashlib import file_digest
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, find, read_file
-from gpulab.core.text import cut, plain
 from gpulab.core.units import plural
 from gpulab.session.launch import Launch
+from gpulab.session.revisions import commit_of, top_level, write_revision
 from gpulab.session.settings import UsageError
 
 GIT, PYTHON = "git:", "python:"
 _FILE = re.compile(r".+\.py(:[\w.]+(,[\w.]+)*)?", re.DOTALL)
 _SOURCES = "src"
 """The folder of a project that holds its packages, where it has one."""
-_OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 HOW = "to measure write gpulab --compare git:main git:HEAD -- FILE:function"
 
 
@@ -42,6 +40,8 @@ class Measured:
     revision: str = ""
     """The SHA of the commit, where it is one."""
     is_ours: bool = False
+    lfs_pointers: int = 0
+    """Files of the copy that are pointers of Git LFS, as they were committed."""
 
     @property
     def file(self) -> Path:
@@ -157,12 +157,12 @@ def _side(name: str, subject: _Subject, copy: Path) -> Measured:
         folder = Path(name).resolve()
         return _of_path(name, top_level(folder) or folder, subject)
     try:
-        _git(subject.project, "rev-parse", "--show-toplevel")
-    except UsageError as error:  # it may be in one that git refuses, of another user
-        raise UsageError(f"{name}, for {subject.project}: {error}") from None
-    revision = _commit(subject.project, name.removeprefix(GIT))
-    _write_revision(subject.project, revision, copy)
-    return replace(_of_path(name, copy, subject), revision=revision, is_ours=True)
+        commit = commit_of(subject.project, name.removeprefix(GIT))
+        pointers = write_revision(subject.project, commit, copy)
+    except UsageError as error:
+        raise UsageError(f"--compare {name}: {error} (in {subject.project})") from None
+    side = _of_path(name, copy, subject)
+    return replace(side, revision=commit, is_ours=True, lfs_pointers=pointers)
 
 
 def _of_path(name: str, root: Path, subject: _Subject) -> Measured:
@@ -197,56 +197,6 @@ def _python(text: str) -> str:
         raise UsageError(f"--compare {PYTHON}{text}: no such Python; write {PYTHON}ENV/bin/python")
     # its links say which environment it is of
     return os.path.abspath(found)  # noqa: PTH100
-
-
-def top_level(folder: Path) -> Path | None:
-    """The checkout that a folder is part of; None where it is of none, or git is missing."""
-    try:
-        output = _git(folder, "rev-parse", "--show-toplevel").strip()
-    except UsageError:
-        return None
-    return Path(output) if output else None
-
-
-def _commit(project: Path, revision: str) -> str:
-    try:
-        return _git(
-            project,
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        ).strip()
-    except UsageError:
-        raise UsageError(f"--compare {GIT}{revision}: no such revision in {project}") from None
-
-
-def _write_revision(project: Path, revision: str, target: Path) -> None:
-    """The files of a revision, through an index of our own: a worktree would be noted in the user's
-    repository, and an archive leaves out what is marked export-ignore.
-    """
-    target.mkdir()
-    environment = {"GIT_INDEX_FILE": str(target.with_suffix(".index"))}
-    _git(project, "read-tree", revision, environment=environment)
-    prefix = f"--prefix={target}{os.sep}"
-    _git(project, "checkout-index", "--all", "--quiet", prefix, environment=environment)
-
-
-def _git(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> str:
-    """What a git command prints. UsageError where it fails."""
-    # a hook of git sets those of its own repository
-    usual = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
-    variables = {**usual, "GIT_OPTIONAL_LOCKS": "0", **(environment or {})}
-    command = ["git", "-C", str(folder), *arguments]
-    try:
-        ended = subprocess.run(command, capture_output=True, env=variables, check=False)
-    except OSError as error:
-        raise UsageError(f"git cannot be run: {error.strerror}") from None
-    if ended.returncode:
-        words = plain(ended.stderr.decode(errors="replace")).strip() or f"exit {ended.returncode}"
-        raise UsageError(f"git {arguments[0]}: {cut(words, 200)}")
-    return ended.stdout.decode(errors="surrogateescape")
 
 
 def digest(path: Path) -> str:

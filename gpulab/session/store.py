@@ -9,6 +9,7 @@ leaves it.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -67,6 +68,7 @@ else:
     _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
     """Error codes of a file that is torn, no database, or one with other tables."""
 
+_MOST_ASIDE = 100
 _Type = TypeVar("_Type")
 _Statement = tuple[str, Sequence[object]]
 
@@ -116,7 +118,11 @@ class Store:
         if not self.damaged or _inode(self._path) != self._inode:  # another process did
             return None
         self.__exit__()
-        aside = self._path.with_name(f"{NAME}.damaged")
+        numbers = ("", *range(2, _MOST_ASIDE))
+        places = (self._path.with_name(f"{NAME}.damaged{number}") for number in numbers)
+        aside = next(filter(_is_free, places), None)
+        if aside is None:
+            return None
         try:
             for suffix in _FILES:
                 with suppress(FileNotFoundError):
@@ -132,7 +138,7 @@ class Store:
         query = "SELECT run, run_file FROM runs WHERE run NOT NULL ORDER BY started DESC"
         first = self._rows(f"{query} LIMIT {_FIRST}")
         # of thousands of files it takes a while to know which are there
-        yield Part([run for run in _runs(first) if Path(run.run_file).exists()])
+        yield Part([run for run in _runs(first) if not _is_gone(Path(run.run_file))])
         unread = self._unread()
         shown = {key for _, key in first}
         rows = [row for row in self._rows(query) if row[1] not in shown]
@@ -226,7 +232,7 @@ class Store:
             *(
                 ("DELETE FROM runs WHERE run_file = ?", (key,))
                 for key in gone
-                if not (folder / os.fsdecode(key)).exists()
+                if _is_gone(folder / os.fsdecode(key))
             )
         )
         unread = [name for name, key in zip(names, keys, strict=True) if key not in known]
@@ -284,6 +290,19 @@ class Store:
             self._busy = True
         if isinstance(error, _NotOursError) or (code is not None and code & 0xFF in _DAMAGE):
             self.damaged = True
+
+
+def _is_free(place: Path) -> bool:
+    """Whether no store was set aside there before."""
+    return not any(os.path.lexists(f"{place}{suffix}") for suffix in _FILES)
+
+
+def _is_gone(run_file: Path) -> bool:
+    """Also where no file can have its name: anything may be in a row."""
+    try:
+        return not run_file.exists()
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
 
 
 class _NotOursError(OSError):

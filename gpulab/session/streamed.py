@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.launch import Launch, plan, start
 from gpulab.session.settings import Settings, UsageError
+from gpulab.session.temporary import temporary_folder
 
 _EVERY_S = 0.5
 
@@ -20,15 +20,15 @@ def streamed(name: str, source: str, settings: Settings) -> Iterator[bytes]:
     UsageError where it cannot run here. The run ends when the iterator is closed, or its process
     dies.
     """
-    with tempfile.TemporaryDirectory(prefix="gpulab-") as folder:
-        scenario = Path(folder) / Path(name).name
+    with temporary_folder() as folder:
+        scenario = folder / Path(name).name
         scenario.write_text(source)
         launch = Launch(read_file(scenario))
         request = plan(launch, settings)
         if isinstance(request, RunReport):
             reason = sentence(request.reason) if request.reason else "it cannot run here"
             raise UsageError(f"{launch.entry.name}: {reason}")
-        path = Path(folder) / "run.jsonl"
+        path = folder / "run.jsonl"
         session = start(request, path)
         try:
             with path.open("rb") as file:

@@ -29,6 +29,7 @@ import msgspec
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.text import cut, one_line, plain
 from gpulab.features.compare.measured import Pairs
+from gpulab.session.drive import StoppedError
 from gpulab.session.orphans import Orphans
 from gpulab.session.settings import UsageError
 from gpulab.session.sides import Measured
@@ -62,10 +63,6 @@ class SideError(Exception):
     def __init__(self, side: str, message: str) -> None:
         super().__init__(plain(message))
         self.side = side
-
-
-class StoppedError(Exception):
-    """The user stopped it."""
 
 
 @dataclass(frozen=True)

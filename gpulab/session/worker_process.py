@@ -100,6 +100,10 @@ class StartedWorker:
     def is_there(self) -> bool:
         return self._process.poll() is None
 
+    def exit_code(self) -> int:
+        """Of the supervisor, once it has ended."""
+        return self._process.wait()
+
     def tell(self, message: bytes) -> None:
         """A word to the supervisor, which may be gone, or hang before it reads."""
         commands = self._process.stdin

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,7 +18,9 @@ from gpulab.features.what_if.view import NOTHING_TO_DELAY, part_name
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.derived import Fixes, Parts
+from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
+from gpulab.session.look import Look
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.screens.choose import ChooseScreen
 
@@ -48,7 +51,8 @@ async def fixes_to_try(screen: LabScreen, entry: Entry) -> Start | str | None:
     if names is None:
         return None
     screen.looks_at(entry)
-    fixes = await asyncio.to_thread(_fixes, entry, runs.settings(entry.name), names)
+    with _looking() as look:
+        fixes = await asyncio.to_thread(_fixes, entry, runs.settings(entry.name), look, names)
     return fixes if isinstance(fixes, str) else partial(runs.start_fixes, entry, fixes)
 
 
@@ -56,7 +60,8 @@ async def parts_to_delay(screen: LabScreen, entry: Entry) -> Start | str | None:
     """Look at the step, and ask which part; returns the same."""
     runs = screen.runs
     screen.looks_at(entry)
-    parts = await asyncio.to_thread(_parts, entry, runs.settings(entry.name))
+    with _looking() as look:
+        parts = await asyncio.to_thread(_parts, entry, runs.settings(entry.name), look)
     if isinstance(parts, str):
         return parts
     delayed: list[StepPart] | None = parts.able
@@ -68,6 +73,16 @@ async def parts_to_delay(screen: LabScreen, entry: Entry) -> Start | str | None:
         return None
     request_of = partial(parts.request, None if delayed == parts.able else delayed[0])
     return partial(runs.start_request, entry, request_of, f"{entry.path.stem}-what-if")
+
+
+@contextmanager
+def _looking() -> Iterator[Look]:
+    """Ends the look with whoever waits for it: asyncio does not end before its threads."""
+    look = Look()
+    try:
+        yield look
+    finally:
+        look.cancel()
 
 
 async def _one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) -> T | None:
@@ -104,25 +119,29 @@ def choices_of_parts(parts: Parts) -> list[Choice[list[StepPart]]]:
     return choices
 
 
-def _fixes(entry: Entry, settings: Settings, names: Sequence[str]) -> Fixes | str:
+def _fixes(entry: Entry, settings: Settings, look: Look, names: Sequence[str]) -> Fixes | str:
     """The fixes of a step, or why there are none. It takes seconds."""
     launch, settings = _launch(entry, settings)
     try:
-        fixes = Fixes(launch, settings, names)
+        fixes = Fixes(launch, settings, look, names)
     except UsageError as error:
         return with_reason(str(error), error.reason)
+    except StoppedError:
+        return ""
     if fixes.applying:
         return fixes
     reasons = "; ".join(f"{name}: {fixes.why_not[name]}" for name in names)
     return reasons or "no fix that can be applied fits this step"
 
 
-def _parts(entry: Entry, settings: Settings) -> Parts | str:
+def _parts(entry: Entry, settings: Settings, look: Look) -> Parts | str:
     """The parts of a step, or why there are none. It takes seconds."""
     try:
-        parts = Parts(*_launch(entry, settings))
+        parts = Parts(*_launch(entry, settings), look)
     except UsageError as error:
         return with_reason(str(error), error.reason)
+    except StoppedError:
+        return ""
     return parts if parts.able else NOTHING_TO_DELAY
 
 

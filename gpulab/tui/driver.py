@@ -42,6 +42,9 @@ class LabDriver(LinuxDriver):
         self._on_screen = self._stop_asked = False
         self._changed_cells = ChangedCells(erases_with_background=erases_with_background())
         super().__init__(*arguments, **options)
+        # Rich says 25 lines of a dumb terminal, and of one without a size, where this driver says
+        # 24: two sizes would be laid out in turn for ever, and no key be read.
+        self._size = self._size or self._get_terminal_size()
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]

@@ -1,6 +1,7 @@
 """Runs that the lab derives from a step, from the screen: `f` tries fixes, `w` delays parts."""
 
 import json
+import select
 
 import pytest
 from journey import Tape, flat, idle, shown, until, visit
@@ -15,7 +16,9 @@ from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
 from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.features.what_if.parts import MAIN, PartsSeen
 from gpulab.session.derived import Fixes
+from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
+from gpulab.session.look import Look, LookError
 from gpulab.session.run import File
 from gpulab.session.settings import Settings
 from gpulab.tui.screens.choose import ChooseScreen
@@ -64,7 +67,7 @@ PARTS = PartsSeen(
 
 @pytest.fixture
 def started(monkeypatch, tmp_path):
-    """Looks at a step give `FACTS` and `PARTS`. Requests of the runs that are started, each of which
+    """Looks at a step give `FACTS`. Requests of the runs that are started, each of which
     gives the events of the recorded one: fixes alone, or all together.
     """
     requests = []
@@ -75,8 +78,7 @@ def started(monkeypatch, tmp_path):
         return File(run_of_fixes(tmp_path, [ALL_TOGETHER] if len(fixes) == 1 else TRIED))
 
     monkeypatch.setattr("gpulab.session.launch.start", start)
-    monkeypatch.setattr("gpulab.features.fixes.look.facts_of", lambda request: FACTS)
-    monkeypatch.setattr("gpulab.features.what_if.look.parts_of", lambda request: PARTS)
+    monkeypatch.setattr("gpulab.session.look.Look.ask", lambda *request: FACTS)
     return requests
 
 
@@ -151,8 +153,15 @@ def test_one_part_of_a_step_is_delayed_and_a_second_run_waits_for_the_first(tmp_
         return tape
 
     monkeypatch.setattr("gpulab.session.launch.start", start)
-    answers = [PartsSeen(problem="its step fails"), PARTS]
-    monkeypatch.setattr("gpulab.features.what_if.look.parts_of", lambda request: answers.pop(0))
+    answers = [LookError("its step fails"), PARTS]
+
+    def ask(*_):
+        answer = answers.pop(0)
+        if isinstance(answer, LookError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("gpulab.session.look.Look.ask", ask)
 
     async def journey(pilot):
         await pilot.press("w")
@@ -178,6 +187,29 @@ def test_one_part_of_a_step_is_delayed_and_a_second_run_waits_for_the_first(tmp_
     visit(journey, file, size=(110, 40))
 
 
+def test_who_leaves_ends_the_look_that_nobody_waits_for(tmp_path, monkeypatch):
+    """asyncio joins its threads: the app could not be quit before the step has ended."""
+    looks = []
+
+    def ask(look, *_):
+        looks.append(look)
+        cancelled = select.select([look._wake_r], [], [], 60)[0]
+        assert cancelled
+        raise StoppedError
+
+    monkeypatch.setattr("gpulab.session.look.Look.ask", ask)
+
+    async def journey(pilot):
+        await pilot.press("w")
+        await until(pilot, lambda: len(looks) == 1)
+        await pilot.press("w")  # again: the first one ends
+        await until(pilot, lambda: len(looks) == 2)
+        assert select.select([looks[0]._wake_r], [], [], 0)[0]
+        await pilot.press("q")
+
+    visit(journey, program(tmp_path))
+
+
 @pytest.mark.slow
 def test_the_parts_of_a_step_are_delayed_and_the_result_has_their_table(tmp_path):
     file = tmp_path / "mine.py"
@@ -199,7 +231,7 @@ def test_a_request_of_fixes_has_them_all(tmp_path):
     file = tmp_path / "train.py"
     file.write_text(TRAIN)
     entry = next(entry for entry in catalog([file]) if entry.function == "step")
-    request = Fixes(Launch(entry, ("step",)), Settings(device="cpu", smoke=True)).request()
+    request = Fixes(Launch(entry, ("step",)), Settings(device="cpu", smoke=True), Look()).request()
     names = fixes_of(request)
     assert "compile_step" in names
     assert request.job.subject.variants[0].name == "as_it_is"

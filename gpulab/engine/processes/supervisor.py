@@ -71,7 +71,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     # only now: the worker has what was read before
     secret = None if job is None else read_secret(commands)
     if job is None or secret is None:
-        _kill_group(pid, signal.SIGKILL)
+        kill_group(pid, signal.SIGKILL)
         kill_orphans()
         os._exit(1)
     status = _watch(pid, commands, position)
@@ -175,7 +175,7 @@ def _watch(pid: int, commands: int, position: WorkerPosition) -> int:
             continue
         if command:
             _stop(pid, exit_fd, position)
-        _kill_group(pid, signal.SIGKILL)
+        kill_group(pid, signal.SIGKILL)
         break
     return os.waitpid(pid, 0)[1]
 
@@ -188,7 +188,7 @@ def _stop(pid: int, exit_fd: int, position: WorkerPosition) -> None:
         # A scenario could write to the memory that holds the number of the working process.
         os.kill(position.pid if _is_in_group(position.pid, pid) else pid, signal.SIGUSR1)
     if not select.select([exit_fd], [], [], _TRACEBACK_S)[0]:
-        _kill_group(pid, signal.SIGTERM)
+        kill_group(pid, signal.SIGTERM)
         select.select([exit_fd], [], [], _GRACE_S)
 
 
@@ -199,7 +199,7 @@ def _is_in_group(pid: int, group: int) -> bool:
         return False
 
 
-def _kill_group(pid: int, which: signal.Signals) -> None:
+def kill_group(pid: int, which: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(pid, which)
     with suppress(ProcessLookupError):

@@ -16,8 +16,16 @@ _MODULES: Mapping[str, str] = {
     "cast": "cast:cast",
     "text": "screen:text",
 }
-ENDINGS = (".html", ".md", ".svg", ".cast")
-"""Of files that are written."""
+_COMMENTS = {"md": "\n[//]: # (gpulab)\n", "svg": "<!-- gpulab -->\n"}
+"""At the end, where nobody sees them: no HTML in Markdown, which some readers show."""
+MARKS = {
+    ".html": b'<meta name="generator" content="gpulab ',
+    ".md": _COMMENTS["md"].encode(),
+    ".svg": _COMMENTS["svg"].encode(),
+    ".cast": b'"title": "gpulab: ',
+}
+"""By the endings of files that are written: what only such a file holds."""
+ENDINGS = tuple(MARKS)
 OF_COMPARISONS = (".html", ".md")
 
 
@@ -26,7 +34,7 @@ def rendered_comparison(report: ComparisonReport, form: str) -> str:
     # a page brings what colours code, which takes a while
     from gpulab.features.export.comparison import rendered
 
-    return rendered(report, form)
+    return rendered(report, form) + _COMMENTS.get(form, "")
 
 
 def rendered(report: RunReport, form: str) -> str:
@@ -37,4 +45,4 @@ def rendered(report: RunReport, form: str) -> str:
     render: Callable[[Record], str] = getattr(
         import_module(f"gpulab.features.export.{module}"), name
     )
-    return render(record_of(report))
+    return render(record_of(report)) + _COMMENTS.get(form, "")

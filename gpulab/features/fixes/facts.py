@@ -61,8 +61,6 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Expressions for tensors that a step reads and leaves as they are."""
     state: list[str] = []
     """The same, of tensors beside models and optimizers that it changes."""
-    problem: str = ""
-    """Why nothing is known; empty where the rest is."""
 
 
 class StepRequest(msgspec.Struct, frozen=True, kw_only=True):

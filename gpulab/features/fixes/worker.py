@@ -1,6 +1,4 @@
-"""`python -m gpulab.features.fixes.worker REQUEST`: one step of a program under hooks, and what was
-seen of it as one JSON object on stdout.
-"""
+"""One step of a program under hooks, and what was seen of it."""
 
 from __future__ import annotations
 
@@ -23,7 +21,6 @@ from torch.utils.data import DataLoader
 
 from gpulab.engine.build.build import seed_everything
 from gpulab.engine.processes.device import open_device
-from gpulab.engine.processes.failure import first_line
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts, StepRequest
 from gpulab.function_step import BuiltStep, FunctionStep
 from gpulab.scenario import Lab
@@ -41,16 +38,9 @@ _MOST_INPUTS = 50
 _TORCH = str(Path(torch.__file__).parent)
 
 
-def main() -> None:
-    answer_to = os.dup(1)
-    os.dup2(2, 1)  # what the program prints is not the answer
-    try:
-        request = msgspec.json.decode(sys.argv[1], type=StepRequest)
-        facts = facts_of(request)
-    except (Exception, SystemExit) as error:
-        facts = StepFacts(problem=f"{type(error).__name__}: {first_line(error)}")
-    os.write(answer_to, msgspec.json.encode(facts))
-    os._exit(0)  # threads and workers of the program keep nobody waiting
+def look(request: bytes) -> StepFacts:
+    """In a process of its own: what a `StepRequest` asks."""
+    return facts_of(msgspec.json.decode(request, type=StepRequest))
 
 
 def facts_of(request: StepRequest) -> StepFacts:
@@ -293,7 +283,3 @@ def _compiler_problem(device: torch.device) -> str:
         found = any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++")))
         return "" if found else "no C++ compiler: install g++"
     return "" if find_spec("triton") else "triton is not installed"
-
-
-if __name__ == "__main__":
-    main()

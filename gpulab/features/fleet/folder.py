@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
+from gpulab.core.files import files_below
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import ExitCode, conclusion_of
 from gpulab.features.fleet.analysis import FEWEST_GPUS, Fleet
@@ -21,7 +21,8 @@ def fold_folder(folder: Path) -> FleetReport:
     """
     facts: list[FileFacts] = []
     skipped: list[SkippedFile] = []
-    for path in _files(folder):
+    passed_over: list[OSError] = []
+    for path in files_below(folder, passed_over):
         name = str(path.relative_to(folder))
         reason = None
         if path.suffix != _ENDING:
@@ -39,15 +40,10 @@ def fold_folder(folder: Path) -> FleetReport:
             facts.append(one)
         else:
             skipped.append(SkippedFile(file=name, reason=reason))
+    for each in passed_over:
+        name = str(Path(each.filename).relative_to(folder))
+        skipped.append(SkippedFile(file=name, reason=str(each.strerror)))
     return _reported(folder, facts, skipped)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
-        if entry.is_dir() and not entry.is_symlink():
-            yield from _files(entry)
-        elif not entry.name.startswith("."):
-            yield entry
 
 
 def _unusable(facts: FileFacts) -> str | None:

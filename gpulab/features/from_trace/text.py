@@ -170,7 +170,7 @@ def _docstring(call: IsolatedCall, steps: int | None) -> str:
         f"{recorded.share:.1%} of the time."
     )
     details = [f"From {_time(recorded.fastest_s)} to {_time(recorded.slowest_s)} in the trace."]
-    if recorded.median_s > _UNLIKE * recorded.fastest_s:
+    if recorded.median_s > _UNLIKE * recorded.fastest_s > 0:
         details.append(
             f"Half of its calls took {recorded.median_s / recorded.fastest_s:.2f}x the fastest "
             "one or more, by what was around them (fresh memory, caches, other threads): alone "

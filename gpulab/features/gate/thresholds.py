@@ -76,8 +76,12 @@ def read_thresholds(path: Path) -> ThresholdFile:
     """ThresholdError of what is in it; OSError where it cannot be read."""
     try:
         tables = tomllib.loads(read_regular(path, _MOST_BYTES).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ThresholdError(f"{path}: {error}") from None
+    except ValueError:
+        raise ThresholdError(f"{path}: a number has too many digits") from None
+    except RecursionError:
+        raise ThresholdError(f"{path}: nested too deeply") from None
     scenarios = {name: table for name, table in tables.items() if isinstance(table, dict)}
     common = {name: value for name, value in tables.items() if name not in scenarios}
     return ThresholdFile(

@@ -4,6 +4,7 @@ came after it.
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import sys
@@ -339,6 +340,8 @@ class Profiler:
         for problem in validate(document):
             self._reporter.found(replace(problem, values={**problem.values, "file": str(file)}))
         try:
+            if file.exists() and b'"traceEvents"' not in file.read_bytes():
+                raise FileExistsError(errno.EEXIST, "a file that is no trace is there")
             file.write_bytes(data)
         except OSError as error:
             self._reporter.found(

@@ -179,8 +179,8 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     if not isinstance(job, Follow):
         return report
     history = state.part(ProgramHistory)
-    variant = next(iter(state.variants.values()))
-    ended = variant.last(ProgramEnded)
+    variant = next(iter(state.variants.values()), None)
+    ended = variant.last(ProgramEnded) if variant else None
     program = ProgramReport(
         **fields_of(
             ended, "code", "signal", "wall_s", "user_s", "system_s", "resident_bytes", "left"
@@ -275,7 +275,6 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
 def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     """Why no step was timed, or none recorded; None where all is there."""
     followed = state.all(ProcessFollowed)
-    variant = next(iter(state.variants.values()))
     if not followed:
         return no_python()
     without_torch = all(event.torch is None for event in followed)
@@ -291,7 +290,8 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     said = {event.finding.code for event in state.all(FindingMade)}
     if said & {recorded_elsewhere.code, recordings_unreadable.code}:
         return None
-    if isinstance(job, Follow) and job.profile is not None and variant.last(Profiled) is None:
+    profiled = any(variant.last(Profiled) for variant in state.variants.values())
+    if isinstance(job, Follow) and job.profile is not None and not profiled:
         return nothing_to_record_with() if without_torch else no_recording()
     return None
 

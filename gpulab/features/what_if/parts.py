@@ -27,11 +27,10 @@ class PartsRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartsSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process saw; `problem` says why it saw nothing."""
+    """What one process saw."""
 
     step_s: float = 0.0
     parts: list[StepPart] = []
-    problem: str = ""
 
 
 def judged(seen: PartsSeen, operations: Sequence[str], *, on_gpu: bool) -> list[StepPart]:

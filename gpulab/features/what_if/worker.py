@@ -1,15 +1,10 @@
 """A step with hooks on its parts: they are timed, or one of them is made longer, or all others are
 whenever it has run (a virtual speedup, as in Coz).
-
-`python -m gpulab.features.what_if.worker`: the parts of one step of a job that is read from stdin,
-as one JSON object on stdout.
 """
 
 from __future__ import annotations
 
 import mmap
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -527,18 +522,9 @@ _FEWEST_STEPS, _MOST_STEPS = 3, 200
 _TIMED_S = 1.0
 
 
-def main() -> None:
-    answer_to = os.dup(1)
-    os.dup2(2, 1)  # what the program prints is not the answer
-    try:
-        request = msgspec.json.decode(sys.stdin.buffer.read(), type=PartsRequest)
-        seen = parts_of(request)
-    except (Exception, SystemExit) as error:
-        from gpulab.engine.processes.failure import first_line
-
-        seen = PartsSeen(problem=f"{type(error).__name__}: {first_line(error)}")
-    os.write(answer_to, msgspec.json.encode(seen))
-    os._exit(0)  # threads and workers of the program keep nobody waiting
+def look(request: bytes) -> PartsSeen:
+    """In a process of its own: what a `PartsRequest` asks."""
+    return parts_of(msgspec.json.decode(request, type=PartsRequest))
 
 
 def parts_of(request: PartsRequest) -> PartsSeen:
@@ -608,10 +594,3 @@ def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
             running=running,
             lane=lanes[kind, name],
         )
-
-
-if __name__ == "__main__":
-    # of this module there is another one by its own name, which the scenario's loader imports
-    from gpulab.features.what_if import worker
-
-    worker.main()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,7 +15,9 @@ pytest.importorskip("textual_serve")
 
 from aiohttp.test_utils import TestClient, TestServer  # noqa: E402
 
+from gpulab.headless import serve  # noqa: E402
 from gpulab.headless.serve import _server  # noqa: E402
+from gpulab.tui.served import bounded  # noqa: E402
 
 
 def test_only_the_address_with_its_token_shows_anything_and_no_other_host_is_asked():
@@ -34,16 +37,43 @@ def test_only_the_address_with_its_token_shows_anything_and_no_other_host_is_ask
             assert "SameSite=Strict" in cookie
             other = {"Origin": f"http://{page.url.host}:1"}
             assert (await browser.get("/static/js/textual.js", headers=other)).status == 403
+            odd = {"Origin": f"http://evil.example//{page.url.authority}"}
+            assert (await browser.get("/static/js/textual.js", headers=odd)).status == 403
+            assert page.headers["X-Content-Type-Options"] == "nosniff"
             own = {"Origin": str(page.url.origin())}
             assert (await browser.get("/static/js/textual.js", headers=own)).status == 200
 
     asyncio.run(look())
 
 
+def test_there_are_as_many_tabs_as_the_machine_bears(monkeypatch):
+    monkeypatch.setattr(serve, "_MOST_TABS", 1)
+
+    async def look():
+        app = await _server("exec sleep 60", "secret")._make_app()
+        async with TestClient(TestServer(app)) as browser:
+            await browser.get("/?token=secret")
+            async with browser.ws_connect("/ws"):
+                refused = await browser.get("/ws")
+                assert refused.status == 503
+                assert await refused.text() == "1 tabs are open: close one"
+
+    asyncio.run(look())
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn"),
+    [((120, 40), (120, 40)), ((10**9, 10**9), (500, 200)), ((-1, 0), (1, 1))],
+)
+def test_a_tab_is_drawn_as_large_as_screens_are(asked, drawn):
+    assert bounded(*asked) == drawn
+
+
 @contextmanager
 def served(lab, *arguments):
     """The process, and the address that it printed."""
-    process = lab.start("--serve", *arguments, "--listen", "0", stderr=subprocess.STDOUT)
+    output = {"stderr": subprocess.STDOUT, "process_group": 0}
+    process = lab.start("--serve", *arguments, "--listen", "0", **output)
     try:
         line = process.stdout.readline().decode()
         yield process, re.search(r"http://\S+", line)[0]
@@ -71,17 +101,20 @@ def test_the_screen_is_there_runs_nothing_and_ends_with_the_server(lab):
             async with session.get(address):
                 pass
             async with session.ws_connect(f"{page}ws?width=100&height=30") as socket:
+                large = {"width": 10**9, "height": 10**9}
+                await socket.send_str(json.dumps(["resize", large]))
                 await screen(socket, b"batched_matmul")
                 await socket.send_str(json.dumps(["stdin", "r"]))
                 await screen(socket, b"served read-only")
                 await socket.send_str(json.dumps(["stdin", "T"]))
                 await screen(socket, b"theme: ")
-                process.send_signal(signal.SIGINT)
+                os.killpg(process.pid, signal.SIGINT)  # as Ctrl+C does
                 while (await socket.receive(timeout=60)).type == aiohttp.WSMsgType.BINARY:
                     pass
 
     with served(lab) as (process, address):
         asyncio.run(look(address))
         assert process.wait(60) == 0
+        assert b"Traceback" not in process.stdout.read()
         assert lab.none_left()
         assert not (lab.folder / "state" / "gpulab" / "theme").exists()

@@ -59,11 +59,11 @@ def gpulab(lab, monkeypatch, capsys):
         (["--calibrate", "mine.py"], "mine.py: pass it after --run or --list"),
         (["--calibrate", "--device", "tpu"], "write cpu, cuda or cuda:N"),
         (["--calibrate", "--json", "/proc/nowhere/out.json"], "--json /proc/nowhere/out.json"),
-        (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "that is where --json goes"),
+        (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "--json and --plot name"),
         (["--run", "mine.py:before", "mine.py:before", "--plot", "x.svg"], "have the same name"),
         (
             ["--run", "mine.py", "--trace", "x.json", "--json", "x.json"],
-            "that is where the run file or --json goes",
+            "--json and --trace name one file: x.json",
         ),
         (
             ["--run", "mine.py:before", "mine.py:before", "--trace", "t.json"],
@@ -126,6 +126,60 @@ def test_json_never_replaces_a_run_file(lab, gpulab):
     assert process.code == 2
     assert "that is a run file, which is never overwritten" in process.stderr
     assert run_file.read_text().startswith('{"format"')
+
+
+_OUTPUTS = {
+    "--json": "step.py",
+    "--junit": "j.xml",
+    "--benchmark-json": "b.json",
+    "--bmf": "m.json",
+    "--plot": "p.png",
+    "--export": "README.md",
+    "--trace": "t.json",
+}
+
+
+@pytest.mark.parametrize("flag", _OUTPUTS)
+def test_no_output_replaces_what_gpulab_has_not_written(lab, gpulab, flag):
+    name = _OUTPUTS[flag]
+    own = lab.write(name, '# how to use gpulab\nfrom gpulab import Scenario  # {"a": 1}\n')
+    link = lab.folder / f"link-{name}"
+    link.symlink_to(lab.folder / "elsewhere")
+    (lab.folder / f"folder-{name}").mkdir()
+    for file, message in (
+        (name, "a file that gpulab has not written is there"),
+        (link.name, "it is a link"),
+        (f"folder-{name}", "Is a directory"),
+    ):
+        process = gpulab("--run", "mine.py", flag, file)
+        assert process.code == 2
+        assert f"{flag} {file}: {message}" in " ".join(process.stderr.split())
+    assert own.read_text().startswith("# how to use gpulab")
+    assert not (lab.folder / "elsewhere").exists()
+
+
+def test_a_second_name_of_one_file_is_seen(lab, gpulab):
+    (lab.folder / "here").symlink_to(lab.folder)
+    process = gpulab("--run", "mine.py", "--junit", "a", "--json", "here/a")
+    assert process.code == 2
+    assert "--json and --junit name one file" in process.stderr
+
+
+def test_outputs_of_an_earlier_command_are_replaced(lab, gpulab):
+    outputs = {"--json": "r.json", "--plot": "p.svg", "--export": "e.md"}
+    words = [word for flag in outputs.items() for word in flag]
+    (lab.folder / "r.json").touch()
+    for _ in range(2):
+        assert gpulab("--replay", "batched_matmul", *words).code == 0
+    for ending in ("html", "svg", "cast"):
+        for _ in range(2):
+            assert gpulab("--replay", "batched_matmul", "--export", f"e.{ending}").code == 0
+    for ending in ("png", "pdf"):
+        for _ in range(2):
+            assert gpulab("--replay", "batched_matmul", "--plot", f"p.{ending}").code == 0
+    for command in (["--doctor"], ["--list"], ["--history"]):
+        for _ in range(2):
+            assert gpulab(*command, "--json", f"{command[0][2:]}.json").code in (0, 3)
 
 
 def test_the_screen_needs_a_terminal(gpulab):

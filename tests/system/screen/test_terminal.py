@@ -35,6 +35,17 @@ def start_run(terminal, until):
     terminal.read(40, until=until)
 
 
+def test_a_terminal_without_a_size_is_drawn_once_and_can_be_left(lab):
+    """As `docker exec -t` gives one: two sizes were laid out in turn, and no key was read."""
+    scenario(lab)
+    terminal = Pty(GPULAB.split(), size=(0, 0), env=lab.env, cwd=lab.folder)
+    terminal.read(30, until=b"batched_matmul")
+    terminal.read(1.5)
+    assert terminal.read(0.5) == b""
+    terminal.press(b"q")
+    assert terminal.end() == 0
+
+
 @pytest.mark.slow
 def test_in_lang_c_without_colours_it_is_plain_to_the_last_byte(lab):
     """LANG=C: ASCII only; NO_COLOR: no colour."""

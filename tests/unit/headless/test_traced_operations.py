@@ -265,3 +265,10 @@ def test_running_statistics_are_state_and_dunders_change_nothing():
     assert "inputs=(a, b, c)" in text
     text, *_ = file_of(recorded("aten::__and__", tensor(8, kind="bool"), tensor(8, kind="bool")))
     assert "state=" not in text
+
+
+def test_a_call_that_took_no_time_is_no_measure_of_the_others():
+    text, *_ = file_of(recorded("aten::mm", tensor(8, 8), tensor(8, 8), fastest_s=0.0))
+    assert "From 0 ns to 3 ms in the trace." in " ".join(text.split())
+    assert "the fastest one or more" not in text
+    assert read_text(text).scenario is not None

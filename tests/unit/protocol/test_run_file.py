@@ -1,6 +1,8 @@
 """A run file loads wherever it was cut, and says what it could not read."""
 
+import errno
 import lzma
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from gpulab.core.run_file import (
     RunFileError,
     event_batches,
     is_run_file,
+    lines_of,
     read_run_file,
 )
 from gpulab.core.statuses import Conclusion
@@ -171,3 +174,25 @@ def test_a_long_file_is_read_in_parts(path, monkeypatch):
     run.poll()
     assert run.ended
     assert run.report.outcome == load(path).outcome
+
+
+def test_a_packed_file_of_more_lines_than_a_run_has_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("gpulab.core.run_file.RUN_FILE_LINES", 1_000)
+    header = b'{"format":"gpulab.run","version":2,"gpulab":"0"}\n'
+    path = tmp_path / "bomb.jsonl.xz"
+    for count, refused in ((900, False), (1_100, True)):
+        path.write_bytes(lzma.compress(header + b"{}\n" * count))
+        said = pytest.raises(RunFileError, match="more than 1,000 lines")
+        for read in (read_run_file, lambda path: [*lines_of(path, ["Log"])]):
+            with said if refused else nullcontext():
+                read(path)
+
+
+def test_on_a_full_disk_no_empty_file_is_left(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("gpulab.core.run_file.os.write", full)
+    with pytest.raises(OSError, match="No space"):
+        RunFile(tmp_path / "run.jsonl", "0")
+    assert [*tmp_path.iterdir()] == []

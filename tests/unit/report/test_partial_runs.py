@@ -6,9 +6,11 @@ import msgspec
 import pytest
 from recorded import run_file
 
+from gpulab.core.events import ProcessFollowed, RunEnded, RunStarted
+from gpulab.core.jobs import Follow, Program, RunRequest
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import ExitCode
-from gpulab.report.build import build_report, new_state
+from gpulab.report.build import build_report, fold_all, new_state
 
 CUT = [
     *("double_buffering-h100", "calibration", "cancelled", "crash-late", "fixes"),
@@ -51,3 +53,14 @@ def check(report, *, ended, live):
         if variant.time_s and variant.time_s.low is not None:
             assert variant.time_s.low <= variant.time_s.median <= variant.time_s.high
     assert len(report.findings) == len({msgspec.json.encode(entry) for entry in report.findings})
+
+
+def test_a_followed_program_without_variants_has_a_report():
+    """No gpulab writes one; whoever reads a file of another must not fail for all others."""
+    program = Program(scenario="p", path="p.py", source_sha256="0", variants=(), argv=("p.py",))
+    followed = ProcessFollowed(pid=1, parent=0, python="3.11.7", torch="2.13.0")
+    started = RunStarted(request=RunRequest(job=Follow(subject=program)), at="", host="")
+    for events in ([], [followed], [followed, RunEnded(outcome="done")]):
+        report = build_report(fold_all([started, *events]))
+        assert report.program.code is None
+        assert report.program.argv == ["p.py"]

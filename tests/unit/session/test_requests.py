@@ -1,5 +1,6 @@
 """A request holds what a run needs; every mistake in the settings is found before anything runs."""
 
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
+from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.statuses import CeilingChoice, Clock
 from gpulab.session import requests, settings
+from gpulab.session.following import entry_of
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
 from gpulab.session.settings import Settings, UsageError
 
@@ -282,3 +285,15 @@ def test_a_single_sweep_of_its_own_needs_no_name(tmp_path):
 def test_a_sweep_that_cannot_be_made_is_a_usage_error(tmp_path, text, source, message):
     with pytest.raises(UsageError, match=message):
         values_to_sweep(read_file(write(tmp_path / "x.py", source)), text)
+
+
+def test_a_program_that_is_a_pipe_or_endless_is_not_read(tmp_path):
+    pipe = tmp_path / "pipe.py"
+    os.mkfifo(pipe)
+    endless = tmp_path / "endless.py"
+    endless.symlink_to("/dev/zero")
+    for path in (pipe, endless):
+        entry = entry_of([str(path)])
+        assert (entry.name, entry.source) == (path.name, "")
+    large = write(tmp_path / "large.py", "#" * (SOURCE_BYTES + 1))
+    assert entry_of(["python", str(large)]).source == ""

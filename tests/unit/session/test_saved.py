@@ -1,5 +1,7 @@
 """Saved runs by name."""
 
+import os
+
 import pytest
 from recorded import recorded_path, run_file
 
@@ -41,6 +43,21 @@ def test_recordings_are_small():
 def test_what_is_no_run_is_said(name):
     with pytest.raises(UsageError, match="there is no"):
         find_run(name)
+
+
+def test_what_is_no_regular_file_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for link, target in (("nowhere", "nothing"), ("zero", "/dev/zero"), ("itself", "itself.jsonl")):
+        (tmp_path / f"{link}.jsonl").symlink_to(target)
+    os.mkfifo("pipe.jsonl")
+    for name, words in (
+        ("nowhere", "a link that leads nowhere"),
+        ("itself", "a link that leads nowhere"),
+        ("zero", "a link to a device"),
+        ("pipe", "a pipe"),
+    ):
+        with pytest.raises(UsageError, match=rf"{name}.jsonl: {words}.*, and no run file"):
+            find_run(f"{name}.jsonl")
 
 
 def test_a_packed_file_that_is_cut_off_is_damaged(tmp_path):

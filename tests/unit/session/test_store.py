@@ -168,6 +168,26 @@ def test_an_empty_file_is_a_new_store(path):
         assert db.execute("SELECT count(*) FROM runs").fetchone() == (COUNT,)
 
 
+def test_a_second_one_that_is_damaged_does_not_replace_the_first(path):
+    for number, aside in enumerate(("damaged", "damaged2", "damaged3")):
+        path.write_text(f"garbage {number}")
+        listed()
+        with Store() as store:
+            assert store.set_aside() == Path(f"{path}.{aside}")
+    texts = [Path(f"{path}.{aside}").read_text() for aside in ("damaged", "damaged2", "damaged3")]
+    assert texts == ["garbage 0", "garbage 1", "garbage 2"]
+
+
+def test_a_row_whose_name_no_file_can_have_is_none_of_a_run(path):
+    assert listed() == NEWEST_FIRST
+    with closing(sqlite3.connect(path)) as db:
+        for key in (b"x" * 5000, b"y" * 300):
+            columns = "started, path, scenario, source, run"
+            db.execute(f"INSERT INTO runs SELECT ?, {columns} FROM runs LIMIT 1", (key,))
+        db.commit()
+    assert listed() == NEWEST_FIRST
+
+
 def test_of_two_that_find_the_damage_one_sets_it_aside(path):
     path.write_text("garbage")
     with Store() as first, Store() as second:
