@@ -12,6 +12,7 @@ from itertools import zip_longest
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from gpulab.commit import version
 from gpulab.core.text import one_line, plain
 from gpulab.flags import GROUPS
 from gpulab.headless.standard_streams import (
@@ -22,7 +23,6 @@ from gpulab.headless.standard_streams import (
     print_error,
 )
 from gpulab.modes import MODES, Mode
-from gpulab.version import __version__
 
 if TYPE_CHECKING:
     from gpulab.session.settings import Settings
@@ -167,7 +167,7 @@ def help_text(arguments: Sequence[str]) -> str:
 def _in_two_columns() -> Iterator[str]:
     """All modes, for the overview."""
     cells = [f"{mode_flag.mode:<13}{mode_flag.help}" for mode_flag in MODES]
-    cells.append(f"--version    gpulab {__version__}")
+    cells.append(f"--version    gpulab {version()}")
     half = (len(cells) + 1) // 2
     for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
         yield f"  {left:<39}{right}".rstrip()
@@ -364,7 +364,7 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser = _Parser(prog="gpulab", add_help=False)
     if mode != Mode.SCREEN:
         parser.asked = f"gpulab {'--run --help --' if mode == Mode.FOLLOW else f'{mode} --help'}"
-    parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
+    parser.add_argument("--version", action="version", version=f"gpulab {version()}")
     parser.add_argument("paths", nargs="*", action="store")
     add_flags(parser)
     return parser

@@ -31,6 +31,7 @@ from gpulab.catalog.needs import (
     installed,
     torch_cuda,
 )
+from gpulab.commit import version
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.core.text import plain
@@ -39,7 +40,6 @@ from gpulab.features.doctor import findings
 from gpulab.features.telemetry.findings import driver_was_updated, gpu_lost, gpu_needs_reset
 from gpulab.session.drive import Interrupts
 from gpulab.session.run_files import default_path
-from gpulab.version import __version__
 
 TORCH_PROBE = (sys.executable, "-P", "-m", "gpulab.engine.probe")
 DRIVER_PROBE = (sys.executable, "-P", "-m", "gpulab.features.telemetry", "probe")
@@ -120,7 +120,7 @@ def examine() -> list[MachineCheck]:
     torch = probe_torch()
     driver = probe_driver()
     return [
-        _ok("gpulab", findings.versions(gpulab=__version__, python=platform.python_version())),
+        _ok("gpulab", findings.versions(gpulab=version(), python=platform.python_version())),
         check_torch(torch),
         check_driver(torch, driver),
         *_devices(torch),
