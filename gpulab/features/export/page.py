@@ -190,7 +190,7 @@ def _lesson(request: RunRequest | None) -> Iterator[Html]:
     if not isinstance(subject, ScenarioFile):
         return
     try:
-        text = read_text(subject.judge or subject.source).lesson
+        text = subject.lesson or read_text(subject.judge or subject.source).lesson
     except UnreadableError:
         return
     rest = text.partition("\n")[2].strip()
