@@ -2,10 +2,10 @@
 
 from recorded import report_of
 
+from gpulab.commit import version
 from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import calibration_report
 from gpulab.report.report import RunReport
-from gpulab.commit import version
 
 
 def test_a_calibration_reports_what_its_run_measured(tmp_path):
