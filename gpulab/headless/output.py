@@ -186,7 +186,5 @@ def _start_of(path: Path) -> bytes:
 def check_run_file(path: Path) -> None:
     """UsageError where a run file is there already."""
     if os.path.lexists(path):  # a link that leads nowhere too
-        message = (
-            "runs are never overwritten, so nothing was run; a job that is retried needs another"
-        )
-        raise UsageError(f"--output {path} exists: {message} name each time")
+        advice = "so nothing was run; a job that is retried needs another name each time"
+        raise UsageError(f"--output {path} exists: runs are never overwritten, {advice}")

@@ -151,7 +151,10 @@ def start(request: RunRequest, path: Path) -> Session:
     try:
         file = RunFile(path, version())
     except OSError as error:
-        message = f"no run file can be made at {path}: {error.strerror}; choose another path"
+        message = (
+            f"no run file can be made at {path}: {error.strerror}; choose another path: "
+            "--output FILE, or XDG_STATE_HOME=FOLDER for all runs"
+        )
         raise UsageError(message) from None
     session = Session(request, file)
     session.start()
