@@ -47,7 +47,8 @@ def program_result(
     if (listed := job_ranks(report)) is not None:
         parts += [listed, ""]
     most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
-    for part in (goodput(report), *(tables or [operations(report, most=most)]), traces(report)):
+    of_operations: Sequence[RenderableType | None] = tables or [operations(report, most=most)]
+    for part in (goodput(report), *of_operations, traces(report)):
         if part is not None:
             parts += [part, ""]
     if (limited := limits(report.variants)) is not None:

@@ -116,13 +116,7 @@ def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
         return Verdict.SAME, "same: no row differs by more than 2 %"
     if all(row.ratio is None for row in rows):
         return Verdict.INVALID, "no row can be compared: the verdicts below say why"
-    if any(_excludes_one(row) for row in rows):
-        return None, "inconclusive: the intervals say how large a change may be"
     return None, "no change is shown: the intervals say how large one may be"
-
-
-def _excludes_one(row: Row) -> bool:
-    return row.low is not None and row.high is not None and not row.low <= 1 <= row.high
 
 
 def conclusion(row: Row) -> str:
@@ -133,8 +127,7 @@ def conclusion(row: Row) -> str:
         return with_reason(f"{title(row)}: {row.verdict}", row.reason)
     if row.verdict == Verdict.SAME:
         return f"{title(row)}: same ({span(row.low, row.high)})"
-    shown = "inconclusive" if _excludes_one(row) else "no change is shown"
-    return f"{title(row)}: {shown} ({span(row.low, row.high)} as fast)"
+    return f"{title(row)}: no change is shown ({span(row.low, row.high)} as fast)"
 
 
 def line_text(line: ChangedLine) -> str:

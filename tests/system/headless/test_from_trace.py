@@ -336,6 +336,15 @@ def test_a_hostile_trace_is_refused_in_a_line(lab, gpulab, monkeypatch, name):
     assert not (lab.folder / "t_operations.py").exists()
 
 
+def test_what_takes_no_time_is_not_written(lab, gpulab):
+    entries = [{**entry(**MM), "dur": 1e6}, {**entry("aten::bmm", **MM), "ts": 2e6}]
+    (lab.folder / "t.json").write_text(json.dumps({"traceEvents": entries}))
+    assert gpulab("--from-trace", "t.json").code == 0
+    text = (lab.folder / "t_operations.py").read_text()
+    assert "def mm_8x4_4x2(lab):" in text
+    assert "bmm" not in text
+
+
 ODD_FIELDS = ({"cat": ["cpu_op"]}, {"cat": {}}, {"ts": 10**400}, {"dur": 10**400}, {"pid": []})
 
 
