@@ -64,12 +64,13 @@ _OF_OPERATIONS = ("--checklist", "--top", "--sort", "--group-by")
 def _check_flags(run: Run, options: Options) -> None:
     match run.state.job:
         case Follow():
-            kind, others = "a followed program", _OF_TIMES
+            kind = "a followed program"
         case Calibrate():
-            kind, others = "a calibration", _OF_TIMES + _OF_OPERATIONS
+            kind = "a calibration"
         case _:
             return
-    for flag in others:
+    operations = () if isinstance(run.state.job, Follow) else _OF_OPERATIONS
+    for flag in (*_OF_TIMES, *operations):
         value = getattr(options, flag.lstrip("-").replace("-", "_"))
         if value is not None and value is not False:  # --from-start may be 0
             raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
