@@ -12,6 +12,7 @@ from itertools import zip_longest
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from gpulab.commit import version
 from gpulab.core.text import one_line, plain
 from gpulab.flags import GROUPS
 from gpulab.headless.standard_streams import (
@@ -22,7 +23,6 @@ from gpulab.headless.standard_streams import (
     print_error,
 )
 from gpulab.modes import MODES, Mode
-from gpulab.version import __version__
 
 if TYPE_CHECKING:
     from gpulab.headless.options import Options
@@ -91,8 +91,24 @@ exit codes:
 """
 
 
+class _Once(argparse.Action):
+    """Keeps the value of a flag, which may be given once: of two argparse drops the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if hasattr(namespace, self.dest):
+            raise argparse.ArgumentError(self, "given twice: write it once")
+        setattr(namespace, self.dest, values)
+
+
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of every mode to the parser."""
+    parser.register("action", None, _Once)
     modes = parser.add_mutually_exclusive_group()
     for mode_flag in MODES:
         modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
@@ -107,12 +123,19 @@ def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
     ]
     if not ignored:
         return None
-    message = f"{mode} does not take {', '.join(flag.name for flag in ignored)}"
     taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
+    names = {other: str(other) for other in Mode}
+    if Mode.FOLLOW in (mode, *taking):
+        names |= _TWO_RUNS
+    message = f"{names[mode]} does not take {', '.join(flag.name for flag in ignored)}"
     if taking:
         they = "it requires" if len(ignored) == 1 else "they require"
-        message += f"; {they} {' or '.join(taking)}"
+        message += f"; {they} {' or '.join(names[other] for other in taking)}"
     return message
+
+
+_TWO_RUNS = {Mode.RUN: "--run WHAT", Mode.FOLLOW: "--run -- PROGRAM"}
+"""Where one of them is meant and not the other."""
 
 
 def help_text(arguments: Sequence[str]) -> str:
@@ -145,7 +168,7 @@ def help_text(arguments: Sequence[str]) -> str:
 def _in_two_columns() -> Iterator[str]:
     """All modes, for the overview."""
     cells = [f"{mode_flag.mode:<13}{mode_flag.help}" for mode_flag in MODES]
-    cells.append(f"--version    gpulab {__version__}")
+    cells.append(f"--version    gpulab {version()}")
     half = (len(cells) + 1) // 2
     for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
         yield f"  {left:<39}{right}".rstrip()
@@ -338,9 +361,9 @@ def _is_scenario(path: str) -> bool:
 def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser = _Parser(prog="gpulab", add_help=False)
     if mode != Mode.SCREEN:
-        parser.asked = "gpulab --run --help" if mode == Mode.FOLLOW else f"gpulab {mode} --help"
-    parser.add_argument("--version", action="version", version=f"gpulab {__version__}")
-    parser.add_argument("paths", nargs="*")
+        parser.asked = f"gpulab {'--run --help --' if mode == Mode.FOLLOW else f'{mode} --help'}"
+    parser.add_argument("--version", action="version", version=f"gpulab {version()}")
+    parser.add_argument("paths", nargs="*", action="store")
     add_flags(parser)
     return parser
 
@@ -364,12 +387,19 @@ def _refined(
         for field in fields(kind)
         if hasattr(given, field.name)
     }
+    for name, problem in _NAMED_TWICE.items():
+        if name in values and len(dict(values[name])) < len(values[name]):
+            parser.error(problem)
     if "chosen" in values:
-        chosen = dict(values["chosen"])
-        if len(chosen) < len(values["chosen"]):
-            parser.error("--set gives one parameter twice")
-        values["chosen"] = chosen
+        values["chosen"] = dict(values["chosen"])
     return kind(**values)
+
+
+_NAMED_TWICE = {
+    "chosen": "--set gives one parameter twice",
+    "fail_below": "--fail-below gives two thresholds for the same",
+}
+"""Of flags that may be given for each of several names."""
 
 
 if __name__ == "__main__":

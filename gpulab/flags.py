@@ -59,6 +59,7 @@ _OF_A_FILE = frozenset({Mode.REPLAY, Mode.WATCH})
 _SERVE = frozenset({Mode.SERVE})
 _COMPARE = frozenset({Mode.COMPARE})
 _PRINTS_A_RUN = _RUN | _OF_A_FILE
+_PRINTS_OPERATIONS = _PRINTS_A_RUN | {Mode.FOLLOW}
 _GATED = _RUN | _COMPARE
 _SLOWER = 0.03
 
@@ -306,21 +307,24 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         ),
         _flag(
             "--top",
-            _PRINTS_A_RUN | {Mode.FROM_TRACE},
+            _PRINTS_OPERATIONS | {Mode.FROM_TRACE},
             type=operations,
             metavar="N",
-            help="number of operations (default: 8 in a result, 10 of a trace)",
+            help=(
+                "rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort "
+                "or --group-by is given, 10 of a trace)"
+            ),
         ),
         _flag(
             "--sort",
-            _PRINTS_A_RUN,
+            _PRINTS_OPERATIONS,
             choices=tuple(SortBy),
             metavar="COLUMN",
             help=f"table of operations by a column: {', '.join(SortBy)}",
         ),
         _flag(
             "--group-by",
-            _PRINTS_A_RUN,
+            _PRINTS_OPERATIONS,
             choices=tuple(GroupBy),
             metavar="WHAT",
             help="operations summed by operation (default), line of the program, module, or kernel",

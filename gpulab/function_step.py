@@ -19,6 +19,7 @@ import torch
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
+from gpulab.core.packages import module_name, package_of
 from gpulab.scenario import Lab, ScenarioError, Work
 
 _DEEPEST = 4
@@ -142,9 +143,9 @@ class FunctionStep:
         self._arguments = arguments
         self._inputs = tuple(inputs)
         self._state = tuple(state)
-        folder = str(self._file.absolute().parent)
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+        for folder in (package_of(self._file)[0], self._file.absolute().parent):
+            if str(folder) not in sys.path:
+                sys.path.insert(0, str(folder))
 
     def build(self, lab: Lab) -> BuiltStep:
         """Run the file, and make the arguments. ScenarioError where there is no such function."""
@@ -185,10 +186,11 @@ class FunctionStep:
 
 def _run(file: Path) -> ModuleType:
     """The module of a file that is run now, whatever was imported before."""
-    name = file.stem
+    name = module_name(file, file.stem)
     module = ModuleType(name)
     module.__file__ = str(file)
-    sys.modules[name] = module  # a file with arguments may import it
+    module.__package__ = name.rpartition(".")[0]
+    sys.modules[name] = sys.modules[file.stem] = module  # a file with arguments may import it
     exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), vars(module))
     return module
 

@@ -197,12 +197,9 @@ def shown(value: object) -> str:
 
 
 def beginning(text: str) -> str:
-    """A text in a message: as much of it as a name may have."""
-    return (
-        text
-        if len(text) <= NAME_LENGTH
-        else f"{text[:NAME_LENGTH]}... ({len(text) - NAME_LENGTH} more characters)"
-    )
+    """A text in a message: as much of it as a name may have, or all where that saves none."""
+    shortened = f"{text[:NAME_LENGTH]}... ({len(text) - NAME_LENGTH} more characters)"
+    return min(text, shortened, key=len)
 
 
 def as_choices(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:

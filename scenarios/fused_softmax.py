@@ -4,9 +4,9 @@ The softmax of a row is exp(x - max) / sum(exp(x - max)). Written as operations 
 `eager` is five kernels for three logical passes: the maximum reads the tensor; the difference and
 the exponential read and write it; the sum reads it; the division reads and writes. That is five
 reads and three writes, 32 bytes an element in fp32. One kernel that holds a row in registers needs
-one read and one write, 8 bytes: 4x less traffic, and left of the ridge 4x is what it can gain. D
-has 3x, for exp, sum and scale; each in a kernel of its own that is 5 passes against 2, or 2.5x, and
-without the maximum exp overflows in fp32 from 89 on.
+one read and one write, 8 bytes: 4x less traffic, and left of the ridge 4x is what it can gain.
+The Triton guide has 3x, for exp, sum and scale; each in a kernel of its own that is 5 passes
+against 2, or 2.5x, and without the maximum exp overflows in fp32 from 89 on.
 
 `in_torch` is torch.softmax, which has such a kernel. `compiled` is the function of `eager`, of
 which torch.compile makes one kernel, with loops that go through a row more than once; later passes

@@ -5,7 +5,7 @@ GELU, x times the normal distribution's share below x, goes through each element
 of PyTorch they are two kernels, both good: each has to read the tensor once and to write it once.
 So four passes over memory, of which the two in the middle, a result written and read again at once,
 are of no use to anyone. Fused they are two, half the bytes: 2x by traffic, which no better layer
-norm or GELU by itself could gain (C, bottleneck 3).
+norm or GELU by itself could gain (bottleneck 3 of the bottleneck guide).
 
 `compiled` leaves the fusion to torch.compile, which writes both as one kernel that goes through a
 row in loops. `in_triton` is one kernel by hand: a program has one row in registers, computes mean

@@ -85,9 +85,9 @@ CLAIMS = {
         Claim(
             "graphed",
             Bounds(1.1, 10),
-            "B's 1.1 to 2x is end to end, A's 50 to 70 % of a step that is all launches is 2 to "
-            "3.3x; a small model on a slow host waits for more than A says (6.1x on an H200 that "
-            "worked for 13 % of the eager step), and B's 195x would need a device that is idle "
+            "the quick-start guide's 1.1 to 2x is end to end, performance basics' 50 to 70 % of a step that is all launches is 2 to "
+            "3.3x; a small model on a slow host waits for more than performance basics says (6.1x on an H200 that "
+            "worked for 13 % of the eager step), and the quick-start guide's 195x would need a device that is idle "
             "for 99.5 % of a step",
         ),
     ),
@@ -110,7 +110,7 @@ CLAIMS = {
         Claim(
             "compiled",
             Bounds(2.7, 32),
-            "D's 3x is traffic, of another chain; here 32 launches become one, and Python calls "
+            "the Triton guide's 3x is traffic, of another chain; here 32 launches become one, and Python calls "
             "the compiled code",
         ),
     ),
@@ -130,7 +130,7 @@ CLAIMS = {
         Claim(
             "batch_512",
             Bounds(10, 13),
-            "11.5x are A's 87 to 1000 MFLOPs (B: 8.5x at 256); a sixteenth of the reads of the "
+            "11.5x are performance basics' 87 to 1000 MFLOPs (the quick-start guide: 8.5x at 256); a sixteenth of the reads of the "
             "weights is at most 16x, and from about 250 rows on the arithmetic of the tensor "
             "cores is the limit",
         ),
@@ -216,7 +216,11 @@ CLAIMS = {
         ),
     ),
     "compile_workloads": (
-        Claim("compiled", Bounds(1.17, 1.65), "E's 1.3 to 1.5x of a transformer's step"),
+        Claim(
+            "compiled",
+            Bounds(1.17, 1.65),
+            "the torch.compile tutorial's 1.3 to 1.5x of a transformer's step",
+        ),
     ),
     "compile_modes": (
         Claim(
@@ -265,7 +269,7 @@ CLAIMS = {
         Claim(
             "fused",
             Bounds(3.1, 4.5),
-            "A's 3.4x is of five different functions; here 12 bytes an element in place of 44 "
+            "performance basics' 3.4x is of five different functions; here 12 bytes an element in place of 44 "
             "are 3.7x, and 1.31x on top of that on an H200, where single floats do not saturate "
             "the memory and float4 does",
         ),
@@ -294,7 +298,7 @@ CLAIMS = {
         Claim(
             "eight_blocks",
             Bounds(0.1, 1.1),
-            "B's (256, 8) leaves 32 registers for 36 sums on an SM of 2,048 threads: spills in "
+            "the quick-start guide's (256, 8) leaves 32 registers for 36 sums on an SM of 2,048 threads: spills in "
             "every pass of the loop; an SM of 1,536 threads ignores it",
         ),
     ),
@@ -357,7 +361,7 @@ CLAIMS = {
         Claim(
             "staged",
             Bounds(1.116, 1.364),
-            "B's 1.24x; what is used once still comes from device memory once, and direct is "
+            "the quick-start guide's 1.24x; what is used once still comes from device memory once, and direct is "
             "near that roof already",
         ),
         Claim(
@@ -371,7 +375,7 @@ CLAIMS = {
         Claim(
             "gemm_batched",
             Bounds(10, 40),
-            "A's 31x, with outputs of zeros; forty products fill a device that one cannot, and "
+            "performance basics' 31x, with outputs of zeros; forty products fill a device that one cannot, and "
             "forty are the most",
         ),
         Claim("gemm_strided_batched", Bounds(10, 40), "the same kernel without arrays of pointers"),
@@ -389,7 +393,7 @@ CLAIMS = {
         Claim(
             "in_triton",
             Bounds(2.7, 3.3),
-            "D's three operations are five passes of memory against two; five operations of "
+            "the Triton guide's three operations are five passes of memory against two; five operations of "
             "torch are eight, so one kernel gains four times by traffic, and more where theirs "
             "are below the roof",
         ),
@@ -426,12 +430,12 @@ CLAIMS = {
         Claim(
             "flash",
             Bounds(2, 4),
-            "E's 2 to 4x is of FlashAttention-2, which an H200 runs at a third of its peak",
+            "the torch.compile tutorial's 2 to 4x is of FlashAttention-2, which an H200 runs at a third of its peak",
         ),
         Claim(
             "in_triton",
             Bounds(2, 4),
-            "E's 2 to 4x; this kernel is compiled to Hopper's matrix instructions, which flash "
+            "the torch.compile tutorial's 2 to 4x; this kernel is compiled to Hopper's matrix instructions, which flash "
             "here does not use",
         ),
     ),

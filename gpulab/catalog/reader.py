@@ -8,6 +8,7 @@ its text.
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -274,13 +275,21 @@ def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
         if name is None:
             raise UnreadableError(line, f"{callee}(**...) cannot be read", "write the keywords out")
         if name not in allowed.split(", ") and not (callee == "Scenario" and name == "topic"):
-            raise UnreadableError(
-                line, f"{callee}: unexpected keyword {name!r}", f"it takes {allowed}"
-            )
+            message = f"{callee}: unexpected keyword {name!r}"
+            raise UnreadableError(line, message, _instead_of(name, allowed))
         if name in values:
             raise UnreadableError(line, f"{name!r} is given twice", "keep one")
         values[name] = _literal_of(name, keyword.value)
     return values
+
+
+_SIMILAR = 0.7
+
+
+def _instead_of(name: str, allowed: str) -> str:
+    close = difflib.get_close_matches(name, allowed.split(", "), 1, _SIMILAR)
+    meant = f"did you mean {close[0]}? " if close else ""
+    return f"{meant}it takes {allowed}"
 
 
 def _literal_of(name: str, node: ast.expr) -> Any:

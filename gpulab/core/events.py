@@ -579,8 +579,8 @@ class Reported(Event, frozen=True, omit_defaults=False):
 
 
 class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to sample: the worker's process, and a GPU by index or UUID. `worker_gpu` is the one the
-    worker runs on.
+    """Whom to sample: a process with all below it, and a GPU by index or UUID. `worker_gpu` is the
+    one that the worker runs on.
     """
 
     worker: Count

@@ -155,6 +155,8 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     """Of the step whose parts its variants delay, where --what-if asked for them."""
     delay_s: Seconds = 0.0
     """Of one step, in each of them."""
+    lesson: Source = ""
+    """As it is told today, of a recording that ships; else it is the docstring of the file."""
     exercise: Name = ""
     judge: Source = ""
     """Of the answer to an exercise, which `source` is: the scenario that judges it."""

@@ -67,7 +67,7 @@ def one_line(text: str) -> str:
 
 _MARKUP = re.compile(r"([\\`<>\[\]|]|\*(?=\S)|(?<!\w)_(?=\w)|&(?=[#\w])|^[#+=~-])", re.ASCII)
 """What means something in a text of Markdown, or at its beginning."""
-_REFERENCES = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)")
+_REFERENCES = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<!\w)www(?=\.)", re.IGNORECASE)
 """What becomes a mention, a reference or a link though nothing marks it."""
 
 
@@ -91,8 +91,11 @@ def without_boilerplate(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters of the text, and how many were left out."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text) - most} more characters)"
+    """At most so many characters of the text, and how many were left out; whole where that would
+    save none.
+    """
+    shortened = f"{text[:most]}... ({len(text) - most} more characters)"
+    return min(text, shortened, key=len)
 
 
 def plain_json(data: bytes) -> bytes:

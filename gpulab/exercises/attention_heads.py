@@ -25,7 +25,7 @@ are, and a result must stay what it is when the function is called again.
 import torch
 
 from gpulab import Scenario, Work
-from gpulab.engine.build.exercise import called, drawn, judged_step
+from gpulab.engine.build.exercise import called, judged_step, sizes
 
 scenario = Scenario(
     topic="exercises",
@@ -66,8 +66,9 @@ def _cases(lab, batch, heads, length, channels):
     """The advertised size, two odd ones whose heads lie beside their channels, a single query, and
     an empty batch.
     """
-    few, keys, odd = drawn(2, 6), drawn(9, 30), 2 * drawn(2, 10) + 1
-    sizes = [
+    draw = sizes(lab)
+    few, keys, odd = draw(2, 6), draw(9, 30), 2 * draw(2, 10) + 1
+    shapes = [
         (batch, heads, length, length, channels),
         *[(2, 3, few, keys, odd)] * 2,
         (1, 2, 1, keys, 8),
@@ -80,7 +81,7 @@ def _cases(lab, batch, heads, length, channels):
             _heads(lab, b, h, m, c),
             torch.rand(b, device=lab.device),
         )
-        for b, h, n, m, c in sizes
+        for b, h, n, m, c in shapes
     ][::-1]  # the advertised size last: what a call left undone is seen
 
 

@@ -23,7 +23,7 @@ function is called again.
 import torch
 
 from gpulab import Scenario, Work
-from gpulab.engine.build.exercise import called, drawn, judged_step
+from gpulab.engine.build.exercise import called, judged_step, sizes
 
 scenario = Scenario(
     topic="exercises",
@@ -59,8 +59,9 @@ def attempt(lab, count, columns, groups):
 
 def _cases(lab, count, columns, groups):
     """The advertised size, two odd ones with more groups than rows, a single row, and none."""
-    few, odd, many = drawn(5, 15), 2 * drawn(3, 30) + 1, drawn(16, 40)
-    sizes = [(count, columns, groups), *[(few, odd, many)] * 2, (1, few, 3), (0, odd, 4)]
+    draw = sizes(lab)
+    few, odd, many = draw(5, 15), 2 * draw(3, 30) + 1, draw(16, 40)
+    shapes = [(count, columns, groups), *[(few, odd, many)] * 2, (1, few, 3), (0, odd, 4)]
     return [
         (
             torch.rand(number, device=lab.device),
@@ -73,7 +74,7 @@ def _cases(lab, count, columns, groups):
             torch.randn(number, wide, device=lab.device),
             number_of_groups,
         )
-        for number, wide, number_of_groups in sizes
+        for number, wide, number_of_groups in shapes
     ][::-1]  # the advertised size last: what a call left undone is seen
 
 

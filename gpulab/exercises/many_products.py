@@ -23,7 +23,7 @@ what it is when the function is called again.
 import torch
 
 from gpulab import Scenario, Work
-from gpulab.engine.build.exercise import called, drawn, judged_step
+from gpulab.engine.build.exercise import called, judged_step, sizes
 
 scenario = Scenario(
     topic="exercises",
@@ -58,7 +58,8 @@ def _cases(lab, count, size):
     """The advertised size, two stacks of an odd size with transposed right matrices, a stack of
     one, and none.
     """
-    few, rows, inner, columns = drawn(3, 9), drawn(2, 20), drawn(2, 40), drawn(2, 20)
+    draw = sizes(lab)
+    few, rows, inner, columns = draw(3, 9), draw(2, 20), draw(2, 40), draw(2, 20)
     stacks = [
         (count, size, size, size),
         *[(few, rows, inner, columns)] * 2,

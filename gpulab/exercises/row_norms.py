@@ -22,7 +22,7 @@ function is called again.
 import torch
 
 from gpulab import Scenario, Work
-from gpulab.engine.build.exercise import called, drawn, judged_step
+from gpulab.engine.build.exercise import called, judged_step, sizes
 
 scenario = Scenario(
     topic="exercises",
@@ -59,11 +59,12 @@ def _cases(lab, rows, columns):
     """The advertised size, two matrices of one odd size that are not contiguous, a single row, and
     none.
     """
-    few, odd = drawn(3, 9), 2 * drawn(20, 90) + 1
+    draw = sizes(lab)
+    few, odd = draw(3, 9), 2 * draw(20, 90) + 1
     matrices = [
         torch.randn(rows, columns, device=lab.device) * 3 + 1,
         *(torch.randn(odd, few, device=lab.device).mT + 100 for _ in range(2)),  # far from zero
-        torch.randn(1, drawn(2, 200), device=lab.device) - 5,
+        torch.randn(1, draw(2, 200), device=lab.device) - 5,
         torch.randn(0, few, device=lab.device),
     ]
     return [

@@ -27,7 +27,7 @@ is when the function is called again.
 import torch
 
 from gpulab import Scenario, Work
-from gpulab.engine.build.exercise import called, drawn, judged_step
+from gpulab.engine.build.exercise import called, judged_step, sizes
 
 scenario = Scenario(
     topic="exercises",
@@ -61,10 +61,11 @@ def attempt(lab, points, centres, dimensions):
 
 def _cases(lab, points, centres, dimensions):
     """The advertised size, two odd ones far from zero and transposed, a single point, and none."""
-    few, odd, deep = drawn(5, 15), 2 * drawn(5, 15) + 1, drawn(8, 40)
-    sizes = [(points, centres, dimensions), *[(few, odd, deep)] * 2, (1, odd, deep), (0, few, 3)]
+    draw = sizes(lab)
+    few, odd, deep = draw(5, 15), 2 * draw(5, 15) + 1, draw(8, 40)
+    shapes = [(points, centres, dimensions), *[(few, odd, deep)] * 2, (1, odd, deep), (0, few, 3)]
     cases = []
-    for number, (m, n, k) in enumerate(sizes):
+    for number, (m, n, k) in enumerate(shapes):
         where = 100 if number in (1, 2) else 0
         first = (
             torch.randn(k, m, device=lab.device).mT + where

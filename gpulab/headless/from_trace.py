@@ -66,14 +66,23 @@ def _recorded(path: Path) -> RecordedCalls:
     try:
         with open_regular(path) as file, _unpacked(file) as text:
             recorded = recorded_calls(read_any(trace_events(text)))
-    except (ValueError, RecursionError) as error:
+    except UnicodeDecodeError:
         raise UsageError(
-            f"--from-trace {path}: not a trace of torch.profiler: {one_line(str(error))}"
+            f"--from-trace {path}: no text: torch.profiler writes JSON (.json, .json.gz)"
         ) from None
+    except RecursionError:
+        raise UsageError(f"--from-trace {path}: no trace: it is nested too deeply") from None
+    except ValueError as error:
+        raise UsageError(f"--from-trace {path}: {one_line(str(error))}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(
             f"--from-trace {path}: {getattr(error, 'strerror', None) or error}"
         ) from None
+    if not recorded.calls:
+        raise UsageError(
+            f"--from-trace {path}: kernels, and no operations of the host: record with "
+            "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] and record_shapes=True"
+        )
     if not any(call.inputs for call in recorded.calls):
         raise UsageError(
             f"--from-trace {path}: no shapes in it: record with profile(record_shapes=True)"

@@ -198,4 +198,5 @@ def check_written(
 def check_run_file(path: Path) -> None:
     """UsageError where a run file is there already."""
     if os.path.lexists(path):  # a link that leads nowhere too
-        raise UsageError(f"--output {path} exists: runs are never overwritten, choose another name")
+        advice = "so nothing was run; a job that is retried needs another name each time"
+        raise UsageError(f"--output {path} exists: runs are never overwritten, {advice}")

@@ -139,7 +139,8 @@ def show_calibration(report: RunReport, terminal: Terminal, *, links_only: bool)
 
 def show_program(report: RunReport, terminal: Terminal, options: Options) -> None:
     """Print the result of a program that was followed."""
-    terminal.show(program_result(report, verbose=options.verbose))
+    tables = _tables_of_operations(report, options)
+    terminal.show(program_result(report, verbose=options.verbose, tables=tables))
     if options.checklist:
         terminal.show(checklists(report))
     terminal.say(f"run file: {report.run_file}")

@@ -28,6 +28,7 @@ from gpulab.report.commands import CalibrationReport, CommandReport, calibration
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.session.saved import open_run
+from gpulab.session.settings import UsageError
 
 
 def replay(name: str, options: Options) -> int:
@@ -47,12 +48,32 @@ def replay(name: str, options: Options) -> int:
 
 
 def check_files(run: Run, options: Options) -> None:
-    """UsageError where what is to be written cannot be."""
+    """UsageError where what is to be written cannot be, and for flags that would change nothing."""
+    _check_flags(run, options)
     check_json(options.json_file, [run.source.path])
     if options.plot:
         check_plot(options.plot)
     if options.export:
         check_export(options.export)
+
+
+_OF_TIMES = ("--raw", "--markdown", "--from-start")
+_OF_OPERATIONS = ("--checklist", "--top", "--sort", "--group-by")
+
+
+def _check_flags(run: Run, options: Options) -> None:
+    match run.state.job:
+        case Follow():
+            kind = "a followed program"
+        case Calibrate():
+            kind = "a calibration"
+        case _:
+            return
+    operations = () if isinstance(run.state.job, Follow) else _OF_OPERATIONS
+    for flag in (*_OF_TIMES, *operations):
+        value = getattr(options, flag.lstrip("-").replace("-", "_"))
+        if value is not None and value is not False:  # --from-start may be 0
+            raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 
 def show_run(run: Run, options: Options, terminal: Terminal) -> int:

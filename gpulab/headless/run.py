@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.catalog.view import best_comparison, mark
+from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
@@ -43,7 +44,6 @@ from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
 from gpulab.stats.verdicts import in_table
-from gpulab.version import __version__
 
 
 def swept_scenarios(
@@ -270,7 +270,7 @@ class _Command:
         self._reports: list[RunReport] = []
         self._swept: list[SweepRuns] = []
         self._environment: dict[str, str | None] = {
-            "gpulab": __version__,
+            "gpulab": version(),
             "torch": None,
             "driver": None,
             "python": platform.python_version(),

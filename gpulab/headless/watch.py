@@ -32,6 +32,7 @@ def watch(name: str, options: Options) -> int:
         run = Run(source_of(place))
     except (RunFileError, OSError) as error:
         raise UsageError(f"{place}: {error}") from None
+    run.poll()
     check_files(run, options)
     _follow(run, terminal)
     return show_run(run, options, terminal)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from math import inf, prod
+from math import prod
 
 from msgspec.structs import replace
 
@@ -254,8 +253,7 @@ def _progress(draft: Draft, started: RunStarted) -> Progress:
 
 
 def _remaining_s(draft: Draft) -> float | None:
-    """To the end of measuring, by the pace of the processes so far. It never rises: where a run
-    turns out to take longer than it seemed, it stays until that time has passed.
+    """About so long to the end of measuring, by the pace of the processes so far.
 
     A run that ends as soon as it is decided has the rest of its time, until its processes so far
     agree that the fewest are enough. None before there is a plan of processes.
@@ -266,22 +264,20 @@ def _remaining_s(draft: Draft) -> float | None:
     if planned is None or planned.expected_s is None or job is None or not planned.processes:
         return None
     starts = [event.t for event in state.all(ProcessStarted) if event.t > planned.t]
-    moments = [planned.t, *starts, max(draft.now, planned.t)]
-    least_s = inf
-    for ended, (begin, end) in enumerate(pairwise(moments)):
-        elapsed_s = end - planned.t
-        decided = ended >= _ENOUGH_TO_FORESEE and _looks_decided(draft, job, ended)
-        pace_s = planned.expected_s / planned.processes
-        if ended:
-            pace_s = (begin - planned.t) / ended
-        to_come = max(planned.processes - ended, 1)
-        left_s = max(pace_s * to_come - (end - begin), pace_s * (to_come - 1))
-        if not job.brief:
-            left_s = max(left_s, planned.expected_s - elapsed_s)
-        elif not decided:
-            left_s = max(left_s, job.time_s - elapsed_s)
-        least_s = min(least_s, max(0.0, left_s))
-    return least_s
+    ended = len(starts)
+    *_, begin = planned.t, *starts
+    now = max(draft.now, planned.t)
+    elapsed_s = now - planned.t
+    pace_s = planned.expected_s / planned.processes
+    if ended:
+        pace_s = (begin - planned.t) / ended
+    to_come = max(planned.processes - ended, 1)
+    left_s = max(pace_s * to_come - (now - begin), pace_s * (to_come - 1))
+    if not job.brief:
+        left_s = max(left_s, planned.expected_s - elapsed_s)
+    elif ended < _ENOUGH_TO_FORESEE or not _looks_decided(draft, job, ended):
+        left_s = max(left_s, job.time_s - elapsed_s)
+    return max(0.0, left_s)
 
 
 def _looks_decided(draft: Draft, job: TimedJob, processes: int) -> bool:

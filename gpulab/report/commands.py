@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from gpulab.commit import version
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.machine import Device
@@ -19,7 +20,6 @@ from gpulab.features.devices.report import DeviceCost
 from gpulab.features.repeats.report import OverRuns, gate
 from gpulab.report.report import RunReport, fields_of
 from gpulab.scenario import Param
-from gpulab.version import __version__
 
 SCHEMA = "gpulab.result/1"
 
@@ -71,7 +71,7 @@ def calibration_report(report: RunReport) -> CalibrationReport:
     return CalibrationReport(
         **fields_of(report, "outcome", "exit_code", "reason", "device", "findings", "run_file"),
         **fields_of(report.ceilings, "at", "ceilings"),
-        environment=report.environment or {"gpulab": __version__},
+        environment=report.environment or {"gpulab": version()},
     )
 
 

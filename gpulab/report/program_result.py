@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -22,9 +24,15 @@ _MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
 
 
 def program_result(
-    report: RunReport, *, verbose: bool = False, run_file: str = ""
+    report: RunReport,
+    *,
+    verbose: bool = False,
+    run_file: str = "",
+    tables: Sequence[RenderableType] = (),
 ) -> RenderableType:
-    """How it ended, its steps, where their time goes, what was sampled, and the notes."""
+    """How it ended, its steps, where their time goes, what was sampled, and the notes. `tables`:
+    in place of that of the operations.
+    """
     heading = Text(report.scenario, "bold")
     heading.append(f" · {report.title}", "not bold")
     if report.device:
@@ -39,7 +47,8 @@ def program_result(
     if (listed := job_ranks(report)) is not None:
         parts += [listed, ""]
     most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
-    for part in (goodput(report), operations(report, most=most), traces(report)):
+    of_operations: Sequence[RenderableType | None] = tables or [operations(report, most=most)]
+    for part in (goodput(report), *of_operations, traces(report)):
         if part is not None:
             parts += [part, ""]
     if (limited := limits(report.variants)) is not None:

@@ -30,6 +30,7 @@ from gpulab.features.late import findings as late
 from gpulab.features.program import findings as program
 from gpulab.features.ranks import findings as ranks
 from gpulab.features.repeats import findings as repeats
+from gpulab.features.replay import findings as replay
 from gpulab.features.roofline import findings as roofline
 from gpulab.features.telemetry import findings as telemetry
 from gpulab.report import findings as report
@@ -59,6 +60,7 @@ _MODULES = (
     late,
     ranks,
     fleet,
+    replay,
 )
 DECLARATIONS: Mapping[str, Declaration[Any]] = {
     value.code: value

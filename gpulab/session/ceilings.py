@@ -88,7 +88,7 @@ class CeilingCache:
             return None
         device, versions = self._ready.device, self._ready.environment
         parts = {
-            "gpulab": versions.get("gpulab"),
+            "gpulab": (versions.get("gpulab") or "").partition("+")[0],
             "device": device.uuid or device.name,
             "driver": versions.get("driver"),
             "torch": versions.get("torch"),

@@ -107,6 +107,9 @@ def names_in(given: str | None) -> list[str]:
     return list(filter(None, (name.strip() for name in (given or "").split(","))))
 
 
+_WHAT_IF = "What if a part of {what} were faster: each variant has one delayed."
+
+
 class Parts:
     """The parts of one step of a scenario or function, and which of them can be delayed.
     UsageError, StoppedError.
@@ -119,12 +122,16 @@ class Parts:
             raise UsageError("--what-if takes one function: --run FILE:function --what-if")
         request = _planned("--what-if", plan(launch, settings))
         if launch.functions:
-            text = scenario_text(_step_request(request), StepFacts(), ())
+            step = _step_request(request)
+            text = scenario_text(step, StepFacts(), (), title=_WHAT_IF, flag="--what-if")
             request = _of_text("--what-if", launch.label, text, settings)
         job = request.job
         assert isinstance(job, Measure)
         self._planned = request
         self._variant, operations = _chosen(job, given)
+        self._title = _WHAT_IF.format(what=self._variant)
+        if launch.functions:  # whose text has it
+            self._title = job.subject.title
         asked = PartsRequest(job=job, variant=self._variant, operations=operations)
         try:
             seen = parts_of(asked, look)
@@ -146,6 +153,7 @@ class Parts:
         subject = replace_fields(
             job.subject,
             variants=tuple(replace_fields(info, unchecked=named.unchecked) for info in infos),
+            title=self._title,
             parts=tuple(self.all if only is None else [only]),
             delay_s=delay_s,
         )

@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry
+from gpulab.commit import version
 from gpulab.core.files import read_regular
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.run_file import RunFile
 from gpulab.session.program import ProgramSession
 from gpulab.session.requests import program_of, program_request
 from gpulab.session.settings import Settings, UsageError
-from gpulab.version import __version__
 
 
 def entry_of(command: Sequence[str]) -> Entry:
@@ -41,7 +41,7 @@ def start_program(
     """
     request = program_request(command, settings)
     try:
-        file = RunFile(path, __version__)
+        file = RunFile(path, version())
     except OSError as error:
         message = f"no run file can be made at {path}: {error.strerror}; choose another path"
         raise UsageError(message) from None

@@ -13,6 +13,7 @@ from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, 
 from gpulab.catalog.findings import file_unreadable, no_scenario, takes_arguments
 from gpulab.catalog.needs import broken_torch, first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
+from gpulab.commit import version
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
@@ -24,7 +25,6 @@ from gpulab.session.requests import request_for, values_to_sweep
 from gpulab.session.run_files import default_path
 from gpulab.session.session import Session
 from gpulab.session.settings import Settings, UsageError
-from gpulab.version import __version__
 
 ALL = "all"
 
@@ -149,9 +149,12 @@ def start(request: RunRequest, path: Path) -> Session:
             request, profile=replace_fields(profile, memory=str(path.with_suffix("")))
         )
     try:
-        file = RunFile(path, __version__)
+        file = RunFile(path, version())
     except OSError as error:
-        message = f"no run file can be made at {path}: {error.strerror}; choose another path"
+        message = (
+            f"no run file can be made at {path}: {error.strerror}; choose another path: "
+            "--output FILE, or XDG_STATE_HOME=FOLDER for all runs"
+        )
         raise UsageError(message) from None
     session = Session(request, file)
     session.start()

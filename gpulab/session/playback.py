@@ -12,6 +12,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
+from gpulab.catalog.todays import with_todays_text
 from gpulab.core.events import Event, ProcessStarted, RunStarted, StageStarted, WorkerReady
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError, read_run_file
@@ -57,7 +58,7 @@ class Playback:
         recording = read_run_file(path)
         self.path = path
         self.findings: Sequence[Finding] = recording.findings
-        self._events = recording.events
+        self._events = with_todays_text(path, recording.events)
         started = next((e for e in self._events if isinstance(e, RunStarted)), None)
         if started is None:
             raise RunFileError(f"{path} has no beginning: nothing of it can be replayed")

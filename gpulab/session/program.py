@@ -281,7 +281,7 @@ class ProgramSession(LiveSource):
             if isinstance(event, WorkerReady) and not self._ready:
                 self._ready = True
                 if self._telemetry:
-                    self._telemetry.target(event)
+                    self._telemetry.target(event, event.pid)
 
     def _last_events(self) -> list[Event]:
         events: list[Event] = []

@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from gpulab.catalog.exercises import handed_out
+from gpulab.catalog.todays import with_todays_text
 from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
 from gpulab.core.failures import events_make_no_sense
 from gpulab.core.findings import Finding
@@ -55,7 +56,7 @@ class File:
         self.path = path
         self._lines = Lines(path)
         self._batches = event_batches(path, self._lines)
-        self._events = next(self._batches)
+        self._events = with_todays_text(path, next(self._batches))
         self._end = self._events[-1].t if self._events else 0.0
 
     @property

@@ -20,6 +20,7 @@ from gpulab.catalog.recordings import recorded_name, recording, recordings
 from gpulab.catalog.source import UnreadableError, is_folder
 from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
+from gpulab.core.text import plain
 from gpulab.report.build import CALIBRATION
 from gpulab.session.playback import Playback
 from gpulab.session.run import File, Run
@@ -146,7 +147,13 @@ def _row_of(row: ScenarioRow, subject: Subject) -> ScenarioRow:
     if not isinstance(subject, ScenarioFile):
         return row
     return replace_fields(
-        row, topic=subject.topic, claim=subject.claim, params=subject.params, cpu={}, sweep={}
+        row,
+        topic=subject.topic,
+        lesson=plain(subject.lesson) or row.lesson,
+        claim=subject.claim,
+        params=subject.params,
+        cpu={},
+        sweep={},
     )
 
 

@@ -106,6 +106,8 @@ class Session(LiveSource):
             self._worker = worker
             self._deadline.worker_started()
             self._follow(worker)
+            # before the supervisor is waited for: until then the system has its worker's CPU time
+            self._stop_telemetry()
 
     def _follow(self, worker: WorkerProcess) -> None:
         """Read every stream until the supervisor has ended and the worker's are empty."""
@@ -152,8 +154,8 @@ class Session(LiveSource):
         self._log.append(*events)
         for event in events:
             self._deadline.see(event)
-            if isinstance(event, WorkerReady) and self._telemetry:
-                self._telemetry.target(event)
+            if isinstance(event, WorkerReady) and self._telemetry and self._worker:
+                self._telemetry.target(event, self._worker.pid)
             if (earlier := self._history.see(event)) is not None:
                 self._append(earlier)
             if (ceilings := self._ceilings.see(event)) is not None:

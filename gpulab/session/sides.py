@@ -14,6 +14,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, find, read_file
+from gpulab.core.packages import package_of
 from gpulab.core.units import plural
 from gpulab.session.launch import Launch
 from gpulab.session.revisions import commit_of, top_level, write_revision
@@ -78,7 +79,8 @@ class Measured:
     @property
     def folders(self) -> list[str]:
         """What comes first on `sys.path`: of the project, then of the file itself."""
-        folders = [self.root, self.root / _SOURCES, self.file.parent]
+        imported_from, _ = package_of(self.file)
+        folders = [self.root, self.root / _SOURCES, imported_from, self.file.parent]
         return list(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
 
 

@@ -27,6 +27,7 @@ from typing import Any
 import msgspec
 
 from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.packages import module_name
 from gpulab.core.text import cut, one_line, plain
 from gpulab.features.compare.measured import Pairs
 from gpulab.session.drive import StoppedError
@@ -395,6 +396,7 @@ class Turns:
             "folders": side.folders,
             "cwd": str(side.working_folder),
             "file": str(side.file),
+            "module": module_name(side.file, f"_side_{side.file.stem}"),
             "functions": side.functions,
             "arguments": None,
             "device": job.device,

@@ -97,6 +97,11 @@ class StartedWorker:
             self._resources = self._resources.pop_all()
 
     @property
+    def pid(self) -> int:
+        """Of the supervisor."""
+        return self._process.pid
+
+    @property
     def is_there(self) -> bool:
         return self._process.poll() is None
 
@@ -197,6 +202,7 @@ class WorkerProcess:
             Stream(started.output_fd, lambda: self._take_output(started.output_fd)),
         ]
         """Both end with the worker; what is in them then is still to be read."""
+        self.pid = started.pid
         self.exit_fd = started.exit_fd
         self.tell = started.tell
         self.kill_orphans = started.kill_orphans

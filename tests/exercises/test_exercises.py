@@ -3,6 +3,7 @@ CPU.
 """
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,13 @@ def test_a_student_writes_runs_and_only_then_sees_a_solution(lab):
     assert wrong.run["method"]["rounds"] == 0, "nothing is left to compare"
     assert call(lab, "--new", "--exercise", "row_norms", "--solution").code == 0
     assert (lab.folder / "row_norms_solution.py").read_text() == solution("row_norms")
+    assert_the_judge_has_no_hole(lab.run("row_norms_solution.py", "--smoke"))
+
+
+def assert_the_judge_has_no_hole(finished):
+    """Its own inputs can be exchanged: with another seed they have the same shapes."""
+    assert finished.variant("attempt")["status"] == Status.OK
+    assert "seed_changes" not in json.dumps(finished.run)
 
 
 @pytest.mark.slow
@@ -103,6 +111,7 @@ def test_the_reference_solution_passes(lab, name):
     assert finished.code == 0, finished.stderr
     assert finished.verdict("attempt") == Verdict.FASTER
     assert finished.comparison("attempt")["low"] > finished.run["fail_below"]
+    assert_the_judge_has_no_hole(finished)
 
 
 @pytest.mark.slow

@@ -260,7 +260,7 @@ def test_a_run_without_its_source_or_of_no_scenario_opens_too(tmp_path):
         await until(pilot, lambda: "The kernel written by hand." in flat(pilot))
         assert "recorded on NVIDIA H100 80GB HBM3 · torch 2.11.0" in flat(pilot)
 
-    replayed(journey, recorded_path("h100/small_kernels"))
+    replayed(journey, run_file("h100/small_kernels", tmp_path))  # as a file of its own
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from gpulab.commit import version
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -41,6 +43,7 @@ def test_an_installed_gpulab_finds_its_scenarios_and_its_manual_from_any_folder(
     first = sorted((ROOT / "gpulab" / "guide").glob("*.md"))[0]
     page = gpulab("--guide", first.stem.partition("-")[2], "--ascii").decode()
     assert page.splitlines()[0] == first.read_text().splitlines()[0]
+    assert gpulab("--version").decode() == f"gpulab {version()}\n"  # of where it was built
 
 
 @pytest.mark.slow

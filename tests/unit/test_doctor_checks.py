@@ -94,7 +94,7 @@ def fix_of(check):
 )
 def test_torch_is_there_works_and_fits_the_machine(machine, options, torch, status, code, fix):
     machine(**options)
-    check = doctor.check_torch(torch)
+    check = doctor.check_torch(torch, NO_ANSWER)
     assert (check.status, check.result.code, fix_of(check)) == (status, code, fix)
     assert (check.enables is None) == (status == OK)
 
@@ -151,16 +151,37 @@ def test_the_driver_answers_its_own_library_and_torch(
 )
 def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, fix):
     machine(cuda=cuda, cupy=package)
-    check = doctor.check_cupy()
+    check = doctor.check_cupy(NO_ANSWER)
     assert (check.status, fix_of(check)) == (status, fix)
     assert package is None or package in sentence(check.result)
+
+
+@pytest.mark.parametrize(
+    ("driver", "fix"),
+    [
+        (NO_ANSWER, "a machine with an NVIDIA GPU"),
+        (DriverProbe(version="580"), "pip install --force-reinstall torch"),
+        (DriverProbe(problem=finding("driver_was_updated")), "pip install --force-reinstall torch"),
+        (DriverProbe(problem=finding("gpu_lost")), "pip install --force-reinstall torch"),
+        (DriverProbe(problem=finding("probe_failed", message="x")), "a machine with an NVIDIA GPU"),
+    ],
+)
+def test_where_a_driver_speaks_of_a_gpu_no_other_machine_is_needed(machine, driver, fix):
+    machine(cuda=None)
+    assert fix_of(doctor.check_cupy(driver)) == fix
 
 
 def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(machine):
     machine()
     hostile = finding("torch_broken", folder="torch", message="[red]no\x1b[31m", code=None)
     text = printed(
-        table([doctor.check_torch(TorchProbe(problem=hostile)), doctor.check_cupy()]), 80
+        table(
+            [
+                doctor.check_torch(TorchProbe(problem=hostile), NO_ANSWER),
+                doctor.check_cupy(NO_ANSWER),
+            ]
+        ),
+        80,
     )
     assert "[red]no" in text
     assert "\x1b" not in text

@@ -79,10 +79,28 @@ def test_every_flag_has_a_help_text_and_sets_its_destination():
 def test_a_flag_is_taken_by_its_modes_and_refused_by_all_others(mode):
     expected = {}
     for flag in FLAGS:
-        modes = " or ".join(other for other in Mode if other in flag.modes)
-        refused = f"{mode} does not take {flag.name}; it requires {modes}"
+        names = {other: str(other) for other in Mode}
+        if Mode.FOLLOW in (mode, *flag.modes):  # which is `--run` too
+            names |= {Mode.RUN: "--run WHAT", Mode.FOLLOW: "--run -- PROGRAM"}
+        modes = " or ".join(names[other] for other in Mode if other in flag.modes)
+        refused = f"{names[mode]} does not take {flag.name}; it requires {modes}"
         expected[flag.name] = None if mode in flag.modes else refused
     assert {flag.name: flag_problem(mode, given(*words_of(flag))) for flag in FLAGS} == expected
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+def test_a_flag_with_a_value_is_given_once(flag):
+    twice = [*words_of(flag), *words_of(flag)]
+    if flag.options.get("action") in ("append", "store_true"):
+        given(*twice)
+        return
+    with pytest.raises(argparse.ArgumentError, match="given twice: write it once"):
+        given(*twice)
+
+
+def test_a_mode_is_given_once():
+    with pytest.raises(argparse.ArgumentError, match="given twice"):
+        given("--replay", "a", "--replay", "b")
 
 
 def test_several_flags_are_refused_together():

@@ -20,7 +20,7 @@ from gpulab.engine.processes.failure import (
     short,
     text_of,
 )
-from gpulab.scenario import ScenarioError
+from gpulab.scenario import ScenarioError, Work
 
 
 class UnspeakableError(Exception):
@@ -90,6 +90,14 @@ def endless():
     return error
 
 
+def mistake(call):
+    """What a call raises."""
+    try:
+        call()
+    except TypeError as error:
+        return error.with_traceback(None)
+
+
 CASES = {
     "str raises": (
         UnspeakableError(),
@@ -107,6 +115,21 @@ CASES = {
     "exit without code": (Quits(2), "sys.exit(2)"),
     "syntax": (SyntaxError("bad", ("x.py", "no number", {}, 3)), "SyntaxError: bad (x.py)"),
     "syntax without parts": (BrokenError("x"), "BrokenError:  (?)"),
+    "a mistyped keyword": (
+        mistake(lambda: Work(print, input=1)),
+        "TypeError: Work.__init__() got an unexpected keyword argument 'input': "
+        "did you mean inputs?",
+    ),
+    "no keyword at all": (
+        mistake(lambda: Work(print, zebra=1)),
+        "TypeError: Work.__init__() got an unexpected keyword argument 'zebra': it takes step, "
+        "bytes, flops, dtype, items, inputs, state, output, tolerance, context",
+    ),
+    "a device that is not here": (
+        AssertionError("Torch not compiled with CUDA enabled"),
+        "AssertionError: Torch not compiled with CUDA enabled: a scenario builds on lab.device, "
+        "a plain function where its arguments are",
+    ),
     "a group": (ExceptionGroup("g", [ValueError(1)] * 3), "ExceptionGroup: g (3 sub-exceptions)"),
 }
 

@@ -1,5 +1,6 @@
 """Fixes of a step that is built from a program's file: what each leaves changed."""
 
+import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -49,6 +50,17 @@ def test_every_build_has_objects_of_its_own_and_the_same_numbers(build):
     assert first.step() == second.step()
     assert len(first.optimizers) == len(first.loaders) == 1
     assert {"loader.dataset.tensors[0]", "loader.dataset.tensors[1]"} <= first.tensors.keys()
+
+
+def test_the_file_of_a_package_imports_relatively(tmp_path, monkeypatch):
+    folder = tmp_path / "planted"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "helper.py").write_text("N = 7\n")
+    (folder / "train.py").write_text("from .helper import N\ndef step():\n    return N\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+    assert FunctionStep(str(folder / "train.py"), "step").build(LAB).step() == 7
 
 
 def test_a_model_is_really_compiled(build, monkeypatch):

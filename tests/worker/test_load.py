@@ -38,8 +38,8 @@ def subject_of(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def write(text, kind=ScenarioFile, names=("only",)):
-        path = tmp_path / "subject.py"
+    def write(text, kind=ScenarioFile, names=("only",), file="subject.py"):
+        path = tmp_path / file
         source = text if isinstance(text, str) else text.decode()
         path.write_bytes(source.encode())
         infos = tuple(VariantInfo(name=name) for name in names)
@@ -151,3 +151,32 @@ def test_plain_functions_become_variants_that_are_called_with_nothing(subject_of
     assert work.step() == 7
     with pytest.raises(ScenarioError, match="not a function"):
         load(subject_of("step = 1\n", FunctionFile, ("step",)))
+
+
+@pytest.mark.parametrize("line", ["from .helper import N", "from mine.inner.helper import N"])
+def test_a_file_of_a_package_imports_from_it_as_pytest_has_it(subject_of, tmp_path, line):
+    folder = tmp_path / "mine" / "inner"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").touch()
+    (folder / "helper.py").write_text("N = 7\n")
+    text = f"{line}\ndef step():\n    return N\n"
+    subject = subject_of(text, FunctionFile, ("step",), "mine/inner/subject.py")
+    try:
+        step = function_of(load(subject))
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
+            del sys.modules[name]
+    assert step() == 7
+    assert step.__module__ == "mine.inner._scenario_subject"
+
+
+def test_a_relative_import_outside_of_a_package_says_what_to_write(subject_of):
+    subject = subject_of("from .helper import N\n" + SCENARIO)
+    with pytest.raises(ImportError) as raised:
+        load(subject)
+    event = failure(raised.value, subject.path, None, Stage.LOAD)
+    assert event.line == 1
+    assert event.cause.values["message"].endswith(
+        "its folder is no package: import without the dot, or put an __init__.py there"
+    )

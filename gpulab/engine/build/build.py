@@ -106,7 +106,7 @@ class Builder:
     ) -> None:
         self.lab = lab
         self._params = params
-        self._seed = seed
+        self._seed = lab.data_seed = seed
         self._wait = wait
         self._step_seed = seed + _STEP_SEED
         self._sizes = random.Random(seed + 1)

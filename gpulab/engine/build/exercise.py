@@ -4,6 +4,7 @@ that nothing of it can be replaced unseen.
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,9 +25,13 @@ def judged_step() -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-def drawn(low: int, high: int) -> int:
-    """A size from low to below high, drawn anew in every process and alike for both variants."""
-    return int(torch.randint(low, high, ()))
+def sizes(lab: Any) -> Callable[[int, int], int]:
+    """Draws sizes from low to below high: anew in every process, and alike in all its builds.
+
+    In those with other data too: of other shapes a result that the build computed could not be told
+    by exchanging them.
+    """
+    return random.Random(lab.data_seed).randrange
 
 
 def called(

@@ -206,6 +206,8 @@ class WorkerLab:
         self.sms = info.sms
         self.info = info
         self.generator = torch.Generator(device)
+        self.data_seed = 0
+        """Of the builds of this process; those with other data have it too."""
         self.phases = PhaseRecorder(device)
         self.has_tuned = False
         """In the build that is under way."""

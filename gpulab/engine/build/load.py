@@ -22,6 +22,7 @@ from types import ModuleType
 import torch
 
 from gpulab.core.jobs import FunctionFile, ScenarioFile
+from gpulab.core.packages import module_name, package_of
 from gpulab.core.text import BYTE_ORDER_MARK
 from gpulab.engine.build.exercise import ANSWER
 from gpulab.engine.build.functions import scenario_of_functions
@@ -139,7 +140,7 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
             module = _execute(f"<exercise {subject.exercise}>", subject.judge, _JUDGE)
             watch("the exercise", module)
         else:
-            module = _execute(subject.path, subject.source, f"_scenario_{Path(subject.path).stem}")
+            module = _execute(subject.path, subject.source, _name_of(subject.path, "_scenario"))
     if isinstance(subject, FunctionFile):
         return scenario_of_functions(module, _module_of_arguments(module, subject), subject)
     scenarios = {id(value): value for value in vars(module).values() if isinstance(value, Scenario)}
@@ -210,7 +211,7 @@ def _with_parameters(
 
 
 def _execute(path: str, source: str, name: str) -> ModuleType:
-    sys.path.insert(0, str(Path(path).parent))
+    sys.path[:0] = dict.fromkeys([str(Path(path).parent), str(package_of(Path(path))[0])])
     sys.dont_write_bytecode = True
     sys.argv = [path]
     loader = _Text(path, source)
@@ -231,4 +232,10 @@ def _module_of_arguments(module: ModuleType, subject: FunctionFile) -> ModuleTyp
         raise ScenarioError("the text of the file is not what was read: run it again")
     # it may import the file of the functions, whose classes must be the same ones
     sys.modules.setdefault(Path(subject.path).stem, module)
-    return _execute(arguments.path, arguments.source, f"_arguments_{Path(arguments.path).stem}")
+    name = _name_of(arguments.path, "_arguments")
+    return _execute(arguments.path, arguments.source, name)
+
+
+def _name_of(path: str, kind: str) -> str:
+    """In its package, so that it may import relatively; of no name that it could import itself."""
+    return module_name(Path(path), f"{kind}_{Path(path).stem}")

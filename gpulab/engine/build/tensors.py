@@ -141,7 +141,7 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, torch.optim.Optimizer):
         yield from _walk([list(state.values()) for state in tree.state.values()])
     elif isinstance(tree, Mapping):
-        if type(tree).__module__.startswith(_OF_SCENARIOS):
+        if type(tree).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS):
             raise RefusedError(
                 computes_when_read(kind=type(tree).__name__), check=CheckKind.STREAMS
             )

@@ -18,11 +18,11 @@ from pathlib import Path
 import psutil
 import torch
 
+from gpulab.commit import version
 from gpulab.core.machine import Device
 from gpulab.engine.processes.activity import start_pool
 from gpulab.engine.processes.startup import DEVICE, timed
 from gpulab.scenario import KiB, MiB
-from gpulab.version import __version__
 
 
 def release_memory(device: torch.device) -> None:
@@ -143,7 +143,7 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
 def environment() -> dict[str, str | None]:
     """Versions that a result depends on; None where something is not installed."""
     versions: dict[str, str | None] = {
-        "gpulab": __version__,
+        "gpulab": version(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,

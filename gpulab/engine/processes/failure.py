@@ -7,10 +7,13 @@ BaseException, and text is cut before anything else is done with it.
 
 from __future__ import annotations
 
+import difflib
 import linecache
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from traceback import FrameSummary, format_list
 from types import TracebackType
@@ -24,6 +27,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.limits import MESSAGE_LENGTH, NAME_LENGTH, SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, FailureKind, Stage
 from gpulab.core.text import cut, one_line, plain
+from gpulab.scenario import Work
 
 
 class VariantError(Exception):
@@ -219,7 +223,33 @@ def _message(error: BaseException) -> str:
     text = text_of(error)
     if is_out_of_memory(error):
         text = ". ".join(text.split(". ")[:2])  # the rest is advice about the allocator
-    return f"{type_name(error)}: {text}".strip(": ")
+    text = f"{type_name(error)}: {text}".strip(": ")
+    return f"{text}: {hint}" if (hint := _hint(text)) else text
+
+
+_HINTS = {
+    "attempted relative import with no known parent package": (
+        "its folder is no package: import without the dot, or put an __init__.py there"
+    ),
+    **dict.fromkeys(
+        (
+            "Torch not compiled with CUDA enabled",
+            "Found no NVIDIA driver on your system",
+            "No CUDA GPUs are available",
+        ),
+        "a scenario builds on lab.device, a plain function where its arguments are",
+    ),
+}
+"""What to write instead, by what an exception says."""
+_WORK = re.compile(r"TypeError: Work\.__init__\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def _hint(message: str) -> str:
+    if (match := _WORK.match(message)) is not None:
+        names = [each.name for each in fields(Work)]
+        close = difflib.get_close_matches(match[1], names, 1, 0.7)
+        return f"did you mean {close[0]}?" if close else f"it takes {', '.join(names)}"
+    return next((hint for phrase, hint in _HINTS.items() if phrase in message), "")
 
 
 def _kind(error: BaseException) -> FailureKind:

@@ -57,7 +57,7 @@ class Steps:
     def __init__(self, task: Mapping[str, Any]) -> None:
         sys.argv = [task["file"]]
         self._seed = task["seed"]
-        module = _run(task["file"], f"_side_{Path(task['file']).stem}")
+        module = _run(task["file"], task["module"])
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(task["threads"])
         maker = None

@@ -31,15 +31,20 @@ from gpulab.catalog.needs import (
     installed,
     torch_cuda,
 )
+from gpulab.commit import version
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.core.text import plain
 from gpulab.draw import terminal
 from gpulab.features.doctor import findings
-from gpulab.features.telemetry.findings import driver_was_updated, gpu_lost, gpu_needs_reset
+from gpulab.features.telemetry.findings import (
+    driver_not_loaded,
+    driver_was_updated,
+    gpu_lost,
+    gpu_needs_reset,
+)
 from gpulab.session.drive import Interrupts
 from gpulab.session.run_files import default_path
-from gpulab.version import __version__
 
 TORCH_PROBE = (sys.executable, "-P", "-m", "gpulab.engine.probe")
 DRIVER_PROBE = (sys.executable, "-P", "-m", "gpulab.features.telemetry", "probe")
@@ -120,13 +125,13 @@ def examine() -> list[MachineCheck]:
     torch = probe_torch()
     driver = probe_driver()
     return [
-        _ok("gpulab", findings.versions(gpulab=__version__, python=platform.python_version())),
-        check_torch(torch),
+        _ok("gpulab", findings.versions(gpulab=version(), python=platform.python_version())),
+        check_torch(torch, driver),
         check_driver(torch, driver),
         *_devices(torch),
-        check_cupy(),
+        check_cupy(driver),
         check_nvrtc(),
-        _triton(),
+        _triton(driver),
         _jax(),
         _compiler(),
         _terminal(),
@@ -145,7 +150,7 @@ def can_measure(checks: Iterable[MachineCheck]) -> bool:
     )
 
 
-def check_torch(torch: TorchProbe) -> MachineCheck:
+def check_torch(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
     """Whether torch is there, works, and was built for the machine's GPU."""
     problem = broken_torch() or torch.problem
     if torch_cuda() == NO_TORCH and broken_torch() is None:
@@ -157,7 +162,7 @@ def check_torch(torch: TorchProbe) -> MachineCheck:
         if problem.code == findings.probe_ended.code:
             problem = failed_import_of_torch(**problem.values)  # type: ignore[arg-type]
         return _broken(_TORCH, problem, "everything", fix)
-    gpu_unused = torch.cuda is None and has_gpu()
+    gpu_unused = torch.cuda is None and _is_gpu_there(driver)
     result = findings.torch_build(torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
     if gpu_unused:
         return _missing(_TORCH, result, "gpu_scenarios", _command(_REINSTALL_TORCH))
@@ -189,15 +194,14 @@ def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
     )
 
 
-def check_cupy() -> MachineCheck:
+def check_cupy(driver: DriverProbe) -> MachineCheck:
     """Whether CuPy is there, and is the one for torch's CUDA."""
     package = installed(*CUPY)
     cuda = torch_cuda()
     extra = fitting_cupy()
     if cuda in (None, NO_TORCH):
-        return _missing(
-            "CuPy", findings.needs_cuda_torch(package=package), "cuda_lessons", _torch_for_cuda()
-        )
+        result = findings.needs_cuda_torch(package=package)
+        return _missing("CuPy", result, "cuda_lessons", _torch_for_cuda(driver))
     install = f"pip install 'gpulab[{extra}]'"
     if package is None:
         return _missing("CuPy", findings.not_there(), "cuda_lessons", _command(install))
@@ -248,13 +252,12 @@ def _devices(torch: TorchProbe) -> list[MachineCheck]:
     return checks
 
 
-def _triton() -> MachineCheck:
+def _triton(driver: DriverProbe) -> MachineCheck:
     if package := installed("triton"):
         return _ok("Triton", findings.package(package=package))
     if torch_cuda() in (None, NO_TORCH):
-        return _missing(
-            "Triton", findings.comes_with_cuda_torch(), "triton_lessons", _torch_for_cuda()
-        )
+        result = findings.comes_with_cuda_torch()
+        return _missing("Triton", result, "triton_lessons", _torch_for_cuda(driver))
     return _missing(
         "Triton", findings.not_there(), "triton_lessons", _command("pip install triton")
     )
@@ -323,15 +326,27 @@ def _command(command: str) -> Finding:
 
 
 def _driver_fix(problem: Finding) -> Finding:
-    if problem.code in _REBOOT:
-        return findings.reboot()
+    match problem.code:
+        case driver_was_updated.code:
+            return findings.reboot_or_reload()
+        case driver_not_loaded.code:
+            return findings.load_driver()
+        case gpu_lost.code | gpu_needs_reset.code | findings.probe_hangs.code:
+            return findings.reboot()
     return findings.ask_nvidia_smi_and_kernel_log()
 
 
-_REBOOT = {
-    known.code for known in (driver_was_updated, gpu_lost, gpu_needs_reset, findings.probe_hangs)
+_OF_A_GPU = {
+    known.code for known in (driver_was_updated, driver_not_loaded, gpu_lost, gpu_needs_reset)
 }
 
 
-def _torch_for_cuda() -> Finding:
-    return _command(_REINSTALL_TORCH) if has_gpu() else findings.use_gpu_machine()
+def _is_gpu_there(driver: DriverProbe) -> bool:
+    """A driver that is out of order lists no device, and a container may lack its files."""
+    problem = driver.problem.code if driver.problem else ""
+    return has_gpu() or driver.version is not None or problem in _OF_A_GPU
+
+
+def _torch_for_cuda(driver: DriverProbe) -> Finding:
+    there = _is_gpu_there(driver)
+    return _command(_REINSTALL_TORCH) if there else findings.use_gpu_machine()

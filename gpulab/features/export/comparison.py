@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from gpulab.commit import version
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
 from gpulab.features.export import html
 from gpulab.features.export.html import element
 from gpulab.features.export.page import framed
-from gpulab.version import __version__
 
 
 def rendered(report: ComparisonReport, form: str) -> str:
@@ -17,6 +17,6 @@ def rendered(report: ComparisonReport, form: str) -> str:
         return "\n".join(comparison_markdown(report)) + "\n"
     heading = f"{report.before} → {report.after}"
     header = [element("p", "gpulab · comparison", class_="dim"), element("h1", heading)]
-    made_by = f"Compared and written by gpulab {__version__}"
+    made_by = f"Compared and written by gpulab {version()}"
     sections = [("Result", [html.of(comparison_view(report, verbose=True))])]
     return framed(heading, header, sections, made_by)

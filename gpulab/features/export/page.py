@@ -13,6 +13,7 @@ from rich.text import Text
 from gpulab.catalog.kernels import kernels_of
 from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
+from gpulab.commit import version
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.statuses import IntervalUnit
 from gpulab.core.text import plain
@@ -48,7 +49,6 @@ from gpulab.features.what_if.view import what_if
 from gpulab.report.report import RunReport
 from gpulab.report.results import failures, lesson_figure, trust_lines
 from gpulab.report.view import Line, comparison_table, failure_causes, note_lines, required
-from gpulab.version import __version__
 
 _STYLE = Path(__file__).with_name("page.css")
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
@@ -81,7 +81,7 @@ def framed(
         element("meta", http_equiv="Content-Security-Policy", content=_NO_REQUESTS),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="generator", content=f"gpulab {__version__}"),
+        element("meta", name="generator", content=f"gpulab {version()}"),
         element("title", heading),
         element("style", _style()),
     ]
@@ -190,7 +190,7 @@ def _lesson(request: RunRequest | None) -> Iterator[Html]:
     if not isinstance(subject, ScenarioFile):
         return
     try:
-        text = read_text(subject.judge or subject.source).lesson
+        text = subject.lesson or read_text(subject.judge or subject.source).lesson
     except UnreadableError:
         return
     rest = text.partition("\n")[2].strip()

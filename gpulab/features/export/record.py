@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpulab.catalog.todays import with_todays_text
 from gpulab.core.events import Event, RunStarted, StageStarted, Telemetry
 from gpulab.core.jobs import RunRequest
 from gpulab.core.run_file import RunFileError, read_run_file
@@ -48,7 +49,8 @@ def record_of(report: RunReport) -> Record:
     if not report.run_file:
         return Record(nothing, problem="nothing of it was kept in a run file")
     try:
-        events = read_run_file(Path(report.run_file)).events
+        path = Path(report.run_file)
+        events = with_todays_text(path, read_run_file(path).events)
     except OSError as error:
         return Record(nothing, problem=f"{Path(report.run_file).name}: {error.strerror or error}")
     except RunFileError as error:

@@ -15,8 +15,17 @@ ALL_TOGETHER = "all_together"
 _TRANSFORMATIONS = Path(__file__).with_name("transformations.py")
 
 
+_TRIES = "Fixes tried on {what}: each variant is the step as it is with one change."
+
+
 def scenario_text(
-    request: StepRequest, facts: StepFacts, fixes: Sequence[Fix], together: Sequence[Fix] = ()
+    request: StepRequest,
+    facts: StepFacts,
+    fixes: Sequence[Fix],
+    together: Sequence[Fix] = (),
+    *,
+    title: str = _TRIES,
+    flag: str = "--try",
 ) -> str:
     """Each of `fixes` by itself, and those `together` in one variant."""
     what = f"{Path(request.file).name}:{request.function}"
@@ -28,13 +37,13 @@ def scenario_text(
     if any("@contextmanager" in source for source in sources):
         imports.insert(0, "from contextlib import contextmanager\n")
     head = [
-        f'"""Fixes tried on {what}: each variant is the step as it is with one change.\n\n',
-        "Written by gpulab --try. The program itself is imported, and never edited; its file is\n",
-        'run anew for each build.\n"""\n\n',
+        f'"""{title.format(what=what)}\n\n',
+        f"Written by gpulab {flag}. The program itself is imported, and never edited; its file\n",
+        'is run anew for each build.\n"""\n\n',
         *_sorted_imports(imports),
         "from gpulab import Scenario\n",
         "from gpulab.function_step import FunctionStep\n\n",
-        f'scenario = Scenario("fixes of {what}")\n',
+        f'scenario = Scenario("{flag} {what}")\n',
         *_step(request, facts),
     ]
     variants = [_variant(UNTOUCHED, f"{what} as it is.", ())]

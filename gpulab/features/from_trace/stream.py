@@ -10,12 +10,31 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from gpulab.core.limits import TRACE_BYTES, TRACE_EVENTS, TRACE_TEXTS_LENGTH, TRACE_VALUE_LENGTH
+from gpulab.core.limits import (
+    NAME_LENGTH,
+    TRACE_BYTES,
+    TRACE_EVENTS,
+    TRACE_TEXTS_LENGTH,
+    TRACE_VALUE_LENGTH,
+)
+from gpulab.core.text import cut
+from gpulab.core.units import plural
 from gpulab.features.goodput.trace import is_relevant
 
 INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
 _DECODER = json.JSONDecoder()
 _BLANKS = re.compile(r"[ \t\r\n]*")
+_WORDS = ("true", "false", "null", "-")
+_TOOLS = {
+    "profiles": "speedscope",
+    "viztracer_metadata": "VizTracer",
+    "timeDeltas": "V8",
+    "device_traces": "torch's memory snapshots",
+    "benchmarks": "pytest-benchmark",
+    "gpulab": "gpulab (a run file: --replay shows it)",
+}
+"""Whose files have such a key at their top."""
+_MOST_KINDS = 3
 
 
 def trace_events(file: TextIO) -> Iterator[dict[str, Any]]:
@@ -24,10 +43,14 @@ def trace_events(file: TextIO) -> Iterator[dict[str, Any]]:
     """
     known: dict[str, dict[str, Any]] = {}
     length = 0
-    for count, raw in enumerate(_entries(_Text(file)), 1):
-        if count > TRACE_EVENTS:
+    kinds: set[str] = set()
+    text = _Text(file)
+    for raw in _entries(text):
+        text.events += 1
+        if text.events > TRACE_EVENTS:
             raise ValueError(f"more than {TRACE_EVENTS} events: record fewer steps")
         if not is_relevant(raw):
+            kinds.add(str(raw.get("cat", "")) if isinstance(raw, dict) else "")
             continue
         arguments = raw.get("args")
         if not isinstance(arguments, dict):
@@ -45,12 +68,26 @@ def trace_events(file: TextIO) -> Iterator[dict[str, Any]]:
         if isinstance(correlation, int):
             event["args"] = {"correlation": correlation}
         yield event
+    if not known:
+        raise ValueError(_of_others(text, kinds))
+
+
+def _of_others(text: _Text, kinds: set[str]) -> str:
+    """Why no event counts."""
+    if not text.events:
+        return "no operations in it: its list of traceEvents is empty"
+    named = sorted(kinds - {""})[:_MOST_KINDS]
+    words = f"none of {plural(text.events, 'event')} is of torch.profiler"
+    if named:
+        words += f"; their categories: {', '.join(cut(name, NAME_LENGTH) for name in named)}"
+    return words + text.tool
 
 
 def _entries(text: _Text) -> Iterator[object]:
     lists = 0
     for _ in text.items("{", "}"):
         name = text.value()
+        text.keys.append(name)
         text.take(":")
         if name != "traceEvents" or text.next() != "[":
             text.value()
@@ -58,8 +95,10 @@ def _entries(text: _Text) -> Iterator[object]:
         lists += 1
         for _ in text.items("[", "]"):
             yield text.value()
-    if text.next() or not lists:
-        raise ValueError("not a Chrome trace: no list of traceEvents")
+    if not lists:
+        raise ValueError(f"no list of traceEvents, which torch.profiler writes{text.tool}")
+    if mark := text.next():
+        raise ValueError(f"{mark} after the end of the trace, at {text.place()}")
 
 
 class _Text:
@@ -72,7 +111,18 @@ class _Text:
         self._text = ""
         self._at = 0
         self._length = 0
+        self._before = self._lines_before = 0
+        """Bytes and lines before the text."""
         self._has_more = True
+        self.keys: list[object] = []
+        """At the top of the file, so far."""
+        self.events = 0
+
+    @property
+    def tool(self) -> str:
+        """Whose file it is, as far as its keys tell."""
+        tool = next((_TOOLS[key] for key in self.keys if key in _TOOLS), None)
+        return f"; it is a file of {tool}" if tool else ""
 
     def next(self) -> str:
         """The mark that comes after blanks; empty at the end."""
@@ -86,14 +136,26 @@ class _Text:
             self._length += len(more)
             if self._length > TRACE_BYTES:
                 raise OSError(errno.EFBIG, f"larger than {TRACE_BYTES} bytes")
+            self._before += _size(self._text[: self._at])
+            self._lines_before += self._text.count("\n", 0, self._at)
             self._text = self._text[self._at :] + more
             self._at = 0
+
+    def place(self, at: int | None = None) -> str:
+        """Of where it is, or of a character of the text."""
+        text = self._text[: self._at if at is None else at]
+        line = self._lines_before + text.count("\n") + 1
+        return f"byte {self._before + _size(text)} (line {line})"
 
     def take(self, marks: str) -> str:
         """The next mark, which is one of these. ValueError."""
         mark = self.next()
-        if not mark or mark not in marks:
-            raise ValueError(f"no list of traceEvents: {mark or 'its end'} in place of {marks}")
+        if not mark:
+            raise self._cut_off() if self._length else ValueError("the file is empty")
+        if mark not in marks:
+            if marks == "{" and not self.keys:
+                raise ValueError(f"no list of traceEvents: it begins with {mark}")
+            raise ValueError(f"no JSON at {self.place()}: {mark} in place of {marks}")
         self._at += 1
         return mark
 
@@ -102,12 +164,25 @@ class _Text:
         self.next()
         try:
             value, self._at = _DECODER.raw_decode(self._text, self._at)
-        except ValueError as error:
-            reason = getattr(error, "msg", str(error))
-            if self._has_more:
-                reason += f", or more than {TRACE_VALUE_LENGTH} characters of one event"
-            raise ValueError(reason) from None
+        except json.JSONDecodeError as error:
+            raise self._no_value(error) from None
         return value
+
+    def _no_value(self, error: json.JSONDecodeError) -> ValueError:
+        if self._has_more:
+            longest = f"more than {TRACE_VALUE_LENGTH} characters"
+            if self.tool:
+                return ValueError(f"not of torch.profiler{self.tool}")
+            return ValueError(f"no JSON at {self.place(error.pos)}, or {longest} of one event")
+        rest = self._text[error.pos :].strip()
+        if error.msg.startswith("Unterminated") or any(word.startswith(rest) for word in _WORDS):
+            return self._cut_off()
+        return ValueError(f"no JSON at {self.place(error.pos)}: {error.msg.removesuffix(' at')}")
+
+    def _cut_off(self) -> ValueError:
+        end = self.place(len(self._text)).partition(" (")[0]
+        whole = plural(self.events, "whole event")
+        return ValueError(f"cut off at {end}, after {whole}: it was not written to its end")
 
     def items(self, opening: str, closing: str) -> Iterator[None]:
         """At each item of a list or an object, which is taken meanwhile. ValueError."""
@@ -118,3 +193,8 @@ class _Text:
         yield
         while self.take(f",{closing}") == ",":
             yield
+
+
+def _size(text: str) -> int:
+    """Bytes of it in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

@@ -92,6 +92,10 @@ def _keeping(step):
 '''
 
 
+_LEAST_SHARE = 0.0005
+"""What takes less would stand there with 0.0 %."""
+
+
 class NoneIsolableError(ValueError):
     """Of the heaviest operations none can be called by itself; the message says why."""
 
@@ -100,7 +104,7 @@ def operation_file(title: str, recorded: RecordedCalls, top: int) -> tuple[str, 
     """The text, how many operations are in it, and how many are named in it only.
     NoneIsolableError.
     """
-    heaviest = [call for call in recorded.calls if call.self_s > 0][:top]
+    heaviest = [call for call in recorded.calls if call.share >= _LEAST_SHARE][:top]
     list_dtype = common_dtype(recorded.calls)
     calls: list[IsolatedCall] = []
     others: list[tuple[RecordedCall, str]] = []

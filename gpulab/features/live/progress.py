@@ -38,7 +38,7 @@ def stage(report: RunReport) -> str:
         left = time_left(progress)
         return (
             f"process {progress.process} (of {progress.planned_processes} or more), round "
-            f"{progress.rounds}{left and f', at most {left}'}"
+            f"{progress.rounds}{left and f', {left}'}"
         )
     if progress.stage == Stage.MEASURE and progress.planned_epochs:
         return (

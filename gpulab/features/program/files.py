@@ -18,6 +18,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
+from gpulab.commit import version
 from gpulab.core.events import (
     Collectives,
     Event,
@@ -40,7 +41,6 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
-from gpulab.version import __version__
 
 AGENT = Path(__file__).with_name("agent")
 FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
@@ -231,7 +231,7 @@ class Followers:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)
                     self._ready = True
-                    versions = {"gpulab": __version__, "python": about.python, **message.versions}
+                    versions = {"gpulab": version(), "python": about.python, **message.versions}
                     versions["driver"] = _driver()
                     yield WorkerReady(pid=about.pid, device=device, environment=versions)
 

@@ -1,7 +1,7 @@
 """`python -m gpulab.features.telemetry FD`: samples the worker's device and the host, and sends
 events to FD. With `probe` instead of FD: what the driver reports of itself, as JSON on stdout.
 
-Lines on stdin: first who is to be sampled, later "pause" and "resume"; its end is the end.
+Lines on stdin: first who is to be sampled; its end is the end.
 """
 
 from __future__ import annotations
@@ -34,25 +34,31 @@ from gpulab.features.telemetry.findings import nvml_client_broken, telemetry_fai
 if TYPE_CHECKING:
     from gpulab.features.telemetry.gpu import Gpu
 
+_SHORTEST_S = 0.05
+"""From the start to the first reading, and at least to the last one: the system counts CPU time in
+hundredths of a second.
+"""
+
 
 @dataclass(frozen=True)
 class _Use:
-    """What a process has used since it started."""
+    """What a process has used since it started. `cpu_s`: with the processes that it waited for."""
 
     cpu_s: float = 0.0
     switches: int = 0
     rss: int = 0
+    """0: it has ended, and nobody has waited for it yet."""
 
 
 class Host:
-    """Samples the machine and a worker: its process, and those that it forks."""
+    """Samples the machine and a tree of processes, from now on."""
 
-    def __init__(self, worker: int) -> None:
-        self._worker: psutil.Process | None = None
+    def __init__(self, root: int, now: float) -> None:
+        self._root: psutil.Process | None = None
         self._frequency_at = 0.0
-        self._before: tuple[float, dict[int, _Use]] | None = None
         with suppress(psutil.Error):
-            self._worker = psutil.Process(worker)
+            self._root = psutil.Process(root)
+        self._at, self._before = now, self._uses()
         psutil.cpu_percent()
 
     def sample(self, now: float) -> dict[str, float]:
@@ -65,42 +71,41 @@ class Host:
             frequency = psutil.cpu_freq()
             if frequency is not None and frequency.current:
                 values["frequency"] = frequency.current
-        uses = self._uses()
-        if not uses:
+        before, uses = self._before, self._uses()
+        passed_s = now - self._at
+        self._at, self._before = now, uses
+        if not uses or not before or passed_s <= 0:
             return values
-        values["rss"] = float(max(use.rss for use in uses.values()))
-        before = self._before
-        self._before = (now, uses)
-        if before is None or now <= before[0]:
-            return values
-        cpu_s = switches = 0.0
-        for pid, use in uses.items():  # of a process that has ended meanwhile the last part is lost
-            earlier = before[1].get(pid, _Use())
-            cpu_s += use.cpu_s - earlier.cpu_s
-            switches += use.switches - earlier.switches
-        values["worker_cpu"] = 100 * cpu_s / (now - before[0])
+        # The sum: what a process used passes to its parent at its end.
+        cpu_s = sum(use.cpu_s for use in uses.values())
+        cpu_s -= sum(use.cpu_s for use in before.values())
+        values["worker_cpu"] = max(0.0, 100 * cpu_s / passed_s)
         own = values["worker_cpu"] / (psutil.cpu_count() or 1)
         values["others_cpu"] = max(0.0, values["machine_cpu"] - own)
-        values["switches"] = switches / (now - before[0])
+        running = {pid: use for pid, use in uses.items() if use.rss}
+        if running:
+            values["rss"] = float(max(use.rss for use in running.values()))
+            switches = sum(
+                use.switches - before.get(pid, _Use()).switches for pid, use in running.items()
+            )
+            values["switches"] = switches / passed_s
         return values
 
     def _uses(self) -> dict[int, _Use]:
-        """By process; empty once the worker is gone."""
-        if self._worker is None:
+        """By process; empty once the root is gone."""
+        if self._root is None:
             return {}
         try:
-            processes = [self._worker, *self._worker.children(recursive=True)]
+            processes = [self._root, *self._root.children(recursive=True)]
         except psutil.Error:
-            self._worker = None
+            self._root = None
             return {}
         uses = {}
         for process in processes:
             with suppress(psutil.Error), process.oneshot():  # it may have ended
-                times = process.cpu_times()
                 switches = process.num_ctx_switches().involuntary
                 rss = process.memory_info().rss
-                if rss:  # else it has ended, and nobody has waited for it
-                    uses[process.pid] = _Use(times.user + times.system, switches, rss)
+                uses[process.pid] = _Use(sum(process.cpu_times()[:4]), switches, rss)
         return uses
 
 
@@ -109,18 +114,19 @@ class Sampler:
 
     def __init__(self, target: SamplingTarget, fd: int) -> None:
         self._fd = fd
-        self._host = Host(target.worker)
         self._others_since = self._last = monotonic()
+        self._host = Host(target.worker, self._last)
         self._gpu, started = _open(target)
         self._unsupported = started.unsupported
         self._emit(started)
 
     def run(self) -> None:
         period = 1 / RATE_HZ
-        due = monotonic() + period
+        due = monotonic() + _SHORTEST_S
         while True:
             ready, _, _ = select.select([0], [], [], max(0.0, due - monotonic()))
             if ready:
+                self._end()
                 return
             self._tick()
             # A slow driver makes fewer samples, never a queue of them.
@@ -135,6 +141,12 @@ class Sampler:
         # What happens while a reading is taken may be in it or not: so the next one covers that
         # time too.
         self._last = began
+
+    def _end(self) -> None:
+        """What the host did since the last reading, where that is long enough."""
+        now = monotonic()
+        if now - self._last >= _SHORTEST_S:
+            self._emit(Telemetry(t=now, since=self._last, values=self._host.sample(now)))
 
     def _with_gpu(self, event: Telemetry, gpu: Gpu, began: float) -> Telemetry:
         reading = gpu.read()

@@ -133,10 +133,23 @@ def probe() -> DriverProbe:
             handle = _call(pynvml.nvmlDeviceGetHandleByIndex, index)
             name = _call(pynvml.nvmlDeviceGetName, handle)
             devices.append(f"{name} ({_call(pynvml.nvmlDeviceGetUUID, handle)})")
+            _require_answers(handle)
         version = _call(pynvml.nvmlSystemGetDriverVersion)
     except NoGpuError as error:
         return DriverProbe(problem=error.reason, present=error.reason.code != no_driver.code)
     return DriverProbe(version=version, devices=tuple(devices))
+
+
+def _require_answers(handle: Any) -> None:
+    """NoGpuError where the GPU is lost: its name and UUID are still known then."""
+    for query in _SLOW_FIELDS.values():
+        try:
+            query(handle)
+        except AttributeError:  # an older client has no such function
+            continue
+        except pynvml.NVMLError as error:
+            if error.value in _LOST:
+                raise NoGpuError(error) from None
 
 
 def open_gpu(wanted: str, target: SamplingTarget) -> tuple[Gpu, TelemetryStarted]:

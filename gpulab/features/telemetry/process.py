@@ -47,11 +47,11 @@ class TelemetryProcess:
             self._resources = self._resources.pop_all()
         self.stream = Stream(fd, lambda: self._take(fd))
 
-    def target(self, ready: WorkerReady) -> None:
-        """Begin, now that it is known what the worker runs on."""
+    def target(self, ready: WorkerReady, root: int) -> None:
+        """Begin, now that it is known what the worker runs on: process `root`, and all below."""
         worker_gpu = ready.device.uuid
         gpu = worker_gpu if self._gpu == TELEMETRY_ON else self._gpu
-        self._tell(encode(SamplingTarget(worker=ready.pid, gpu=gpu, worker_gpu=worker_gpu)))
+        self._tell(encode(SamplingTarget(worker=root, gpu=gpu, worker_gpu=worker_gpu)))
         self._targeted = True
 
     def stop(self) -> list[Event]:

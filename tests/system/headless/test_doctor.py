@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gpulab.core.machine import MachineCheck, TorchProbe
+from gpulab.core.machine import DriverProbe, MachineCheck, TorchProbe
 from gpulab.features.doctor.report import check_driver, check_torch, probe_driver, probe_torch
 from gpulab.report.sentences import sentence
 
@@ -121,7 +121,7 @@ def test_a_probe_that_fails_is_a_finding(code, finding, message):
     command = (sys.executable, "-S", "-c", code)
     timeout_s = 0.7 if finding == "probe_hangs" else 30.0
     checks = [
-        check_torch(probe_torch(command, timeout_s=timeout_s)),
+        check_torch(probe_torch(command, timeout_s=timeout_s), DriverProbe()),
         check_driver(TorchProbe(), probe_driver(command, timeout_s=timeout_s)),
     ]
     assert [check.status for check in checks] == ["broken", "broken"]
@@ -131,7 +131,9 @@ def test_a_probe_that_fails_is_a_finding(code, finding, message):
 
 
 def test_a_probe_that_cannot_be_started_is_a_finding():
-    assert check_torch(probe_torch(("/nothing/there",))).result.code == "probe_failed"
+    assert (
+        check_torch(probe_torch(("/nothing/there",)), DriverProbe()).result.code == "probe_failed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,8 +145,32 @@ def test_a_probe_that_cannot_be_started_is_a_finding():
             "999.01, NVIDIA Stand-in H100 (GPU-stand-in-0), NVIDIA Stand-in H100 (GPU-stand-in-1)",
             "",
         ),
-        ("init=18", "broken", "the driver was updated: reboot, or reload its module", "reboot"),
+        (
+            "init=18",
+            "broken",
+            "the driver was updated: reboot, or reload its module",
+            "reboot, or reload its module: rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia; nvidia-smi",
+        ),
         ("lost=0", "broken", "GPU lost: see its Xid line in the kernel log (dmesg)", "reboot"),
+        # Its name and its UUID are known still.
+        (
+            "gpus=1,lost=3",
+            "broken",
+            "GPU lost: see its Xid line in the kernel log (dmesg)",
+            "reboot",
+        ),
+        (
+            "gpus=2,lost=12",
+            "broken",
+            "GPU lost: see its Xid line in the kernel log (dmesg)",
+            "reboot",
+        ),
+        (
+            "gpus=1,nosup=util+mem+power+clock+temp",
+            "ok",
+            "999.01, NVIDIA Stand-in H100 (GPU-stand-in-0)",
+            "",
+        ),
     ],
 )
 def test_the_driver_is_explained(standin, monkeypatch, behaviour, status, text, fix):

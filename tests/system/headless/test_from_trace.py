@@ -180,6 +180,15 @@ def trace_of(name="aten::mm", **arguments):
     return json.dumps({"traceEvents": [entry(name, **arguments)]}).encode()
 
 
+WHOLE = trace_of(**MM)
+
+
+def of_other(kind, **keys):
+    """A whole Chrome trace with one event of this category."""
+    event = {**entry("f"), "cat": kind}
+    return json.dumps({"traceEvents": [event], **keys}).encode()
+
+
 def scalar_of(text, kind="Scalar", dims=()):
     """The arguments of an operation of a tensor and a number."""
     return {
@@ -214,11 +223,37 @@ def test_a_packed_trace_is_read_and_a_file_never_written_over(lab, gpulab):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a trace of torch.profiler"),
-        (b"\x80\x81", "not a trace of torch.profiler"),
-        (b"[" * 100_000, "not a trace of torch.profiler"),
+        (b"", "the file is empty"),
+        (b"\x80\x81", "no text: torch.profiler writes JSON"),
+        (b"[" * 100_000, "no list of traceEvents: it begins with ["),
+        (b'{"traceEvents": [' + b"[" * 100_000, "nested too deeply"),
         (b"[]", "no list of traceEvents"),
-        (b'{"traceEvents": []}', "no operations in it"),
+        (b'{"traceEvents": []}', "no operations in it: its list of traceEvents is empty"),
+        # cut off: within a name, between events, within a word, after the list
+        (trace_of(**MM)[:60], "cut off at byte 60, after 0 whole events"),
+        (
+            trace_of(**MM)[:-2],
+            f"cut off at byte {len(WHOLE) - 2}, after 1 whole event: it was not written",
+        ),
+        (trace_of(**MM)[:-1], f"cut off at byte {len(WHOLE) - 1}, after 1 whole event"),
+        (b'{"traceEvents": [{"ph": tru', "cut off at byte 27, after 0 whole events"),
+        # broken in the middle
+        (trace_of(**MM).replace(b"mm", b"m\tm"), "no JSON at byte 62 (line 1): Invalid control"),
+        (trace_of(**MM).replace(b"mm", b"m\\m"), "no JSON at byte 62 (line 1): Invalid \\escape"),
+        (
+            trace_of(**MM) + b"\nx",
+            f"x after the end of the trace, at byte {len(WHOLE) + 1} (line 2)",
+        ),
+        # other tools'
+        (of_other("v8,devtools"), "none of 1 event is of torch.profiler; their categories: v8,d"),
+        (of_other("FEE", viztracer_metadata={}), "categories: FEE; it is a file of VizTracer"),
+        (b'{"shared": {}, "profiles": []}', "it is a file of speedscope"),
+        (
+            b'{"profiles": ["' + b"x" * (10 << 20) + b'"]}',
+            "not of torch.profiler; it is a file of s",
+        ),
+        # of a GPU alone, with the shapes that somebody asked for
+        (of_other("kernel"), "kernels, and no operations of the host: record with activities=["),
         (trace_of(), "record with profile(record_shapes=True)"),
         (trace_of("AddmmBackward0", **MM), "none of its heaviest operations can be called alone"),
         (gzip.compress(trace_of(**MM))[:-9], "--from-trace t.json:"),
@@ -301,6 +336,15 @@ def test_a_hostile_trace_is_refused_in_a_line(lab, gpulab, monkeypatch, name):
     assert not (lab.folder / "t_operations.py").exists()
 
 
+def test_what_takes_no_time_is_not_written(lab, gpulab):
+    entries = [{**entry(**MM), "dur": 1e6}, {**entry("aten::bmm", **MM), "ts": 2e6}]
+    (lab.folder / "t.json").write_text(json.dumps({"traceEvents": entries}))
+    assert gpulab("--from-trace", "t.json").code == 0
+    text = (lab.folder / "t_operations.py").read_text()
+    assert "def mm_8x4_4x2(lab):" in text
+    assert "bmm" not in text
+
+
 ODD_FIELDS = ({"cat": ["cpu_op"]}, {"cat": {}}, {"ts": 10**400}, {"dur": 10**400}, {"pid": []})
 
 
@@ -341,6 +385,6 @@ def test_mistakes_in_the_command_say_what_to_write(lab, gpulab):
     assert "a scenario is a Python file" in gpulab("--from-trace", "t.json", "x.txt").stderr
     assert "takes a trace, and FILE.py" in gpulab("--from-trace", "t.json", "x.py", "y.py").stderr
     assert (
-        "--top; it requires --run or --replay or --watch or --from-trace"
+        "--top; it requires --run WHAT or --run -- PROGRAM or --replay or --watch or --from-trace"
         in gpulab("--new", "x.py", "--top", "3").stderr
     )

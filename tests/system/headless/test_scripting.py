@@ -195,7 +195,8 @@ WRONG = [
     ({"output": "mine.py"}, "output='mine.py': it exists, and runs are never overwritten"),
     (
         {"output": "mine.py/run.jsonl"},
-        "no run file can be made at mine.py/run.jsonl: File exists; choose another path",
+        "no run file can be made at mine.py/run.jsonl: File exists; choose another path: "
+        "--output FILE, or XDG_STATE_HOME=FOLDER for all runs",
     ),
     ({"output": "x.json", "trace": "x.json"}, "output='x.json': that is where the trace goes"),
     ({"output": ""}, "output='': write a path"),

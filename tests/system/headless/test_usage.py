@@ -34,6 +34,18 @@ def gpulab(lab, monkeypatch, capsys):
             ["--run", "batched_matmul", "--set", "n=1", "--set", "n=2"],
             "--set gives one parameter twice",
         ),
+        (
+            ["--run", "batched_matmul", "--sweep", "n=1,2", "--sweep", "batch=1,2"],
+            "argument --sweep: given twice: write it once",
+        ),
+        (
+            ["--run", "mine.py", "--fail-below", "1.2x", "--fail-below", "1.3x"],
+            "--fail-below gives two thresholds for the same",
+        ),
+        (
+            ["--run", "--sweep", "n=1,2", "--", "python", "train.py"],
+            "--run -- PROGRAM does not take --sweep; it requires --run WHAT",
+        ),
         (["--run", "batched_matmul", "--device", "tpu"], "write cpu, cuda or cuda:N"),
         (["--run", "batched_matmul", "--time", "-1"], "not a number of seconds"),
         (["--run", "batched_matmul", "--threads", "0"], "not a number of threads"),

@@ -4,6 +4,7 @@ stays.
 
 import ast
 import json
+import re
 import signal
 import sys
 import time
@@ -30,7 +31,8 @@ def followed(lab, *command, flags=("--telemetry", "off"), **options):
 def trained(module_lab):
     """A training loop with workers, which crashes at its end."""
     module_lab.write("train.py", TRAIN)
-    return followed(module_lab, sys.executable, "train.py", "2", flags=("--trace", "t.json"))
+    flags = ("--trace", "t.json", "--top", "2")
+    return followed(module_lab, sys.executable, "train.py", "2", flags=flags)
 
 
 def test_a_training_loop_has_its_own_output_traceback_and_exit_code(trained):
@@ -73,7 +75,20 @@ def test_its_profile_is_as_of_any_run(trained, module_lab):
     trace = json.loads((module_lab.folder / "t.json").read_text())
     assert any(event.get("name") == "gpulab:window" for event in trace["traceEvents"])
     assert "where the time goes" in trained.stderr
-    assert "operations of a step" in trained.stderr
+    assert re.search(
+        r"^operations of a step.*\n.*\n.*\n2 of \d+ rows", trained.stderr, re.MULTILINE
+    )
+
+
+def test_a_replay_takes_the_flags_of_the_table_and_refuses_those_of_other_runs(trained, module_lab):
+    path = trained.run["run_file"]
+    by_module = module_lab.call("--replay", path, "--group-by", "module")
+    assert by_module.code == 3  # the program failed
+    assert re.search(r"^Sequential\.0 ", by_module.stdout, re.MULTILINE)
+    for flag in ("--raw", "--markdown", "--from-start"):
+        refused = module_lab.call("--replay", path, flag)
+        assert (refused.code, refused.stdout) == (2, "")
+        assert f"is of a followed program: {flag} does not apply to it" in refused.stderr
 
 
 @pytest.mark.slow

@@ -14,10 +14,11 @@ from gpulab.report.build import fold_all
 class Sampling:
     """The process, and the events that it has sent so far."""
 
-    def __init__(self, gpu, device):
+    def __init__(self, gpu, device, root=None):
         self.process = TelemetryProcess(gpu)
         self.events = []
-        self.process.target(WorkerReady(pid=os.getpid(), device=device, environment={}))
+        ready = WorkerReady(pid=os.getpid(), device=device, environment={})
+        self.process.target(ready, root or ready.pid)
 
     def poll(self):
         self.events += self.process.stream.take()[0]

@@ -139,6 +139,9 @@ def test_an_unexpected_keyword_is_answered_with_those_there_are():
         read_text(HEAD + "scenario = Scenario('t', speed=3)\n")
     assert caught.value.fix.startswith("it takes needs, params, cpu, smoke, sweep, ")
     assert "no_effect_reason" in caught.value.fix
+    with pytest.raises(UnreadableError) as caught:
+        read_text(HEAD + "scenario = Scenario('t', parms={})\n")
+    assert caught.value.fix.startswith("did you mean params? it takes needs, ")
 
 
 def test_what_is_no_literal_has_no_value():

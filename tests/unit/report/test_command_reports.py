@@ -2,10 +2,10 @@
 
 from recorded import report_of
 
+from gpulab.commit import version
 from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import calibration_report
 from gpulab.report.report import RunReport
-from gpulab.version import __version__
 
 
 def test_a_calibration_reports_what_its_run_measured(tmp_path):
@@ -22,5 +22,5 @@ def test_a_calibration_reports_what_its_run_measured(tmp_path):
 def test_a_calibration_that_never_began_names_its_gpulab():
     calibration = calibration_report(RunReport(scenario="calibration", exit_code=ExitCode.FAILED))
     assert (calibration.ceilings, calibration.at, calibration.device) == ((), None, None)
-    assert calibration.environment == {"gpulab": __version__}
+    assert calibration.environment == {"gpulab": version()}
     assert calibration.exit_code == ExitCode.FAILED

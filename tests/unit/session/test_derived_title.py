@@ -1,0 +1,34 @@
+"""A run that delays parts says so in its title: it tries no fixes."""
+
+import pytest
+
+from gpulab.core.jobs import StepPart
+from gpulab.features.what_if.parts import MAIN, PartKind, PartsSeen
+from gpulab.session.derived import Parts
+from gpulab.session.launch import single_launch
+from gpulab.session.settings import Settings
+
+SCENARIO = """
+from gpulab import Scenario, Work
+scenario = Scenario("mine")
+
+@scenario.variant
+def alone(lab):
+    return Work(lambda: None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "step"),
+    [("def step():\n    pass\n", "mine.py:step", "mine.py:step"), (SCENARIO, "mine.py", "alone")],
+)
+def test_what_if_has_a_title_of_its_own(tmp_path, monkeypatch, text, what, step):
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    part = StepPart(kind=PartKind.PHASE, name="first", passes=1, lane=MAIN, seconds=0.005)
+    seen = PartsSeen(step_s=0.01, parts=[part])
+    monkeypatch.setattr("gpulab.session.derived.parts_look.parts_of", lambda request: seen)
+    subject = Parts(single_launch(what), Settings(device="cpu")).request().job.subject
+    assert subject.title == f"What if a part of {step} were faster: each variant has one delayed."
+    assert "Fixes tried" not in subject.source
+    assert "--try" not in subject.source
