@@ -419,8 +419,7 @@ class OutOfMemory(VariantEvent, frozen=True):
 
 class Calibrated(VariantEvent, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its
-    steps). Before each block come `lead_in` untimed steps, and the state is restored, which takes
-    `restore_s`.
+    steps). Before each block the state is restored, and `lead_in` untimed steps come.
     """
 
     sent_by = Sender.TIMING
@@ -428,7 +427,6 @@ class Calibrated(VariantEvent, frozen=True):
     step_s: StepTime
     empty_block_s: Seconds
     lead_in: Index | None = None
-    restore_s: Seconds = 0.0
 
 
 class WarmedUp(VariantEvent, frozen=True):

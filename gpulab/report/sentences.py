@@ -20,7 +20,6 @@ from gpulab.features.checks import findings as checks
 from gpulab.features.compare import findings as compare
 from gpulab.features.compare import measured_findings as compare_measured
 from gpulab.features.doctor import findings as doctor
-from gpulab.features.elapsed import findings as elapsed
 from gpulab.features.findings import findings as advice
 from gpulab.features.fleet import findings as fleet
 from gpulab.features.goodput import findings as goodput
@@ -43,7 +42,6 @@ _MODULES = (
     report,
     checks,
     alone,
-    elapsed,
     roofline,
     goodput,
     advice,

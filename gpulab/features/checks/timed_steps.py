@@ -86,8 +86,6 @@ class _Shown:
     allowed: float = 0.0
     state: int = 0
     times: StepTimes | None = None
-    block_ratio: float | None = None
-    """Its speedup in the blocks that were timed beside single steps."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -96,7 +94,6 @@ class _Shown:
         times = self.times
         values["alone_ratio"] = times.alone_s / times.block_s if times else None
         values["new_ratio"] = times.new_s / times.same_s if times and times.same_s else None
-        values["block_ratio"] = self.block_ratio
         return values
 
 
@@ -359,8 +356,6 @@ class TimedChecks:
         )
         if reason is not None:
             raise RefusedError(reason)
-        base_s = self._baseline_times.block_s / baseline.items
-        shown.block_ratio = base_s / (shown.times.block_s / candidate.items)
 
     def _timed_build(self, candidate: Candidate) -> TimedBuild | None:
         own = self._checker.own.get(candidate.variant.name)
