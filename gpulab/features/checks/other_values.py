@@ -40,7 +40,7 @@ from gpulab.features.checks.findings import (
     wrong_in_case,
 )
 from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
-from gpulab.features.checks.values import AllValues, Change, Own
+from gpulab.features.checks.values import AllValues, Own
 from gpulab.scenario import Param, Variant
 
 _STEPS = 3
@@ -294,7 +294,7 @@ class OtherValues:
             return None
 
     def _refer(
-        self, name: str, build: Build, other: Build, change: Change, inputs: Tensors
+        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
     ) -> None:
         """The baseline's outputs for another seed: values copied, and by that seed's own build."""
         output = unless_it_fails(lambda: self._stepping.output(build, change, inputs))

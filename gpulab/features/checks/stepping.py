@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -16,12 +14,12 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.clock import is_asynchronous, wait_for
 from gpulab.engine.processes.failure import RefusedError, WrongOutputError, is_out_of_memory
 from gpulab.features.checks.findings import output_takes_the_time
-from gpulab.features.checks.values import Change, distance, exchange
+from gpulab.features.checks.values import AllValues, distance
 
 Tensors = list[torch.Tensor]
 T = TypeVar("T")
 
-FAILS = (RuntimeError, ValueError, IndexError)
+_FAILS = (RuntimeError, ValueError, IndexError)
 """What a step may raise on values that no author drew."""
 
 
@@ -29,7 +27,7 @@ def unless_it_fails(make: Callable[[], T]) -> T | None:
     """What is made; None where a step fails on these values. Out of memory is raised."""
     try:
         return make()
-    except FAILS as error:
+    except _FAILS as error:
         if is_out_of_memory(error):
             raise
         return None
@@ -104,7 +102,7 @@ class Stepping:
         return live, ReadingTimes(step_s, perf_counter() - started)
 
     def output(
-        self, build: Build, change: Change, inputs: Tensors, *, late: bool = False
+        self, build: Build, change: AllValues, inputs: Tensors, *, late: bool = False
     ) -> Tensors:
         """Copies of the output of a step on changed inputs, whose values are put back after it.
 
@@ -121,32 +119,6 @@ class Stepping:
         finally:
             undo()
             self.builder.wait()
-
-    def leaves_unwritten(
-        self, build: Build, change: Change, inputs: Tensors, usual: Tensors
-    ) -> bool:
-        """Whether a step leaves a part of its output unwritten on changed inputs, and on its own
-        none.
-
-        Values that no author draws may do that: ranks in a list that is not sorted any more. While
-        torch fills all memory that it hands out with NaN, the usual output has to stay what it is.
-        """
-        deterministic = torch.are_deterministic_algorithms_enabled()
-        warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.use_deterministic_algorithms(True, warn_only=True)  # which fills it
-            try:
-                first = tensors.kept(self.step(build))
-                changed = self.output(build, change, inputs)
-                last = tensors.kept(self.step(build))
-            except Exception:
-                return False
-            finally:
-                torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-        if not self.agree(build, first, usual).ok or not self.agree(build, last, usual).ok:
-            return False
-        return not tensors.finite(changed)
 
     def require_quick_reading(
         self, build: Build, times: ReadingTimes, baseline: ReadingTimes
@@ -214,10 +186,9 @@ def warm_checks(device: torch.device) -> None:
         tensors.finite(live)
         tensors.changed(live, saved)
         distance(live, saved)
-        if change := exchange(live, random.Random(0)):
-            write, undo = change.on(live)
-            write()
-            undo()
+        write, undo = AllValues("", saved).on(live)
+        write()
+        undo()
         tensors.poison(saved)
     torch.randn(_ELEMENTS, device=device)
     torch.cuda.synchronize(device)

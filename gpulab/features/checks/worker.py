@@ -8,7 +8,6 @@ values, and those values are copied into the first build: its output has to foll
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from time import perf_counter
@@ -29,7 +28,6 @@ from gpulab.engine.processes.failure import (
     forget,
     is_out_of_memory,
 )
-from gpulab.features.checks import values
 from gpulab.features.checks.effects import gradients_of
 from gpulab.features.checks.findings import (
     baseline_is_zeros,
@@ -52,20 +50,16 @@ from gpulab.features.checks.findings import (
 from gpulab.features.checks.null_answers import passing
 from gpulab.features.checks.other_values import OTHER, Case, OtherValues
 from gpulab.features.checks.stepping import (
-    FAILS,
     ReadingTimes,
     Stepping,
     Tensors,
     poison_output,
-    unless_it_fails,
 )
-from gpulab.features.checks.values import Change, Own
+from gpulab.features.checks.values import Own
 from gpulab.scenario import Variant
 
 _LATER_STEPS = 3
 """Further steps of an output that changes from step to step, which are compared as well."""
-_TIMES = (0.0, 4.0, 64.0)
-"""Of the largest value of an input, until a few elements of it can be seen in the output."""
 _GIANT = 1e5
 _MANY = 256
 _OF_SMALL = 10.0
@@ -93,7 +87,6 @@ class Checker:
         self._builder = builder
         self._roomy = roomy
         self._emit: Callable[[Event], None] = emit or (lambda event: None)
-        self._draw = random.Random(f"values {builder.data_seed}")
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
         """By variant what it gives in this process, for its inputs and for changes of them."""
@@ -158,9 +151,7 @@ class Checker:
         self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=True))
         self._says(name, "null answers")
         self._try_null_answers(name, build, saved)
-        self._says(name, "its inputs exchanged")
         self._if_it_fits(lambda: self._others.try_cases(variant, build, inputs))
-        self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return checked
 
     def resume(
@@ -181,7 +172,6 @@ class Checker:
         """
         name = variant.name
         known = name in self.stateful or name in self.own or not self._roomy
-        earlier = self._first_exchange(variant) if cheap and not known else None
         seconds = self._builder.first_step(build)
         if known:
             self.still(name, build)
@@ -202,8 +192,6 @@ class Checker:
             self._if_it_fits(
                 lambda: self._others.compare(variant, build, inputs, first_process=False)
             )
-        if earlier is None or not own.add(*earlier):
-            self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return seconds
 
     def still(self, name: str, build: Build) -> None:
@@ -416,40 +404,6 @@ class Checker:
                     tensor=place + 1, tensors=len(left), error=agreement.error
                 )
                 raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
-
-    def _first_exchange(self, variant: Variant) -> tuple[Change, Tensors] | None:
-        """An exchange of elements and the output for it, from the first step of a build of its own.
-
-        None where that fails: there may be no memory for a second build.
-        """
-        build: Build | None = None
-        try:
-            build = self._builder.build(variant)
-            inputs = tensors.live_leaves("inputs", build.work.inputs)
-            change = values.exchange(inputs, self._draw)
-            return None if change is None else (change, self.stepping.output(build, change, inputs))
-        except (*FAILS, MemoryError):
-            return None
-        finally:
-            if build is not None:
-                build.close()
-
-    def _exchange(self, name: str, build: Build, inputs: Tensors) -> None:
-        """Find an exchange of elements that the variant's output shows, for timed steps."""
-        for times in _TIMES:
-            change = values.exchange(inputs, self._draw, times)
-            if change is None:
-                return
-            outputs = unless_it_fails(
-                lambda change=change: [  # type: ignore[misc]
-                    self.stepping.output(build, change, inputs) for _ in range(2)
-                ]
-            )
-            if outputs is None:
-                return
-            steady = self.stepping.agree(build, outputs[1], outputs[0]).ok
-            if steady and self.own[name].add(change, outputs[0]):
-                return
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
