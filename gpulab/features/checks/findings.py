@@ -69,6 +69,15 @@ def timed_step_is_wrong(*, error: float | None, allowed: float, change: str) -> 
 def timed_step_is_stale(*, change: str) -> None: ...
 @finding("gradient {tensor} of {tensors} that its steps leave in .grad is not the baseline's")
 def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> None: ...
+@finding()
+def effect_differs(*, effect: str, count: int, error: float | None) -> str:
+    relative = "unbounded" if error is None else f"{error:.2g}"
+    return (
+        f"its steps leave {plural(count, 'tensor')} beside their output (such as {effect}) that "
+        f"are not the baseline's: relative error {relative}"
+    )
+
+
 @finding("its steps do not change tensor {tensor} of {tensors} of its state, and the baseline's do")
 def state_not_updated(*, tensor: int, tensors: int) -> None: ...
 @finding(
@@ -197,6 +206,13 @@ def norm_in_few_elements(*, times: float, error: float, allowed: float) -> None:
     short="gradients not computed",
 )
 def gradients_not_left(*, count: int, baseline: int) -> None: ...
+@finding(
+    "its steps change {count:plural tensor} that only later ones read, such as running statistics, "
+    "those of the baseline {baseline}",
+    check=CheckKind.OUTPUTS,
+    short="side effects left out",
+)
+def effects_not_left(*, count: int, baseline: int) -> None: ...
 @finding(
     "the check proves nothing: {answer} would pass for its output at a relative error of "
     "{allowed:.0e}",

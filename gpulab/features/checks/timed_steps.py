@@ -84,7 +84,7 @@ _OF_MANY = (0.05, 10.0)
 """What many steps may be off by: this, or so many times the tolerance."""
 _DRAWING_STEPS = 4
 _LOOSER = 4.0
-_LOOSEST = 0.5
+_LOOSEST = 0.25
 """Times by which each further step of a training loosens the tolerance, and to what."""
 
 
@@ -561,7 +561,12 @@ class TimedChecks:
             raise WrongOutputError(reason, error)
         compared = min(steps, _MOST_STATEFUL_STEPS)
         updates = compare_updates(
-            actual.before, actual.after, expected.before, expected.after, steps=compared
+            actual.before,
+            actual.after,
+            expected.before,
+            expected.after,
+            steps=compared,
+            tolerance=agreement.tolerance,
         )
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)

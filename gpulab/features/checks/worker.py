@@ -9,7 +9,6 @@ values, and those values are copied into the first build: its output has to foll
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
 from time import perf_counter
 
 import torch
@@ -28,12 +27,22 @@ from gpulab.engine.processes.failure import (
     forget,
     is_out_of_memory,
 )
-from gpulab.features.checks.effects import gradients_of
+from gpulab.features.checks.effects import (
+    Effect,
+    Named,
+    compare_updates,
+    gradients_of,
+    same_names,
+    unnamed_memory,
+    worst_gradient,
+)
 from gpulab.features.checks.findings import (
     baseline_is_zeros,
     baseline_not_finite,
     changes_inputs,
     does_not_write_its_output,
+    effect_differs,
+    effects_not_left,
     gradient_differs,
     gradients_not_left,
     inputs_not_named,
@@ -66,8 +75,6 @@ _OF_SMALL = 10.0
 """Times the median from which on an element is a giant, of an output of so many elements; and what
 the others may be off by, in tolerances.
 """
-_OF_GRADIENT = 0.5
-"""Relative error of a gradient that was not computed, or is of something else."""
 _QUICK_S = 0.005
 """What comparing an output may take to be done several times in each process."""
 
@@ -97,6 +104,7 @@ class Checker:
         self._later: list[Tensors] = []
         """Step by step, where they change."""
         self._gradients: Tensors = []
+        self._effects: list[Effect] = []
         self._small: list[torch.Tensor | None] | None = None
         """Of each reference that has giants, which elements are none."""
         self._times = ReadingTimes(0.0, 0.0)
@@ -147,6 +155,7 @@ class Checker:
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
+        self._if_it_fits(lambda: self._compare_effects(name, build, inputs))
         self._says(name, "another seed's values")
         self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=True))
         self._says(name, "null answers")
@@ -396,14 +405,60 @@ class Checker:
             counts = {"count": len(left), "baseline": len(self._gradients)}
             self._note(CheckKind.OUTPUTS, gradients_not_left(name, **counts))
             return
-        for place, (own, expected) in enumerate(zip(left, self._gradients, strict=True)):
-            agreement = tensors.agree([own], [expected], tolerance=_OF_GRADIENT)
-            error = agreement.error if agreement.error is not None else inf
-            if not agreement.ok and not error <= _OF_GRADIENT:
-                reason = gradient_differs(
-                    tensor=place + 1, tensors=len(left), error=agreement.error
-                )
-                raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
+        tolerance = self._largest(tensors.tolerance_of, build, self._reference)
+        if worst := worst_gradient(left, self._gradients, tolerance):
+            place, error = worst
+            reason = gradient_differs(tensor=place + 1, tensors=len(left), error=error)
+            raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
+
+    def _compare_effects(self, name: str, build: Build, inputs: Tensors) -> None:
+        """Catches running statistics, averages of weights and the like that are left out: tensors
+        that each of the baseline's steps changes, on the same inputs, though nobody names them.
+        WrongOutputError where those of the same names come to be others.
+        """
+        if name != self.baseline and not self._effects:
+            return
+        memory = unnamed_memory(build, inputs)
+        if name == self.baseline:
+            self._effects = self._effects_of(build, memory)
+            return
+        expected = self._effects
+        own = same_names(memory, expected)
+        named = own is not None
+        if own is None:
+            own = [memory[effect.place][1] for effect in self._effects_of(build, memory)]
+        counts = {"count": len(own), "baseline": len(expected)}
+        if [tensor.shape for tensor in own] != [effect.after.shape for effect in expected]:
+            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+            return
+        saved = tensors.kept(own)
+        begin = [effect.before for effect in expected]
+        tensors.put_back(own, begin)
+        self.stepping.step(build)
+        after = tensors.kept(own)
+        tensors.put_back(own, saved)
+        tolerance = self._largest(tensors.tolerance_of, build, self._reference)
+        ends = [effect.after for effect in expected]
+        updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
+        if updates.reason is not None and named:
+            values = {"effect": expected[0].name, "count": len(own), "error": updates.error}
+            reason = effect_differs(name, **values)
+            raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
+        if updates.reason is not None:
+            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+
+    def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
+        """What of these a step changes, but for its output. Earlier steps had the same inputs: it
+        goes on from step to step.
+        """
+        live = [tensor for _, tensor in memory]
+        before = tensors.kept(live)
+        made = tensors.storages(self.stepping.step(build))
+        return [
+            Effect(name, place, before[place], *tensors.kept([tensor]))
+            for place, (name, tensor) in enumerate(memory)
+            if tensors.changed([tensor], [before[place]]) and not tensors.storages([tensor]) & made
+        ]
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
