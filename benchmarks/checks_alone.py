@@ -48,8 +48,6 @@ OF_FINDING = {
     "null_answer_passes": "null answers",
     "gradient_differs": "gradients",
     "gradients_not_left": "gradients",
-    "unnamed_tensors": "unnamed",
-    "inputs_not_named": "unnamed",
     "input_without_effect": "effect and layout",
     "layout_made_in_build": "effect and layout",
     "norm_in_few_elements": "small elements",

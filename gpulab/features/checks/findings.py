@@ -272,13 +272,6 @@ def inputs_incomplete(*, error: float | None) -> str:
 
 
 @finding(
-    "it reads {count:plural tensor} ({bytes:bytes}) with values of the seed that neither its "
-    "inputs= nor the baseline has: what a build computes is not timed",
-    check=CheckKind.INPUTS,
-    short="reads tensors that are not named",
-)
-def unnamed_tensors(*, count: int, bytes: int) -> None: ...
-@finding(
     "other values in input {input} of {inputs} change the baseline's output, and not its own",
     check=CheckKind.INPUTS,
     short="an input has no effect",
