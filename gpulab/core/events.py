@@ -512,7 +512,8 @@ class AloneRun(VariantEvent, frozen=True, kw_only=True):
     process.
 
     `later_s`: the same after the last round. `first`: no other variant had been built in that
-    process before.
+    process before. `after`: the same build's, by the variant that had been built and stepped just
+    before, in that order.
     """
 
     sent_by = Sender.TIMING
@@ -520,6 +521,7 @@ class AloneRun(VariantEvent, frozen=True, kw_only=True):
     time_s: StepTime
     later_s: StepTime | None = None
     first: bool = True
+    after: dict[Name, StepTime] = {}
 
 
 class SoloRun(VariantEvent, frozen=True):
