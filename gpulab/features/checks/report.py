@@ -20,7 +20,6 @@ from gpulab.features.checks.findings import (
     control_inconclusive,
     few_processes,
     fewer_flops,
-    just_above_roof,
     measured_in_one_process,
     processes_correlated,
 )
@@ -39,8 +38,6 @@ RESULTS = {
     declaration.shows: declaration for declaration in DECLARATIONS.values() if declaration.shows
 }
 """By kind what a check showed."""
-_CLOSE = 1.05
-"""A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
 _LESS = 0.9
 """A variant that does less than this part of the work of the other is said to."""
 _OF_EFFECT = 0.5
@@ -113,20 +110,9 @@ def _as_check(examined: Examined) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:
         return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
-    if reason := examined.reason or _just_above_roof(examined):
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+    if examined.reason:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=examined.reason)
     return _passed(kind, **{**examined.values, "count": examined.count})
-
-
-def _just_above_roof(examined: Examined) -> Finding | None:
-    """A rate that is no proof of anything, and more than a step should reach."""
-    ratio = examined.values.get("ratio")
-    roof = examined.values.get("roof")
-    if examined.check != CheckKind.PHYSICS or not isinstance(roof, str):
-        return None
-    if not isinstance(ratio, (int, float)) or ratio <= _CLOSE:
-        return None
-    return just_above_roof(examined.variant, ratio=ratio, roof=roof)
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:

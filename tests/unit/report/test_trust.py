@@ -353,12 +353,3 @@ def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_
         reason,
     )
     assert check_of(trust, CheckKind.PHYSICS).result.values == {"count": 1, "ratio": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("ratio", "state"), [(0.9, "passed"), (1.04, "passed"), (1.08, "doubtful")]
-)
-def test_a_rate_close_above_its_roof_is_a_doubt(ratio, state):
-    trust = trust_of(*examined(CheckKind.PHYSICS, values={"ratio": ratio, "roof": "cache"}))
-    assert check_of(trust, CheckKind.PHYSICS).state == state
-    assert ("just_above_roof" in codes(trust)) == (state == "doubtful")
