@@ -87,6 +87,8 @@ def _sentence(finding: Finding) -> str:
         return text
     if finding.values.get("other_inputs"):
         text = f"with other values in the inputs: {text}"
+    if finding.values.get("both_draw"):
+        text = f"{text}; both draw random numbers, which may be others"
     if need := finding.values.get("need"):
         text = f"needs {need}: {text}"
     return text

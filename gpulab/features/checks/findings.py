@@ -137,8 +137,8 @@ def computes_when_waited_for(*, ratio: float, baseline: float) -> None: ...
 )
 def draws_when_seeded() -> None: ...
 @finding(
-    "its output does not depend on input {input} of {inputs}, whose values another seed changes: "
-    "was it computed, or copied, in the build?"
+    "its output does not follow input {input} of {inputs}, into which values of another seed were "
+    "written: it is of the values before"
 )
 def ignores_its_inputs(*, input: int, inputs: int) -> None: ...
 @finding("another seed changes the baseline's inputs and not its own: name what the step reads")
@@ -271,12 +271,15 @@ def inputs_incomplete(*, error: float | None) -> str:
     )
 
 
-@finding(
-    "other values in input {input} of {inputs} change the baseline's output, and not its own",
-    check=CheckKind.INPUTS,
-    short="an input has no effect",
-)
-def input_without_effect(*, input: int, inputs: int) -> None: ...
+@finding(check=CheckKind.INPUTS, short="an input has no effect")
+def input_without_effect(*, input: int, inputs: int, zero: bool = False) -> str:
+    is_zero = ", which is zero in every seed," if zero else ""
+    return (
+        f"other values in input {input} of {inputs}{is_zero} change the baseline's output, and not "
+        "its own"
+    )
+
+
 @finding(
     "{host_s:seconds} on the host's clock, {device_s:seconds} on the device's: join side streams "
     "in the step",
@@ -319,6 +322,13 @@ def contention_of_threads() -> None: ...
 def clocks_of_cpu() -> None: ...
 @finding("not made in this run", short="outputs not compared")
 def check_not_made() -> None: ...
+@finding(
+    "a step from restored state takes {ratio:.3g} times as long as the ones after it: the second "
+    "step of a block gets what the first left",
+    check=CheckKind.TIMED_STEPS,
+    short="later steps of a block do less",
+)
+def first_step_does_more(*, ratio: float) -> None: ...
 @finding("no timed block could be compared on other values", short="timed steps not checked")
 def no_block_on_other_values() -> None: ...
 @finding("not checked: {checks:list}", short="not checked: {checks:list}")

@@ -46,6 +46,12 @@ def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.permute(sorted(range(tensor.dim()), key=lambda dim: -tensor.stride()[dim]))
 
 
+def whole_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """All that lies in the memory of a view, as one row."""
+    storage = tensor.untyped_storage()
+    return tensor.new_empty(0).set_(storage, 0, (storage.nbytes() // tensor.element_size(),), (1,))
+
+
 def sample_of(tensor: torch.Tensor) -> torch.Tensor:
     """Some of its values, in their order."""
     flat = tensors.computable(tensor.detach()).reshape(-1)
@@ -87,10 +93,13 @@ class OtherValues:
             self._cases += values.FREE if case == "free" else (case,)
         self.outputs: dict[str, Tensors] = {}
         """The baseline's, by what its values are."""
+        self._bytes = 0
         self._kinds: list[torch.Size] = []
         self._items = 1.0
         self._samples: Tensors = []
-        """Of the baseline's inputs: what they are, and some of their values."""
+        """Of the baseline's inputs, and of the memory that each lies in: what they are, and some of
+        their values.
+        """
         self._effective: set[int] = set()
         """The baseline's inputs that its output follows, each changed by itself."""
 
@@ -207,14 +216,16 @@ class OtherValues:
         kinds = [tensor.shape for tensor in inputs]
         is_baseline = name == self._stepping.baseline
         if is_baseline:
-            self._kinds = kinds
             self._items = build.work.items
-            self._samples = [sample_of(tensor) for tensor in inputs]
+            self._bytes = sum(tensor.nbytes for tensor in inputs)
+            held = [*inputs, *map(whole_memory, inputs)]
+            self._kinds = [tensor.shape for tensor in held]
+            self._samples = [sample_of(tensor) for tensor in held]
         elif self._kinds and not self._holds_baselines(inputs):
             if build.work.items == self._items:
                 self._doubt(layout_made_in_build(name))
             return
-        elif kinds != self._kinds:
+        elif kinds != self._kinds[: len(kinds)] or 2 * len(kinds) != len(self._kinds):
             return
         effective = set()
         for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
@@ -225,18 +236,27 @@ class OtherValues:
             self._effective = effective
         elif missing := sorted(self._effective - effective):
             place = missing[0] + 1
-            self._doubt(input_without_effect(name, input=place, inputs=len(inputs)))
+            both = [inputs[missing[0]], *others[missing[0] : place]]
+            zero = all(map(values.is_zero, both))
+            self._doubt(input_without_effect(name, input=place, inputs=len(inputs), zero=zero))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
-        """Whether each input holds one of the baseline's, in logical order or in memory order."""
+        """Whether each input holds one of the baseline's, in logical order or in memory order, or
+        is a part of its memory; or all of them are smaller: then the baseline's were made of them.
+        """
+        if sum(tensor.nbytes for tensor in inputs) < self._bytes:
+            return True
         return all(
-            self._is_baselines(tensor) or self._is_baselines(in_memory_order(tensor))
+            self._is_baselines(tensor)
+            or self._is_baselines(in_memory_order(tensor))
+            or self._is_baselines(whole_memory(tensor))
             for tensor in inputs
         )
 
     def _is_baselines(self, tensor: torch.Tensor) -> bool:
-        for shape, sample in zip(self._kinds, self._samples, strict=True):
-            if shape == tensor.shape and torch.allclose(sample, sample_of(tensor), rtol=5e-2):
+        sample = sample_of(tensor)
+        for shape, known in zip(self._kinds, self._samples, strict=True):
+            if shape == tensor.shape and torch.allclose(known, sample, rtol=5e-2, equal_nan=True):
                 return True
         return False
 

@@ -93,15 +93,39 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     return replace(check, result=doubt) if is_cause else check
 
 
+_FOR_ITSELF = (
+    CheckKind.OUTPUTS,
+    CheckKind.TIMED_STEPS,
+    CheckKind.INPUTS,
+    CheckKind.NULL_ANSWERS,
+    CheckKind.DETERMINISM,
+)
+"""What each variant has to show for itself: that the baseline passed says nothing of another."""
+
+
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     """What the worker reported: the variant before the baseline and the run, failures first."""
-    sources = (*evidence.variants, evidence.state)
-    reported = [examined for source in sources if (examined := source.last(Examined, kind))]
+    variant, *others = (*evidence.variants, evidence.state)
+    own = variant.last(Examined, kind)
+    reported = [examined for source in others if (examined := source.last(Examined, kind))]
+    alone = kind in _FOR_ITSELF
+    if alone:
+        reported = [examined for examined in reported if _weakens(examined)]
+    if own is not None:
+        reported.insert(0, own)
     ranked = sorted(
         reported,
-        key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
+        key=lambda examined: (
+            examined.ok,
+            examined.reason is None,
+            (examined.skipped is None) == alone,
+        ),
     )
     return ranked[0] if ranked else None
+
+
+def _weakens(examined: Examined) -> bool:
+    return not examined.ok or examined.reason is not None or examined.skipped is not None
 
 
 def _as_check(examined: Examined) -> Check:

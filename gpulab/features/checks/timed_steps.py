@@ -38,6 +38,7 @@ from gpulab.features.checks import replay
 from gpulab.features.checks.effects import compare_updates
 from gpulab.features.checks.findings import (
     draws_when_seeded,
+    first_step_does_more,
     no_block_on_other_values,
     state_diverges,
     timed_step_is_stale,
@@ -83,6 +84,9 @@ _MANY_S = 0.02
 _OF_MANY = (0.05, 10.0)
 """What many steps may be off by: this, or so many times the tolerance."""
 _DRAWING_STEPS = 4
+_FIRST_STEPS = 3
+_FIRST_LONGER = 2.0
+"""Times as long as later ones that a step from restored state takes, if it does more."""
 _LOOSER = 4.0
 _LOOSEST = 0.25
 """Times by which each further step of a training loosens the tolerance, and to what."""
@@ -155,6 +159,7 @@ class TimedChecks:
         self._block: _Block | None = None
         self._baseline_times: StepTimes | None = None
         """As they were beside the last variant, of those that are looked at together."""
+        self._first_noted: set[str] = set()
         self._seeds = 0
         """Of values that nobody had before."""
         self._looks = not context.number or self._draw.random() < _SLOW
@@ -235,6 +240,7 @@ class TimedChecks:
         if not self._context.number:
             for candidate in candidates:
                 self._note_divergence(candidate)
+                self._note_first_steps(candidate)
         if not self._can_check(baseline):
             return failed
         self._baseline_times = None
@@ -260,6 +266,7 @@ class TimedChecks:
         """
         if not self._context.number and not attempt:
             self._note_divergence(candidate)
+            self._note_first_steps(candidate)
         if not self._looks or candidate.name == CONTROL or not self._can_check(candidate):
             return
         self._begins(candidate.variant.name)
@@ -326,6 +333,44 @@ class TimedChecks:
                 reason=state_diverges(candidate.variant.name, steps=candidate.steps),
             )
         )
+
+    def _note_first_steps(self, candidate: Candidate) -> None:
+        """Catches steps in place on their own state, of which a block times the later ones."""
+        build = candidate.build
+        name = candidate.name
+        if build is None or not build.state or name == CONTROL or name in self._first_noted:
+            return
+        if name not in self._context.checked or self._context.job.ranks > 1:
+            return
+        self._first_noted.add(name)
+        try:
+            ratio = min(self._first_over_later(build) for _ in range(2))
+        except Exception:  # it is raised again where it counts
+            return
+        if ratio < _FIRST_LONGER:
+            return
+        self._context.reporter.channel.emit(
+            Examined(
+                variant=name,
+                check=CheckKind.TIMED_STEPS,
+                count=0,
+                reason=first_step_does_more(name, ratio=ratio),
+            )
+        )
+
+    def _first_over_later(self, build: Build) -> float:
+        """The shortest first step after a restore, over the shortest of the ones after it."""
+        clock = self._context.wall_clock
+        first: list[float] = []
+        later: list[float] = []
+        for _ in range(_FIRST_STEPS):
+            build.restore()
+            with build.context():
+                first.append(clock.single_s(build))
+                later += [clock.single_s(build) for _ in range(_FIRST_STEPS)]
+            clock.forget()
+        build.restore()
+        return min(first) / min(later)
 
     def finish(self) -> None:
         """Tell what the checks showed."""

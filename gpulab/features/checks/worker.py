@@ -307,7 +307,15 @@ class Checker:
         with checking(CheckKind.OUTPUTS):
             if name == self.baseline and not self._reference:
                 self._set_reference(output)
-            agreement = self.stepping.require(build, output, self._reference)
+            try:
+                agreement = self.stepping.require(build, output, self._reference)
+            except WrongOutputError as error:
+                if {name, self.baseline} <= self.drawing:
+                    known = {**error.finding.values, "both_draw": True}
+                    raise WrongOutputError(
+                        Finding(code=error.finding.code, values=known), error.error
+                    ) from None
+                raise
         self._examined(
             name,
             CheckKind.OUTPUTS,

@@ -149,12 +149,23 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
 
 def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
     of_both = [
-        *examined(CheckKind.NULL_ANSWERS, variant="a", count=4),
+        *examined(CheckKind.CONTEXT, variant="a", count=4),
         *examined(CheckKind.STREAMS, variant=None),
     ]
     trust = trust_of(*of_both)
-    assert check_of(trust, CheckKind.NULL_ANSWERS).result.values == {"count": 4}
+    assert check_of(trust, CheckKind.CONTEXT).result.values == {"count": 4}
     assert check_of(trust, CheckKind.STREAMS).state == CheckState.PASSED
+
+
+def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
+    skipped = finding("no_block_on_other_values", "b")
+    trust = trust_of(
+        *examined(CheckKind.TIMED_STEPS, variant="a", count=40),
+        *examined(CheckKind.TIMED_STEPS, variant="b", count=0, skipped=skipped),
+    )
+    check = check_of(trust, CheckKind.TIMED_STEPS)
+    assert (check.state, check.result) == (CheckState.NOT_RUN, skipped)
+    assert "checks_not_run" in codes(trust)
 
 
 def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
