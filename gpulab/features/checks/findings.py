@@ -323,6 +323,13 @@ def clocks_of_cpu() -> None: ...
 @finding("not made in this run", short="outputs not compared")
 def check_not_made() -> None: ...
 @finding(
+    "its speedup is {ratio:.2f}x smaller ({low:.2f} to {high:.2f}) on values that no step had "
+    "before: the rest comes of what earlier steps left",
+    check=CheckKind.TIMED_STEPS,
+    short="less on new values",
+)
+def less_on_new_values(*, ratio: float, low: float, high: float) -> None: ...
+@finding(
     "a step from restored state takes {ratio:.3g} times as long as the ones after it: the second "
     "step of a block gets what the first left",
     check=CheckKind.TIMED_STEPS,

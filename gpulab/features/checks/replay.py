@@ -123,6 +123,15 @@ def suspicion(
     return None
 
 
+def lost_on_new(ours: StepTimes, theirs: StepTimes) -> float | None:
+    """The variant's speedup on the same values over that on new ones; None where either is
+    unknown.
+    """
+    if not (ours.same_s and theirs.same_s and ours.new_s and theirs.new_s):
+        return None
+    return (theirs.same_s / ours.same_s) / (theirs.new_s / ours.new_s)
+
+
 def _gain_s(own_s: float, base_s: float) -> float | None:
     """What a step takes less than the baseline's; None where that is next to nothing."""
     gain_s = base_s - own_s

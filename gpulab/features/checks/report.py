@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import log
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, log
 from operator import attrgetter
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Checked, Examined, ProcessStarted
+from gpulab.core.events import Checked, Event, Examined, ProcessStarted
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
@@ -20,6 +21,7 @@ from gpulab.features.checks.findings import (
     control_inconclusive,
     few_processes,
     fewer_flops,
+    less_on_new_values,
     measured_in_one_process,
     processes_correlated,
 )
@@ -31,7 +33,7 @@ from gpulab.report.findings import control_differs
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import DECLARATIONS, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
-from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
+from gpulab.stats.comparison import Check, Comparison, Trust, grade_of, inner_interval
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
 
 RESULTS = {
@@ -347,6 +349,8 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
     return once
 
 
+_LOST = 1.1
+"""What a speedup may be smaller on new values: predictors of branches learn the same ones."""
 _SUMMED = frozenset({"late"})
 """Counts of what a process did; of other numbers the largest stands, and of all else the last."""
 
@@ -387,8 +391,34 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+@dataclass
+class LostOnNew:
+    """Of each variant, by process: its speedup on the same values over that on new ones."""
+
+    ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+
+def _fold(state: RunState, event: Examined) -> None:
+    ratio = event.values.get("lost_on_new")
+    if event.check == CheckKind.TIMED_STEPS and event.variant and isinstance(ratio, float):
+        state.part(LostOnNew).ratios[event.variant].append(log(ratio))
+
+
+def _judge(draft: Draft) -> Iterator[Event]:
+    """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
+    for name, ratios in draft.state.part(LostOnNew).ratios.items():
+        lost = inner_interval(ratios)
+        if lost is None or lost.low <= log(_LOST):
+            continue
+        ends = {"ratio": exp(lost.median), "low": exp(lost.low), "high": exp(lost.high)}
+        reason = less_on_new_values(name, **ends)
+        yield Examined(variant=name, check=CheckKind.TIMED_STEPS, count=0, reason=reason)
+
+
 CHECKS = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
+    folds={Examined: _fold},
+    judge=_judge,
     grade=_with_trust,
 )

@@ -108,6 +108,8 @@ class _Shown:
     allowed: float = 0.0
     state: int = 0
     times: StepTimes | None = None
+    lost: float | None = None
+    """Its speedup on the same values over that on new ones."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -116,6 +118,7 @@ class _Shown:
         times = self.times
         values["alone_ratio"] = times.alone_s / times.block_s if times else None
         values["new_ratio"] = times.new_s / times.same_s if times and times.same_s else None
+        values["lost_on_new"] = self.lost
         return values
 
 
@@ -309,6 +312,7 @@ class TimedChecks:
             return
         ours = self._shown[candidate.name].times = taken.of_variant()
         reason = replay.suspicion(candidate, ours, baseline, base.of_baseline())
+        self._shown[candidate.name].lost = replay.lost_on_new(ours, base.of_baseline())
         if reason is not None:
             raise RefusedError(reason)
 
@@ -468,6 +472,7 @@ class TimedChecks:
         shown.times, self._baseline_times, reason = replay.examine(
             self._builder, clocks, variant, reference, self._draw, known
         )
+        shown.lost = replay.lost_on_new(shown.times, self._baseline_times)
         if reason is not None:
             raise RefusedError(reason)
 
