@@ -110,24 +110,19 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     variant, *others = (*evidence.variants, evidence.state)
     own = variant.last(Examined, kind)
     reported = [examined for source in others if (examined := source.last(Examined, kind))]
-    alone = kind in _FOR_ITSELF
-    if alone:
-        reported = [examined for examined in reported if _weakens(examined)]
+    if kind in _FOR_ITSELF:
+        reported = [
+            examined
+            for examined in reported
+            if not examined.ok or examined.reason or (own is None and examined.skipped)
+        ]
     if own is not None:
         reported.insert(0, own)
     ranked = sorted(
         reported,
-        key=lambda examined: (
-            examined.ok,
-            examined.reason is None,
-            (examined.skipped is None) == alone,
-        ),
+        key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
     )
     return ranked[0] if ranked else None
-
-
-def _weakens(examined: Examined) -> bool:
-    return not examined.ok or examined.reason is not None or examined.skipped is not None
 
 
 def _as_check(examined: Examined) -> Check:
