@@ -53,7 +53,6 @@ OF_FINDING = {
     "norm_in_few_elements": "small elements",
     "part_not_computed": "parts not computed",
     "does_not_write_its_output": "poison",
-    "output_takes_the_time": "reading time",
     "work_after_the_step": "streams",
     "busy_between_steps": "streams",
     "work_beside_the_stream": "streams",

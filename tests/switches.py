@@ -49,7 +49,6 @@ SWITCHES = {
     "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
     "parts not computed": {"engine.build.tensors._rms_of_missing": lambda actual, expected: 0.0},
     "poison": {"features.checks.worker.poison_output": _nothing},
-    "reading time": {"features.checks.stepping.Stepping.require_quick_reading": _nothing},
     "streams": {"features.checks.streams.Streams.examine": _passes},
     "lab functions": {"engine.processes.integrity.LabFunctions.replaced": lambda functions: []},
     "torch functions": {

@@ -111,11 +111,6 @@ def output_is_its_input() -> None: ...
 )
 def output_computes_when_read() -> None: ...
 @finding(
-    "reading its output takes {output_s:seconds} and a step {step_s:seconds}, the baseline's "
-    "{baseline_s:seconds}: work was moved from the step to output="
-)
-def output_takes_the_time(*, output_s: float, step_s: float, baseline_s: float) -> None: ...
-@finding(
     "its output is a {kind}, a class of its own that may compute when it is read: return a plain "
     "tensor or array"
 )
@@ -428,12 +423,8 @@ def nothing_left_running(*, count: int | None = None, left_over_s: float | None 
 
 
 @finding(shows=CheckKind.CONTEXT)
-def context_and_output_watched(
-    *, count: int | None = None, output_s: float | None = None, step_s: float | None = None
-) -> str:
-    if output_s is None or step_s is None:
-        return _joined(_counted(count, "sample"))
-    return f"reading the output takes {seconds(output_s)}, a step {seconds(step_s)}"
+def context_and_output_watched(*, count: int | None = None) -> str:
+    return _joined(_counted(count, "sample"))
 
 
 def _amount(value: float) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, TypeVar
 
 import torch
@@ -12,8 +10,7 @@ import torch
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.clock import is_asynchronous, wait_for
-from gpulab.engine.processes.failure import RefusedError, WrongOutputError, is_out_of_memory
-from gpulab.features.checks.findings import output_takes_the_time
+from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
 from gpulab.features.checks.values import AllValues, distance
 
 Tensors = list[torch.Tensor]
@@ -33,15 +30,13 @@ def unless_it_fails(make: Callable[[], T]) -> T | None:
         return None
 
 
-def step(
-    builder: Builder, build: Build, within: Callable[[], object] | None = None
-) -> tuple[Any, float]:
-    """One step from restored state, waited for: what it returned, its seconds without the wait."""
+def step(builder: Builder, build: Build, within: Callable[[], object] | None = None) -> Any:
+    """What one step from restored state returned, once it is there."""
     build.restore()
-    returned, seconds = builder.step(build, within)
+    returned, _ = builder.step(build, within)
     wait_for(returned)
     builder.wait()
-    return returned, seconds
+    return returned
 
 
 def read(build: Build, returned: Any) -> Tensors:
@@ -90,16 +85,11 @@ class Stepping:
 
     def step(self, build: Build) -> Tensors:
         """One step from restored state; returns the live output tensors."""
-        return self.timed_step(build)[0]
-
-    def timed_step(self, build: Build) -> tuple[Tensors, ReadingTimes]:
-        """The same, with the seconds of the step and of reading its output."""
-        returned, step_s = step(self.builder, build)
+        returned = step(self.builder, build)
         self.asynchronous = is_asynchronous(returned)
-        started = perf_counter()
         live = read(build, returned)
         self.builder.wait()
-        return live, ReadingTimes(step_s, perf_counter() - started)
+        return live
 
     def output(
         self, build: Build, change: AllValues, inputs: Tensors, *, late: bool = False
@@ -108,68 +98,17 @@ class Stepping:
 
         `late`: of a step on the inputs as they are, read once these have changed.
         """
-        returned = step(self.builder, build)[0] if late else None
+        returned = step(self.builder, build) if late else None
         write, undo = change.on(inputs)
         try:
             write()
             self.builder.wait()
             if not late:
-                returned, _ = step(self.builder, build)
+                returned = step(self.builder, build)
             return tensors.kept(read(build, returned))
         finally:
             undo()
             self.builder.wait()
-
-    def require_quick_reading(
-        self, build: Build, times: ReadingTimes, baseline: ReadingTimes
-    ) -> None:
-        """Catches work that is put off until `Work(output=...)` is called, outside of the clock:
-        RefusedError where reading the output takes much of what the step gains, however often it is
-        tried.
-        """
-        if not callable(build.work.output):
-            return
-        device = self.builder.device.type
-        started = perf_counter()
-        tries = 0
-        while times.takes_much(baseline, device):
-            if tries >= _FEWEST_TRIES and perf_counter() - started >= _TRYING_S:
-                seconds = {"output_s": times.read_s, "step_s": times.step_s}
-                reason = output_takes_the_time(**seconds, baseline_s=baseline.step_s)
-                raise RefusedError(reason)
-            times += self.timed_step(build)[1]
-            tries += 1
-
-
-_GAINED = 0.2
-_MOVED = 0.5
-_SLACK_S = {"cpu": 50e-6, "cuda": 200e-6}
-"""A step that gains this part of the baseline's may not spend that part of it on reading."""
-_FEWEST_TRIES = 5
-_TRYING_S = 0.5
-"""Before it is an accusation: a machine with other users makes any one of them longer. With seven
-other processes on a GPU each of five took 2 ms too long.
-"""
-
-
-@dataclass(frozen=True)
-class ReadingTimes:
-    """Seconds of a step, and of reading its output."""
-
-    step_s: float
-    read_s: float
-
-    def __add__(self, other: ReadingTimes) -> ReadingTimes:
-        """The shorter of both: what is longer was disturbed."""
-        return ReadingTimes(min(self.step_s, other.step_s), min(self.read_s, other.read_s))
-
-    def takes_much(self, baseline: ReadingTimes, device: str) -> bool:
-        """Whether reading takes much of what the step gains over the baseline's."""
-        gained_s = baseline.step_s - self.step_s
-        more_s = self.read_s - baseline.read_s
-        if gained_s <= _GAINED * baseline.step_s:
-            return False
-        return more_s > max(_MOVED * gained_s, _SLACK_S.get(device, 0.0))
 
 
 _WARMED = (torch.float32, torch.bfloat16)

@@ -58,7 +58,6 @@ from gpulab.features.checks.findings import (
 from gpulab.features.checks.null_answers import passing
 from gpulab.features.checks.other_values import OTHER, Case, OtherValues
 from gpulab.features.checks.stepping import (
-    ReadingTimes,
     Stepping,
     Tensors,
     poison_output,
@@ -106,7 +105,6 @@ class Checker:
         self._effects: list[Effect] = []
         self._small: list[torch.Tensor | None] | None = None
         """Of each reference that has giants, which elements are none."""
-        self._times = ReadingTimes(0.0, 0.0)
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
         """By what a variant declares: which of them pass, and the tolerance."""
         self.stateful: set[str] = set()
@@ -134,14 +132,14 @@ class Checker:
         # NaN never equals itself, which is no state that changes from step to step
         if not tensors.finite(first):
             return self._against_reference(name, CheckTime.BEFORE, build, first)
-        live, times = self.stepping.timed_step(build)
+        live = self.stepping.step(build)
         usual = self._usual(name, build, first)
         repeated = self.stepping.agree(build, live, usual)
         if not repeated.ok:
             return self._follow_state(name, build, first, tensors.kept(live), repeated)
         poison_output(build, live, inputs)
         del live  # so that the next step may be given its memory
-        live, more_times = self.stepping.timed_step(build)
+        live = self.stepping.step(build)
         if not self.stepping.agree(build, live, usual).ok:
             raise WrongOutputError(does_not_write_its_output(), check=CheckKind.OUTPUTS)
         self._examined(name, CheckKind.DETERMINISM, count=3)
@@ -150,7 +148,7 @@ class Checker:
         self._note_small_elements(name, first, checked.tolerance or 0.0)
         self._require_own_memory(name, live, inputs)
         del live
-        self._require_quick_reading(name, build, times + more_times)
+        self._examined(name, CheckKind.CONTEXT, context=build.work.context is not None)
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
@@ -350,16 +348,6 @@ class Checker:
             self._output_in_inputs = in_inputs
         elif in_inputs and not self._output_in_inputs:
             raise WrongOutputError(output_is_its_input(), check=CheckKind.OUTPUTS)
-
-    def _require_quick_reading(self, name: str, build: Build, times: ReadingTimes) -> None:
-        if name == self.baseline:
-            self._times = times
-        with checking(CheckKind.CONTEXT):
-            self.stepping.require_quick_reading(build, times, self._times)
-        context = build.work.context is not None
-        self._examined(
-            name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context
-        )
 
     def _note_tolerance(self, name: str, build: Build, output: Tensors) -> None:
         """Catches a tolerance by which much would pass."""
