@@ -5,6 +5,7 @@ taken alone.
 import pytest
 import torch
 from checker_bench import TimedBench
+from msgspec.structs import replace
 
 from gpulab.core.events import Examined
 from gpulab.core.statuses import CheckKind
@@ -192,3 +193,56 @@ def test_numbers_that_are_drawn_once_after_seeding_and_used_again_are_found():
         bench.check(name, drawing(once=once))
     assert bench.take_alone("afresh") is None
     assert bench.take_alone("again").code == "draws_when_seeded"
+
+
+def test_steps_of_several_ranks_are_not_timed_alone(bench):
+    """They wait for each other."""
+    bench.check("suspect", remembers_by_value())
+    bench.context.job = replace(bench.context.job, ranks=2)
+    assert bench.take_alone("suspect") is None
+
+
+def test_a_block_on_the_same_values_alone_is_no_check(bench):
+    def make_work():
+        torch.manual_seed(0)
+        a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+        return Work(lambda: clock.spend(100, a @ b @ b), inputs=(a, b))
+
+    bench = TimedBench()
+    bench.check("baseline", make_work)
+    bench.check("suspect", make_work)
+    bench.time_blocks("suspect", BLOCKS)
+    bench.take_alone("suspect")
+    bench.timed_checks.finish()
+    shown = [event for event in bench.events if isinstance(event, Examined)]
+    (examined,) = [event for event in shown if event.check == CheckKind.TIMED_STEPS]
+    assert examined.skipped.code == "no_block_on_other_values"
+
+
+def whole_numbers(kept):
+    """Of a large tensor, of which nothing could be exchanged."""
+
+    def make_work():
+        x, calls, known = torch.randint(64, (1 << 18,)), [0], []
+
+        def step():
+            calls[0] += 1
+            if not kept or calls[0] < 60:
+                known[:] = [clock.spend(100, x.bincount(minlength=64))]
+            return clock.spend(10, known[0].clone())
+
+        return Work(step, inputs=x)
+
+    return make_work
+
+
+def test_whole_numbers_and_steps_that_keep_the_last_result_are_found():
+    bench = TimedBench()
+    bench.check("baseline", whole_numbers(kept=False))
+    bench.check("honest", whole_numbers(kept=False))
+    bench.check("suspect", whole_numbers(kept=True))
+    assert bench.take_alone("honest") is None
+    bench.candidates["suspect"].build.work.step()
+    for _ in range(60):
+        bench.candidates["suspect"].build.work.step()
+    assert bench.take_alone("suspect").code == "timed_step_is_stale"
