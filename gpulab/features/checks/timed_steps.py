@@ -69,7 +69,7 @@ _BYTES_PER_S = 2e9
 _FRESH = 3
 """Sets of values that nobody had before, of a look."""
 _BUILDING_S = 1.0
-"""What the builds of these may take in the first process."""
+"""What the builds of these may take in the first process, of all variants; each has one set."""
 _MOST_BYTES = 1 << 29
 _FRESH_SEEDS = 1_400_003
 _SLOW_STEP_S = 5e-3
@@ -518,7 +518,8 @@ class TimedChecks:
             return most
         if self._context.number or building_s > _BUILDING_S:
             return 0
-        return max(1, min(most, int(_BUILDING_S / building_s)))
+        share_s = _BUILDING_S / len(self._context.checked)
+        return max(1, min(most, int(share_s / building_s)))
 
     def _check_draws(self, candidate: Candidate) -> None:
         """Catches random numbers that are drawn once and used again: RefusedError where only the
@@ -556,6 +557,8 @@ class TimedChecks:
         clock.forget()
         try:
             output = tensors.kept(read(build, returned))
+        except RuntimeError:  # memory that a graph of the compiler has taken back
+            return
         finally:
             undo()
             self._builder.wait()

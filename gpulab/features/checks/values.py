@@ -1,10 +1,9 @@
 """Values for the inputs of a build, and whether what a step returns depends on them alone or on the
 calls before it.
 
-A build that was never stepped has nothing to remember. So for some values of its inputs a variant's
-own output is taken from its first step, and what a timed step returns for the same values must be
-that one, whatever came before: this holds for values of any kind, also for those that no author
-would draw, and needs no second variant.
+A build that was never stepped has nothing to remember. So for the values of another seed a variant's
+own output is taken from checked steps, and what a timed step returns for the same values must be
+that one, whatever came before. It takes no arithmetic, and so values of any dtype.
 """
 
 from __future__ import annotations
