@@ -1,8 +1,8 @@
 """Values for the inputs of a build, and whether what a step returns depends on them alone or on the
 calls before it.
 
-A build that was never stepped has nothing to remember. So for the values of another seed a variant's
-own output is taken from checked steps, and what a timed step returns for the same values must be
+A build that was never stepped has nothing to remember. So a variant's own output for the values of
+another seed is taken from checked steps, and what a timed step returns for the same values must be
 that one, whatever came before. It takes no arithmetic, and so values of any dtype.
 """
 
