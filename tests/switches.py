@@ -45,12 +45,10 @@ SWITCHES = {
     "draws": {f"{_TIMED}._draws_once": lambda checks, build: False},
     "null answers": {f"{_CHECKER}._try_null_answers": _nothing},
     "gradients": {f"{_CHECKER}._compare_gradients": _nothing},
-    "unnamed": {"features.checks.other_values.unnamed_of": lambda build, inputs: []},
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
     "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
     "parts not computed": {"engine.build.tensors._rms_of_missing": lambda actual, expected: 0.0},
     "poison": {"features.checks.worker.poison_output": _nothing},
-    "reading time": {"features.checks.stepping.Stepping.require_quick_reading": _nothing},
     "streams": {"features.checks.streams.Streams.examine": _passes},
     "lab functions": {"engine.processes.integrity.LabFunctions.replaced": lambda functions: []},
     "torch functions": {

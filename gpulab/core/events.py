@@ -417,8 +417,7 @@ class OutOfMemory(VariantEvent, frozen=True):
 
 class Calibrated(VariantEvent, frozen=True):
     """Steps per block, and the time of an empty block of that clock (what a block costs beside its
-    steps). Before each block come `lead_in` untimed steps, and the state is restored, which takes
-    `restore_s`.
+    steps). Before each block the state is restored, and `lead_in` untimed steps come.
     """
 
     sent_by = Sender.TIMING
@@ -426,7 +425,6 @@ class Calibrated(VariantEvent, frozen=True):
     step_s: StepTime
     empty_block_s: Seconds
     lead_in: Index | None = None
-    restore_s: Seconds = 0.0
 
 
 class WarmedUp(VariantEvent, frozen=True):
@@ -512,7 +510,8 @@ class AloneRun(VariantEvent, frozen=True, kw_only=True):
     process.
 
     `later_s`: the same after the last round. `first`: no other variant had been built in that
-    process before.
+    process before. `after`: the same build's, by the variant that had been built and stepped just
+    before, in that order.
     """
 
     sent_by = Sender.TIMING
@@ -520,6 +519,7 @@ class AloneRun(VariantEvent, frozen=True, kw_only=True):
     time_s: StepTime
     later_s: StepTime | None = None
     first: bool = True
+    after: dict[Name, StepTime] = {}
 
 
 class SoloRun(VariantEvent, frozen=True):

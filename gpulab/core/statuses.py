@@ -223,7 +223,6 @@ class CheckKind(StrEnum):
     STREAMS = "streams and threads"
     CONTEXT = "context and output"
     ALONE = "variants alone"
-    ELAPSED = "elapsed time"
     CONTROL = "control"
     PROCESSES = "processes"
     CONTENTION = "contention"

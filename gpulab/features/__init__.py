@@ -17,7 +17,6 @@ def features() -> tuple[Feature, ...]:
     # imported at the first call: a worker imports from these folders, and folds nothing
     from gpulab.features.alone.report import ALONE
     from gpulab.features.checks.report import CHECKS
-    from gpulab.features.elapsed.report import ELAPSED
     from gpulab.features.findings.report import FINDINGS
     from gpulab.features.first_steps.report import FIRST_STEPS
     from gpulab.features.fixes.report import FIXES
@@ -45,7 +44,6 @@ def features() -> tuple[Feature, ...]:
         ROOFLINE,  # of that time; what is faster than its device is invalid, whatever else it is
         GOODPUT,  # its efficiency is of the roofline's point
         ALONE,  # reads solo runs with their clocks; what it contradicts has no verdict
-        ELAPSED,
         HISTORY,  # of the comparisons that are left
         CHECKS,  # what a comparison is worth, by all that was found before
         FINDINGS,  # of the whole report

@@ -14,6 +14,11 @@ from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural, span, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features.alone.view import alone, headline
+from gpulab.features.checks.findings import (
+    state_diverges,
+    state_not_named,
+    state_not_restored,
+)
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.course.view import questions_of
 from gpulab.features.findings.view import advice_of
@@ -318,12 +323,19 @@ def header(report: RunReport) -> Text:
     return text
 
 
+_MAY_STOP = {declared.code for declared in (state_diverges, state_not_named, state_not_restored)}
+"""Doubts of a training of which the timed steps may be others than the checked ones."""
+
+
 def _best(report: RunReport) -> str:
-    """Of several, where it is faster than the baseline."""
+    """Of several, where it is faster than the baseline, and its steps go on working."""
     if not report.best_among:
         return ""
     comparison = report.comparison(report.best_among[0])
     if comparison is None or comparison.verdict != Verdict.FASTER:
+        return ""
+    reasons = comparison.trust.reasons if comparison.trust else []
+    if any(reason.code in _MAY_STOP for reason in reasons):
         return ""
     *most, last = report.best_among
     if most:

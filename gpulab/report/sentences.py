@@ -20,7 +20,6 @@ from gpulab.features.checks import findings as checks
 from gpulab.features.compare import findings as compare
 from gpulab.features.compare import measured_findings as compare_measured
 from gpulab.features.doctor import findings as doctor
-from gpulab.features.elapsed import findings as elapsed
 from gpulab.features.findings import findings as advice
 from gpulab.features.fleet import findings as fleet
 from gpulab.features.goodput import findings as goodput
@@ -45,7 +44,6 @@ _MODULES = (
     report,
     checks,
     alone,
-    elapsed,
     roofline,
     goodput,
     advice,
@@ -103,6 +101,8 @@ def _sentence(finding: Finding) -> str:
         return text
     if finding.values.get("other_inputs"):
         text = f"with other values in the inputs: {text}"
+    if finding.values.get("both_draw"):
+        text = f"{text}; both draw random numbers, which may be others"
     if need := finding.values.get("need"):
         text = f"needs {need}: {text}"
     return text

@@ -18,7 +18,7 @@ had changed since the version that wrote the files. These were meant to change:
   is a comparison like any other;
 - warm_up_s is unknown where the steps of the warm-up's samples were not recorded, and a check that was not recorded was
   not made;
-- the check of elapsed time is listed, as not made in files that do not say what comes before a block;
+- the check of elapsed time is gone;
 - an interval whose ends are over 3x apart is the reason itself, and not an effect that is too small;
 - a doubt takes the place of the reason why its check did not run only where it names that as its cause;
 - a run of a program has a part of its own, which is null in these files;

@@ -97,6 +97,25 @@ def _attribute(path: str) -> Setting:
     )
 
 
+def _flushes_denormal() -> bool:
+    tiny = 5e-324
+    return tiny * 1.0 == 0.0
+
+
+def _numpy_errors() -> dict[str, str]:
+    numpy = sys.modules.get("numpy")
+    return numpy.geterr() if numpy else {}
+
+
+def _set_numpy_errors(kinds: dict[str, str]) -> None:
+    if kinds:
+        sys.modules["numpy"].seterr(**kinds)
+
+
+def _check_sparse(enable: bool) -> None:
+    torch._C._set_check_sparse_tensor_invariants(enable)
+
+
 def _set_default_device(device: torch.device) -> None:
     # Any device, the default one too, leaves a mode behind that doubles the cost of every call.
     torch.set_default_device(None if device.type == "cpu" else device)
@@ -117,7 +136,19 @@ _ATTRIBUTES = (
     "backends.cudnn.enabled",
     "backends.cudnn.benchmark",
     "backends.cudnn.deterministic",
+    "backends.cudnn.depthwise_kernel",
+    "backends.miopen.immediate",
     "backends.mkldnn.enabled",
+    "backends.mkldnn.deterministic",
+    "backends.mkldnn.allow_tf32",
+    "backends.mkldnn.fp32_precision",
+    "backends.mkldnn.rnn.fp32_precision",
+    "backends.cuda.matmul.allow_fp16_accumulation",
+    "backends.opt_einsum.enabled",
+    "backends.opt_einsum.strategy",
+    "backends.quantized.engine",
+    "utils.deterministic.fill_uninitialized_memory",
+    "distributions.Distribution._validate_args",
 )
 _cuda = torch.backends.cuda
 _SETTINGS: dict[str, Setting] = {
@@ -153,6 +184,46 @@ _SETTINGS: dict[str, Setting] = {
     ),
     "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
     "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
+    "torch.backends.cuda.preferred_blas_library": (
+        _cuda.preferred_blas_library,
+        _cuda.preferred_blas_library,
+    ),
+    "torch.backends.cuda.preferred_linalg_library": (
+        _cuda.preferred_linalg_library,
+        _cuda.preferred_linalg_library,
+    ),
+    "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp": (
+        _cuda.fp16_bf16_reduction_math_sdp_allowed,
+        _cuda.allow_fp16_bf16_reduction_math_sdp,
+    ),
+    "torch.backends.mha.set_fastpath_enabled": (
+        torch.backends.mha.get_fastpath_enabled,
+        torch.backends.mha.set_fastpath_enabled,
+    ),
+    "torch.backends.nnpack.set_flags": (
+        torch._C._get_nnpack_enabled,
+        torch.backends.nnpack.set_flags,
+    ),
+    "torch.set_flush_denormal": (_flushes_denormal, torch.set_flush_denormal),
+    "torch.set_autocast_dtype('cpu')": (
+        partial(torch.get_autocast_dtype, "cpu"),
+        partial(torch.set_autocast_dtype, "cpu"),
+    ),
+    "torch.set_autocast_dtype('cuda')": (
+        partial(torch.get_autocast_dtype, "cuda"),
+        partial(torch.set_autocast_dtype, "cuda"),
+    ),
+    "torch.set_autocast_cache_enabled": (
+        torch.is_autocast_cache_enabled,
+        torch.set_autocast_cache_enabled,
+    ),
+    "torch.sparse.check_sparse_tensor_invariants": (
+        torch.sparse.check_sparse_tensor_invariants.is_enabled,
+        _check_sparse,
+    ),
+    "numpy.seterr": (_numpy_errors, _set_numpy_errors),
+    "sys.setswitchinterval": (sys.getswitchinterval, sys.setswitchinterval),
+    "os.sched_setaffinity": (partial(os.sched_getaffinity, 0), partial(os.sched_setaffinity, 0)),
     "os.chdir": (os.getcwd, os.chdir),
     "sys.setprofile": (sys.getprofile, sys.setprofile),
     "sys.settrace": (sys.gettrace, sys.settrace),

@@ -84,7 +84,7 @@ _LARGE = 16 << 20
 """Bytes from which on tensors on the host are copied to a GPU to be read."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
-_OF_SCENARIOS = ("_scenario_", "_answer")
+OF_SCENARIOS = ("_scenario_", "_answer")
 """Modules of scenarios: a mapping of their own may compute when it is read."""
 _FEW = 16
 _ROUNDING = 1e-5
@@ -141,7 +141,7 @@ def _walk(tree: Any) -> Iterator[torch.Tensor]:
     elif isinstance(tree, torch.optim.Optimizer):
         yield from _walk([list(state.values()) for state in tree.state.values()])
     elif isinstance(tree, Mapping):
-        if type(tree).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS):
+        if type(tree).__module__.rpartition(".")[2].startswith(OF_SCENARIOS):
             raise RefusedError(
                 computes_when_read(kind=type(tree).__name__), check=CheckKind.STREAMS
             )

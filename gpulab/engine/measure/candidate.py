@@ -60,8 +60,6 @@ class Candidate:
         self.kept = kept
         """Whether its build is too expensive for every epoch, and stays as long as the process."""
         self.build: Build | None = None
-        self.restore_s = 0.0
-        """What restoring the state takes before a block."""
 
     def fill(self, steps: int, step_s: float) -> None:
         """Set the steps that fill a block, and the seconds of one."""
@@ -156,7 +154,6 @@ def warm_up(
         candidate.fill(*clock.steps_per_block(build))
     else:
         candidate.fill(candidate.steps, median(times[-third:] if third else times))
-    candidate.restore_s = clock.restore_s(build)
     channel.emit(_calibrated(clock, candidate))
 
 
@@ -215,5 +212,4 @@ def _calibrated(clock: WallClock, candidate: Candidate) -> Calibrated:
         step_s=candidate.step_s,
         empty_block_s=clock.empty_block_s,
         lead_in=candidate.lead_in,
-        restore_s=candidate.restore_s,
     )

@@ -182,9 +182,7 @@ class WallClock:
                 del returned
             if self.flush:
                 self.flush()
-            block = self._run(calls_of(step, steps, interruption), steps)
-            # read where the times of a block are not made: the two can be held against each other
-            return block._replace(ended=monotonic())
+            return self._run(calls_of(step, steps, interruption), steps)
 
     def single_s(self, build: Build) -> float:
         """Seconds of one step, as it comes."""
@@ -198,10 +196,6 @@ class WallClock:
     def step_s(self, build: Build, steps: int) -> float:
         """Seconds per step of blocks of so many, as of now."""
         return median(self.block(build, steps).time_s for _ in range(3))
-
-    def restore_s(self, build: Build) -> float:
-        """Seconds of restoring the state before a block."""
-        return median(self._run(repeat(build.restore, 1), 1).time_s for _ in range(3))
 
     def naive_step_s(self, build: Build, steps: int, lead_in: int) -> tuple[float, float]:
         """Seconds per step, as they are often mistimed: until the calls have returned, and with a

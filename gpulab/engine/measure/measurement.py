@@ -26,6 +26,7 @@ from gpulab.engine.processes.channel import Block, Channel, SampleBuffer
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
 from gpulab.engine.processes.integrity import freeze
+from gpulab.features.checks.replay import CONFIRM
 from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.goodput.findings import phases_failed
 from gpulab.features.roofline.roof_probes import RoofProbes
@@ -366,9 +367,37 @@ class Measurement:
                     self._block(number, candidate)
                 if self.recorder.epochs == self._first:
                     self._observe(candidate)
+                self._look(candidate)
                 self.recorder.pump()
             self._close(candidate)
             release_memory(self._context.device)
+        self._judge_looks()
+
+    def _look(self, candidate: Candidate, attempt: int = 0) -> None:
+        if candidate.build is None:
+            return
+        try:
+            self._timed_checks.look(candidate, attempt)
+        except BaseException as error:
+            if not is_out_of_memory(error):
+                self._drop(candidate, Stage.MEASURE, error)
+
+    def _judge_looks(self) -> None:
+        """Whether what ran one at a time computes. What looks wrong is built, and looked at, again;
+        a candidate that fails each time is taken out.
+        """
+        baseline = self.candidates[0]
+        failed = self._timed_checks.judge(baseline, self.candidates[1:])
+        for attempt in range(1, CONFIRM):
+            for candidate in (baseline, *(candidate for candidate, _ in failed)) if failed else ():
+                if self._build(candidate):
+                    self._look(candidate, attempt)
+                self._close(candidate)
+                release_memory(self._context.device)
+            suspects = [candidate for candidate, _ in failed if candidate in self.candidates]
+            failed = self._timed_checks.judge(baseline, suspects)
+        for candidate, error in failed:
+            self._drop(candidate, Stage.MEASURE, error)
 
     def _check_timed_steps(self) -> None:
         """Whether what is timed computes. A candidate that fails is taken out."""

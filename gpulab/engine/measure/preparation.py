@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 
+import torch
 from msgspec.structs import replace
 
 from gpulab.core.events import Built, Examined, KernelsCompiled, VariantSkipped
@@ -208,20 +209,42 @@ class Preparation:
             return []
         self._time_baseline(baseline, baseline.build)
         self._order.shuffle(order)
+        watched = self._watched(baseline, before)
         if baseline.build is not None and not baseline.kept and baseline.step_s < _LONG_STEP_S:
-            context.close(baseline.variant, baseline.build)
+            if watched is None:
+                context.close(baseline.variant, baseline.build)
             baseline.build = None
             order.insert(self._order.randint(0, len(order)), baseline)
         for candidate in alone.values():
             self._build_and_time(candidate)
+            if watched is not None:
+                self.alone.time_after(candidate.name, baseline, watched)
         for candidate in order:
             release(context, code=not any(other.kept for other in fit))
             built_later = candidate.name == CONTROL and (context.one_at_a_time or self._exclusive)
             fit[candidate] = built_later or self._prepare_again(candidate)
+            if watched is not None and candidate.variant is not baseline.variant:
+                self.alone.time_after(candidate.name, baseline, watched)
             if compares and candidate.variant is baseline.variant and not fit[candidate]:
                 return []
+        if watched is not None and watched is not baseline.build:
+            context.close(baseline.variant, watched)
         release(context, code=not any(other.kept for other in fit))
         return [candidate for candidate in candidates if fit[candidate]]
+
+    def _watched(self, baseline: Candidate, before: ProcessResult) -> Build | None:
+        """The baseline's first build, where it is timed again after each other build: in processes
+        in which it is the first, and where memory is no question.
+        """
+        context = self._context
+        is_first = bool(before.time_alone) and before.time_alone[0] == baseline.variant.name
+        if not is_first or context.one_at_a_time or self._exclusive or context.job.ranks > 1:
+            return None
+        if context.device.type != "cpu":
+            free, total = torch.cuda.mem_get_info(context.device)
+            if free < total / 2:
+                return None
+        return baseline.build
 
     def _build_and_time(self, candidate: Candidate) -> None:
         self.alone.build_and_time(candidate)

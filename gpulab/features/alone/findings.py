@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from gpulab.core.findings import finding
+from gpulab.core.statuses import CheckKind
 
 
 @finding(
-    "variants influence each other: {interleaved:times} among the others, {alone:times} where no "
-    "other was built"
+    "it takes {rounds_s:seconds} among the others, and {alone_s:seconds} where no other was built: "
+    "it uses what they leave ({interleaved:times} and {alone:times} of the speedup)"
 )
-def variants_influence(*, interleaved: float | None, alone: float | None) -> None: ...
+def variants_influence(
+    *, interleaved: float | None, alone: float | None, rounds_s: float, alone_s: float
+) -> None: ...
+@finding(
+    "{interleaved:times} among the others, {alone:times} where no other was built: the machine, or "
+    "something that they share, is not the same for both",
+    check=CheckKind.ALONE,
+    short="another speedup alone",
+)
+def speedup_differs_alone(*, interleaved: float | None, alone: float | None) -> None: ...
 @finding("fails where no other variant was built: {message}")
 def fails_alone(*, message: str) -> None: ...
 @finding(
-    "variants influence each other: a step of the baseline takes {later_s:seconds}, and "
-    "{before_s:seconds} before the others were built"
+    "building {by} slows the baseline: a step takes {later_s:seconds}, and {before_s:seconds} "
+    "before the others were built"
 )
-def baseline_slowed(*, later_s: float, before_s: float, ratio: float) -> None: ...
+def baseline_slowed(*, by: str, later_s: float, before_s: float, ratio: float) -> None: ...
+@finding(
+    "a step of the baseline takes {later_s:seconds}, and {before_s:seconds} before the others were "
+    "built: no build explains it alone",
+    check=CheckKind.ALONE,
+    short="baseline changed",
+)
+def baseline_changed(*, later_s: float, before_s: float, ratio: float) -> None: ...
 @finding("power-limited alone; they share the limit when interleaved")
 def power_cap_alone() -> None: ...
 @finding("its step time alone differs from the interleaved one")

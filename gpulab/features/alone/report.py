@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import exp, log
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, inf, log
 
 from msgspec.structs import replace
 
-from gpulab.core.events import AloneRun, Event, Examined, RunInvalid
+from gpulab.core.events import AloneRun, Event, Examined, FindingMade, RunInvalid
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import Cache, CheckKind, Clock, Status, Verdict
 from gpulab.features.alone.findings import (
+    baseline_changed,
     baseline_slowed,
     differs_alone,
     power_cap_alone,
+    speedup_differs_alone,
     variants_influence,
 )
 from gpulab.report.feature import Draft, Feature
@@ -42,8 +45,7 @@ def _judge(draft: Draft) -> Iterator[Event]:
     state = draft.state
     if not isinstance(state.timed_job, Measure) or state.baseline is None:
         return
-    if slowed := _baseline_slowed(state.baseline):
-        yield RunInvalid(reason=slowed)
+    yield from _of_baseline(state, draft.samples)
     for variant in state.variants.values():
         if examined := _examined(state, variant, draft.samples):
             yield examined
@@ -64,16 +66,52 @@ def alone_ratios(
     ]
 
 
-def _baseline_slowed(baseline: VariantState) -> Finding | None:
-    """Its steps before others were built, against those after the rounds of the same process."""
-    firsts = [run for run in baseline.all(AloneRun) if run.first]
+def _of_baseline(state: RunState, samples: SampleView) -> Iterator[Event]:
+    """That its steps are slower once others were built: the run is invalid where a build is known
+    that did it; else it is said, and nobody accused.
+    """
+    assert state.baseline is not None
+    firsts = [run for run in state.baseline.all(AloneRun) if run.first]
     times = [(run.time_s, run.later_s) for run in firsts if run.later_s]
     slower = inner_interval([log(later_s / before_s) for before_s, later_s in times])
-    if slower is None or slower.low <= log(SLOWED):
-        return None
+    if slower is None or slower.low <= 0:
+        return
     before_s, later_s = (median(seconds) for seconds in zip(*times, strict=True))
-    ratio = exp(slower.median)
-    return baseline_slowed(before_s=before_s, later_s=later_s, ratio=ratio)
+    values = {"before_s": before_s, "later_s": later_s, "ratio": exp(slower.median)}
+    is_large = slower.low > log(SLOWED)
+    culprit = _culprit(firsts) if is_large else None
+    if culprit is not None:
+        yield RunInvalid(reason=baseline_slowed(by=culprit, **values))
+    elif is_large or slower.median > _half_width(state, samples):
+        yield FindingMade(finding=baseline_changed(**values), explains=not is_large)
+
+
+_FEWEST_AFTER = 3
+"""Processes in which the baseline was timed after each build: all that have it first but one."""
+
+
+def _culprit(firsts: Sequence[AloneRun]) -> str | None:
+    """The variant after whose build, and first steps, the baseline was slower: in three of four
+    processes at least.
+    """
+    changes: defaultdict[str, list[float]] = defaultdict(list)
+    for run in firsts:
+        before_s = run.time_s
+        for name, time_s in run.after.items():
+            changes[name].append(log(time_s / before_s))
+            before_s = time_s
+    for name, ratios in changes.items():
+        lowest = sorted(ratios)[len(ratios) // 4]
+        if len(ratios) >= _FEWEST_AFTER and lowest > log(SLOWED) / 2:
+            return name
+    return None
+
+
+def _half_width(state: RunState, samples: SampleView) -> float:
+    """Of the narrowest interval of a comparison with the baseline."""
+    pairs = [(name, variant.info.against) for name, variant in state.variants.items()]
+    intervals = [samples.interval((name, against)) for name, against in pairs if against]
+    return min((theta.half_width for theta in intervals if theta), default=inf)
 
 
 def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Examined | None:
@@ -85,24 +123,38 @@ def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Ex
     known = variant.last(Examined, CheckKind.ALONE)
     if not ratios or rounds is None or (known and not known.ok):
         return None
-    reason = _differs(name, ratios, rounds)
+    reason = None
+    uses_others = False
+    if _differs(ratios, rounds):
+        values = {"interleaved": exp(-rounds.median), "alone": exp(-median(ratios))}
+        reason = speedup_differs_alone(name, **values)
+        alone_s = median([run.time_s for run in variant.all(AloneRun) if run.first])
+        rounds_s = (samples.rough(name) or alone_s) * variant.items
+        apart = median(ratios) - rounds.median
+        uses_others = apart > 0 and log(alone_s / rounds_s) > _OF_DIFFERENCE * apart
+        if uses_others:
+            reason = variants_influence(name, **values, alone_s=alone_s, rounds_s=rounds_s)
     return Examined(
         variant=name,
         check=CheckKind.ALONE,
-        ok=reason is None,
+        ok=not uses_others,
         count=len(ratios),
         values={"alone": exp(-median(ratios)), "interleaved": exp(-rounds.median)},
         reason=reason,
     )
 
 
-def _differs(name: str, ratios: list[float], rounds: Interval) -> Finding | None:
+_OF_DIFFERENCE = 0.5
+"""The part of the difference between both speedups that a variant's own time has to explain: what
+is faster among the others uses what they leave. Else the baseline, or others, made the difference.
+"""
+
+
+def _differs(ratios: list[float], rounds: Interval) -> bool:
     alone = inner_interval(ratios)
     if alone is None or abs(alone.median - rounds.median) <= log(INFLUENCED):
-        return None
-    if alone.low <= rounds.high and alone.high >= rounds.low:
-        return None
-    return variants_influence(name, interleaved=exp(-rounds.median), alone=exp(-alone.median))
+        return False
+    return alone.low > rounds.high or alone.high < rounds.low
 
 
 _POWER_CAP = "P"

@@ -78,6 +78,8 @@ class AloneTimes:
         self.first: str | None = None
         self._times: dict[str, float] = {}
         self._items: dict[str, float] = {}
+        self._after: dict[str, float] = {}
+        """Of the baseline's first build, by the variant that was stepped just before."""
 
     @property
     def per_item_s(self) -> dict[str, float]:
@@ -125,6 +127,15 @@ class AloneTimes:
         self._items[name] = candidate.items
         self._times[name] = step_alone_s(self._context.clock, candidate, build)
 
+    def time_after(self, name: str, baseline: Candidate, build: Build) -> None:
+        """The baseline's first build once more, after another variant's first steps: which of them
+        slows it down.
+        """
+        if name in self._after:
+            return
+        times = [self._context.clock.block(build, baseline.steps) for _ in range(_FEWEST)]
+        self._after[name] = median(block.time_s for block in times)
+
     def time_later(self, baseline: Candidate) -> float | None:
         """After the rounds, where the baseline was the first: log(seconds now / then)."""
         time_s = self._times.get(baseline.name)
@@ -142,7 +153,13 @@ class AloneTimes:
         context = self._context
         first = name == self.first
         time_s = self._times[name]
-        run = AloneRun(
-            variant=name, process=context.number, time_s=time_s, later_s=later_s, first=first
+        context.reporter.channel.emit(
+            AloneRun(
+                variant=name,
+                process=context.number,
+                time_s=time_s,
+                later_s=later_s,
+                first=first,
+                after=self._after if later_s is not None else {},
+            )
         )
-        context.reporter.channel.emit(run)

@@ -1,4 +1,6 @@
-"""What steps change beside their output: named state, and gradients that they leave in `.grad`."""
+"""What steps change beside their output: named state, gradients that they leave in `.grad`, and
+what only the next step reads, such as running statistics.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -18,53 +21,109 @@ from gpulab.features.checks.findings import state_differs, state_not_updated
 
 _DEEPEST = 4
 _MOST_VALUES = 10_000
+_MOST_BYTES = 1 << 28
 
 
 def gradients_of(build: Build) -> list[torch.Tensor]:
     """Gradients of all parameters that the step can be seen to reach, in order of appearance."""
-    found: dict[int, torch.Tensor] = {}
+    return [
+        leaf.grad.detach()
+        for _, leaf in _reached(build)
+        if leaf.is_leaf
+        and leaf.requires_grad
+        and leaf.grad is not None
+        and leaf.grad.layout == torch.strided
+    ]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A tensor that a step changes and nobody names, before and after one of its steps."""
+
+    name: str
+    place: int
+    before: torch.Tensor
+    after: torch.Tensor
+
+
+Named = list[tuple[str, torch.Tensor]]
+
+
+def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named:
+    """Tensors that the step can be seen to reach beside inputs and state, by their names; none
+    where they are too large for copies. Counters are left out.
+    """
+    known = tensors.storages([*inputs, *build.state])
+    found = [
+        (name, tensor.data)
+        for name, tensor in _reached(build)
+        if tensor.layout == torch.strided
+        and not tensor.is_meta
+        and (tensor.is_floating_point() or tensor.is_complex())
+        and not tensors.storages([tensor]) & known
+    ]
+    return found if sum(tensor.nbytes for _, tensor in found) <= _MOST_BYTES else []
+
+
+def same_names(memory: Named, effects: Sequence[Effect]) -> list[torch.Tensor] | None:
+    """The tensors that are called as those effects, and have their shapes; None where any is
+    missing.
+    """
+    by_name = {(name, tensor.shape): tensor for name, tensor in memory if name}
+    found = [by_name.get((effect.name, effect.after.shape)) for effect in effects]
+    own = [tensor for tensor in found if tensor is not None]
+    distinct = len({id(tensor) for tensor in own}) == len(effects)
+    return own if distinct else None
+
+
+def _reached(build: Build) -> Named:
+    work = build.work
     visited: set[int] = set()
-    for leaf in _leaves((build.work.inputs, build.work.state, build.work.step), _DEEPEST, visited):
-        if leaf.grad is not None and leaf.grad.layout == torch.strided:
-            found.setdefault(id(leaf), leaf.grad.detach())
+    found: dict[int, tuple[str, torch.Tensor]] = {}
+    for name, tensor in _tensors("", (work.inputs, work.state, work.step), _DEEPEST, visited):
+        found.setdefault(id(tensor), (name, tensor))
     return list(found.values())
 
 
-def _leaves(value: Any, depth: int, visited: set[int]) -> Iterator[torch.Tensor]:
-    """Leaves of autograd's graph in collections, modules, and what functions close over."""
+def _tensors(
+    name: str, value: Any, depth: int, visited: set[int]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors in collections, modules, and what functions close over."""
     if isinstance(value, torch.Tensor):
-        if value.is_leaf and value.requires_grad:
-            yield value
+        yield name, value
         return
     if depth < 0 or id(value) in visited or len(visited) > _MOST_VALUES:
         return
     visited.add(id(value))
-    for part in _parts(value):
-        yield from _leaves(part, depth - 1, visited)
+    for part_name, part in _parts(value):
+        yield from _tensors(part_name, part, depth - 1, visited)
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, torch.nn.Module):
-        return list(value.parameters())
+        return [*value.named_parameters(), *value.named_buffers()]
     if isinstance(value, torch.optim.Optimizer):
-        return [parameter for group in value.param_groups for parameter in group["params"]]
+        groups = [group["params"] for group in value.param_groups]
+        return [("", parameter) for group in groups for parameter in group]
     if isinstance(value, Mapping):
-        return list(value.values())
+        return [(str(key), part) for key, part in value.items()]
     if isinstance(value, (list, tuple)):
-        return list(value)
+        return [("", part) for part in value]
     if isinstance(value, partial):
-        return [value.func, value.args, value.keywords]
+        return [("", value.func), ("", value.args), ("", value.keywords)]
     if isinstance(value, MethodType):
-        return [value.__self__, value.__func__]
+        return [("", value.__self__), ("", value.__func__)]
     if isinstance(value, FunctionType):
-        return [*_cells(value), *(value.__defaults__ or ())]
+        return [*_cells(value), *(("", default) for default in value.__defaults__ or ())]
+    if type(value).__module__.rpartition(".")[2].startswith(tensors.OF_SCENARIOS):
+        return list(getattr(value, "__dict__", {}).items())
     return []
 
 
-def _cells(function: FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
+def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            yield cell.cell_contents
+            yield name, cell.cell_contents
         except ValueError:  # it is empty
             continue
 
@@ -75,6 +134,20 @@ _OF_A_STEP = 0.8
 updates have the sign of a gradient, which may be noise; one that is left out is an error of a whole
 step.
 """
+FIRST = 1e-2
+"""What a first update, or a gradient, may be off by where all is computed in fp32."""
+_TIMES_TOLERANCE = 10.0
+"""The same in lower precision, in tolerances of an output."""
+_LOOSER = 4.0
+"""Times by which each further step of a training loosens it."""
+_OFF = 0.15
+"""The part of the elements whose updates may be off by more: those of which the gradient is noise.
+"""
+_OF_ALL = 0.1
+"""The part of a tolerance of the largest gradient that the error of a small one may be: where a
+normalisation follows a bias, its gradient is rounding alone.
+"""
+_FP32 = 1e-4
 _ALIKE = 5e-2
 _FEWEST = 16
 _FEWEST_CHANGED = 4
@@ -95,12 +168,22 @@ State = Sequence[torch.Tensor]
 
 
 def compare_updates(
-    before: State, after: State, baseline_before: State, baseline_after: State, *, steps: int = 1
+    before: State,
+    after: State,
+    baseline_before: State,
+    baseline_after: State,
+    *,
+    steps: int = 1,
+    tolerance: float = 1e-4,
 ) -> Updates:
-    """Catches a training step without its update: a variant's state before and after some steps
-    against the baseline's. Only what begins alike is compared.
+    """Catches a training step without its update, or with another one: a variant's state before
+    and after some steps against the baseline's. Only what begins alike is compared. `tolerance` is
+    that of an output.
     """
     errors: list[float] = []
+    first = allowed_of_first(tolerance) * _LOOSER ** (steps - 1)
+    moves = off = 0
+    errors_off: list[torch.Tensor] = []
     has_moved = False
     for own, other in _pairs(before, baseline_before):
         expected = _moved(baseline_before[other], baseline_after[other])
@@ -114,7 +197,12 @@ def compare_updates(
         if not moved and same_dtype and enough:
             return _not_updated(own, before, len(errors) + 1)
         has_moved |= moved
-        difference = torch.linalg.vector_norm(actual - expected)
+        differences = (actual - expected).abs()
+        moves += changed
+        is_off = differences > _allowed(first, expected, baseline_after[other])
+        off += int(is_off.sum())
+        errors_off.append(differences[is_off] / expected.abs()[is_off].clamp_min(1e-300))
+        difference = torch.linalg.vector_norm(differences)
         errors.append(float(difference / torch.linalg.vector_norm(expected)))
     if not errors:
         return Updates(0)
@@ -122,9 +210,39 @@ def compare_updates(
         return _not_updated(0, before, len(errors))
     error = sum(errors) / len(errors)
     allowed = min(_ALLOWED, _OF_A_STEP / steps)
+    if off > _OFF * moves:
+        error = float(torch.cat([part.cpu() for part in errors_off]).median())
+        allowed = min(allowed, first)
     if error <= allowed:
         return Updates(len(errors), error)
     return Updates(len(errors), error, state_differs(error=error, allowed=allowed))
+
+
+def _allowed(first: float, expected: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """What each element's update may be off by: the state itself is rounded after each step."""
+    if not after.is_floating_point() and not after.is_complex():
+        return first * expected.abs()
+    rounding = 4 * torch.finfo(after.dtype).eps
+    return first * expected.abs() + rounding * tensors.wide(after).abs()
+
+
+def allowed_of_first(tolerance: float) -> float:
+    """The relative error of a first update, or a gradient, of what is held to a tolerance."""
+    return FIRST if tolerance <= _FP32 else min(_ALLOWED, _TIMES_TOLERANCE * tolerance)
+
+
+def worst_gradient(
+    own: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], tolerance: float
+) -> tuple[int, float] | None:
+    """The first gradient that is not the other's, and its relative error; None where all are."""
+    sizes = [float(torch.linalg.vector_norm(tensors.wide(tensor))) for tensor in expected]
+    least = _OF_ALL * tolerance * max(sizes, default=0.0)
+    for place, (tensor, other, size) in enumerate(zip(own, expected, sizes, strict=True)):
+        difference = tensors.wide(tensor).to(other.device) - tensors.wide(other)
+        error = float(torch.linalg.vector_norm(difference))
+        if not error <= allowed_of_first(tolerance) * size + least:
+            return place, error / size if size else inf
+    return None
 
 
 def _not_updated(place: int, state: State, compared: int) -> Updates:

@@ -69,6 +69,15 @@ def timed_step_is_wrong(*, error: float | None, allowed: float, change: str) -> 
 def timed_step_is_stale(*, change: str) -> None: ...
 @finding("gradient {tensor} of {tensors} that its steps leave in .grad is not the baseline's")
 def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> None: ...
+@finding()
+def effect_differs(*, effect: str, count: int, error: float | None) -> str:
+    relative = "unbounded" if error is None else f"{error:.2g}"
+    return (
+        f"its steps leave {plural(count, 'tensor')} beside their output (such as {effect}) that "
+        f"are not the baseline's: relative error {relative}"
+    )
+
+
 @finding("its steps do not change tensor {tensor} of {tensors} of its state, and the baseline's do")
 def state_not_updated(*, tensor: int, tensors: int) -> None: ...
 @finding(
@@ -102,11 +111,6 @@ def output_is_its_input() -> None: ...
 )
 def output_computes_when_read() -> None: ...
 @finding(
-    "reading its output takes {output_s:seconds} and a step {step_s:seconds}, the baseline's "
-    "{baseline_s:seconds}: work was moved from the step to output="
-)
-def output_takes_the_time(*, output_s: float, step_s: float, baseline_s: float) -> None: ...
-@finding(
     "its output is a {kind}, a class of its own that may compute when it is read: return a plain "
     "tensor or array"
 )
@@ -128,8 +132,8 @@ def computes_when_waited_for(*, ratio: float, baseline: float) -> None: ...
 )
 def draws_when_seeded() -> None: ...
 @finding(
-    "its output does not depend on input {input} of {inputs}, whose values another seed changes: "
-    "was it computed, or copied, in the build?"
+    "its output does not follow input {input} of {inputs}, into which values of another seed were "
+    "written: it is of the values before"
 )
 def ignores_its_inputs(*, input: int, inputs: int) -> None: ...
 @finding("another seed changes the baseline's inputs and not its own: name what the step reads")
@@ -198,6 +202,13 @@ def norm_in_few_elements(*, times: float, error: float, allowed: float) -> None:
 )
 def gradients_not_left(*, count: int, baseline: int) -> None: ...
 @finding(
+    "its steps change {count:plural tensor} that only later ones read, such as running statistics, "
+    "those of the baseline {baseline}",
+    check=CheckKind.OUTPUTS,
+    short="side effects left out",
+)
+def effects_not_left(*, count: int, baseline: int) -> None: ...
+@finding(
     "the check proves nothing: {answer} would pass for its output at a relative error of "
     "{allowed:.0e}",
     short="{answer} would pass",
@@ -255,19 +266,15 @@ def inputs_incomplete(*, error: float | None) -> str:
     )
 
 
-@finding(
-    "it reads {count:plural tensor} ({bytes:bytes}) with values of the seed that neither its "
-    "inputs= nor the baseline has: what a build computes is not timed",
-    check=CheckKind.INPUTS,
-    short="reads tensors that are not named",
-)
-def unnamed_tensors(*, count: int, bytes: int) -> None: ...
-@finding(
-    "other values in input {input} of {inputs} change the baseline's output, and not its own",
-    check=CheckKind.INPUTS,
-    short="an input has no effect",
-)
-def input_without_effect(*, input: int, inputs: int) -> None: ...
+@finding(check=CheckKind.INPUTS, short="an input has no effect")
+def input_without_effect(*, input: int, inputs: int, zero: bool = False) -> str:
+    is_zero = ", which is zero in every seed," if zero else ""
+    return (
+        f"other values in input {input} of {inputs}{is_zero} change the baseline's output, and not "
+        "its own"
+    )
+
+
 @finding(
     "{host_s:seconds} on the host's clock, {device_s:seconds} on the device's: join side streams "
     "in the step",
@@ -284,8 +291,6 @@ def work_beside_the_stream(*, host_s: float, device_s: float) -> None: ...
     short="fewer FLOPs",
 )
 def fewer_flops(*, flops: float, baseline: float) -> None: ...
-@finding("{ratio:.0%} of the measured roof ({roof}): implausible", short="{ratio:.0%} of its roof")
-def just_above_roof(*, ratio: float, roof: str) -> None: ...
 @finding("the control leaves out 1: {low:times} to {high:times}", short="control leaves out 1")
 def control_leaves_out_1(*, speedup: float, low: float, high: float) -> None: ...
 @finding(
@@ -315,6 +320,22 @@ def contention_of_threads() -> None: ...
 def clocks_of_cpu() -> None: ...
 @finding("not made in this run", short="outputs not compared")
 def check_not_made() -> None: ...
+@finding(
+    "its speedup is {ratio:.2f}x smaller ({low:.2f} to {high:.2f}) on values that no step had "
+    "before: the rest comes of what earlier steps left",
+    check=CheckKind.TIMED_STEPS,
+    short="less on new values",
+)
+def less_on_new_values(*, ratio: float, low: float, high: float) -> None: ...
+@finding(
+    "a step from restored state takes {ratio:.3g} times as long as the ones after it: the second "
+    "step of a block gets what the first left",
+    check=CheckKind.TIMED_STEPS,
+    short="later steps of a block do less",
+)
+def first_step_does_more(*, ratio: float) -> None: ...
+@finding("no timed block could be compared on other values", short="timed steps not checked")
+def no_block_on_other_values() -> None: ...
 @finding("not checked: {checks:list}", short="not checked: {checks:list}")
 def checks_not_run(*, checks: list[str]) -> None: ...
 
@@ -405,12 +426,8 @@ def nothing_left_running(*, count: int | None = None, left_over_s: float | None 
 
 
 @finding(shows=CheckKind.CONTEXT)
-def context_and_output_watched(
-    *, count: int | None = None, output_s: float | None = None, step_s: float | None = None
-) -> str:
-    if output_s is None or step_s is None:
-        return _joined(_counted(count, "sample"))
-    return f"reading the output takes {seconds(output_s)}, a step {seconds(step_s)}"
+def context_and_output_watched(*, count: int | None = None) -> str:
+    return _joined(_counted(count, "sample"))
 
 
 def _amount(value: float) -> str:

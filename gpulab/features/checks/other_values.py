@@ -1,5 +1,4 @@
-"""Whether a variant's output follows other values of its inputs as the baseline's does: of another
-seed, and in the values that a step reads and its Work does not name.
+"""Whether a variant's output follows other values of its inputs as the baseline's does.
 
 A build with another seed is the author's own way to other values: what is sorted, or positive
 definite, stays so.
@@ -7,17 +6,14 @@ definite, stays so.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import partial
-from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
-from gpulab.engine.build import compiled, tensors
+from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build
 from gpulab.engine.processes.failure import (
     RefusedError,
@@ -36,144 +32,24 @@ from gpulab.features.checks.findings import (
     output_ignores_change,
     seed_changes_nothing,
     seed_changes_shapes,
-    unnamed_tensors,
     wrong_in_case,
 )
 from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
-from gpulab.features.checks.values import AllValues, Change, Own
+from gpulab.features.checks.values import AllValues, Own
 from gpulab.scenario import Param, Variant
 
-_STEPS = 3
-_FEWEST = 16
-"""Steps that are looked into, and elements of a tensor that is worth a word: smaller ones are
-constants and factors.
-"""
 _SAMPLES = 256
-_WIDE = 4
-_ALIKE = 3e-4
-"""By what part figures of the same values may differ: in another order, or another precision."""
-_WRITES = (
-    "aten::copy_",
-    "aten::fill_",
-    "aten::zero_",
-    "aten::normal_",
-    "aten::uniform_",
-    "aten::bernoulli_",
-    # collectives, whose schemas do not say which tensors they write
-    "c10d::_allgather_base_",
-    "c10d::_reduce_scatter_base_",
-    "c10d::allgather_",
-    "c10d::alltoall_",
-    "c10d::gather_",
-    "c10d::recv_",
-    "c10d::reduce_scatter_",
-    "c10d::scatter_",
-)
-"""Operations that write their first argument without reading it."""
-Figures = tuple[int, float, float, float]
-"""Of a tensor: how many elements, their sum, the sum of their sizes, and of their squares."""
-
-
-class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Collects tensors that operations read before any operation of the step writes to them."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.read: dict[int, torch.Tensor] = {}
-        self._made: dict[int, torch.Tensor] = {}
-        """By address, with what keeps it from being given out again."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        if func.is_view:
-            return func(*args, **(kwargs or {}))
-        written = _written(func, args, kwargs or {})
-        for tensor in tensors.strided((args, kwargs)):
-            address = tensor.untyped_storage().data_ptr()
-            if address not in self._made and address not in written:
-                self.read.setdefault(address, tensor)
-        returned = func(*args, **(kwargs or {}))
-        for tensor in [*written.values(), *tensors.strided(returned)]:
-            address = tensor.untyped_storage().data_ptr()
-            if address not in self.read:
-                self._made[address] = tensor
-        return returned
-
-
-def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, torch.Tensor]:
-    """What an operation writes without reading it, by address."""
-    schema = func._schema.arguments
-    outs = [kwargs[entry.name] for entry in schema if entry.is_out and entry.name in kwargs]
-    for entry, argument in zip(schema, args, strict=False):
-        if entry.name == "out" and entry.alias_info and entry.alias_info.is_write:
-            outs.append(argument)
-    if func.name().startswith(_WRITES):
-        outs += args[:1]
-    return {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors.strided(outs)}
-
-
-def unnamed_of(build: Build, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """What steps read beside inputs and state, at the same address in two of them; nothing where
-    that cannot be seen.
-
-    Libraries other than torch are not seen, nor what a compiled function reads, which would be
-    compiled once more.
-    """
-    if compiled.frames():
-        return []
-    named = tensors.storages([*inputs, *build.state])
-    try:
-        # While what was read is still there, what another step makes lies elsewhere. Buffers may
-        # take turns.
-        reads = [_reads(build) for _ in range(_STEPS)]
-    except Exception:
-        return []
-    build.restore()
-    steps = Counter(address for by_address in reads for address in by_address)
-    tensor_at = {address: tensor for by_address in reads for address, tensor in by_address.items()}
-    return [
-        tensor
-        for address, tensor in tensor_at.items()
-        if steps[address] > 1 and address not in named and tensor.numel() > _FEWEST
-    ]
-
-
-def _reads(build: Build) -> dict[int, torch.Tensor]:
-    """By address, of one step."""
-    build.restore()
-    mode = _Reads()
-    with build.context(), mode:
-        build.work.step()
-    return mode.read
-
-
-def figures(tensor: torch.Tensor) -> Figures:
-    """What is the same in any order of the elements."""
-    wide = tensors.computable(tensor.detach())
-    if not wide.is_complex() and (wide.element_size() < _WIDE or not wide.is_floating_point()):
-        wide = wide.float()
-    size = wide.abs()
-    total = float(wide.real.sum(dtype=torch.float64))
-    return (
-        tensor.numel(),
-        total,
-        float(size.sum(dtype=torch.float64)),
-        float(size.square().sum(dtype=torch.float64)),
-    )
 
 
 def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
     """A view whose last dimension is the innermost in memory."""
     return tensor.permute(sorted(range(tensor.dim()), key=lambda dim: -tensor.stride()[dim]))
+
+
+def whole_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """All that lies in the memory of a view, as one row."""
+    storage = tensor.untyped_storage()
+    return tensor.new_empty(0).set_(storage, 0, (storage.nbytes() // tensor.element_size(),), (1,))
 
 
 def sample_of(tensor: torch.Tensor) -> torch.Tensor:
@@ -182,22 +58,6 @@ def sample_of(tensor: torch.Tensor) -> torch.Tensor:
     step = max(1, flat.numel() // _SAMPLES)
     part = flat[::step].cpu()
     return part.abs().double() if part.is_complex() else part.double()
-
-
-def unknown(own: Sequence[Figures], known: Sequence[Figures]) -> list[int]:
-    """Places of those that hold other values than any that is known."""
-    return [
-        place for place, entry in enumerate(own) if not any(_alike(entry, other) for other in known)
-    ]
-
-
-def _alike(entry: Figures, other: Figures) -> bool:
-    numel, total, size, squares = entry
-    numel_2, total_2, size_2, squares_2 = other
-    if numel != numel_2 or abs(squares - squares_2) > _ALIKE * max(squares, squares_2):
-        return False
-    allowed = _ALIKE * max(size, size_2)
-    return abs(size - size_2) <= allowed and abs(total - total_2) <= allowed
 
 
 _OTHER_SEED = 700_001
@@ -233,14 +93,13 @@ class OtherValues:
             self._cases += values.FREE if case == "free" else (case,)
         self.outputs: dict[str, Tensors] = {}
         """The baseline's, by what its values are."""
-        self._known: list[Figures] = []
-        """Of all that the baseline reads, named or not."""
-        self._unnamed: set[str] = set()
-        """Variants that read what their builds made of the data, and nobody names."""
+        self._bytes = 0
         self._kinds: list[torch.Size] = []
         self._items = 1.0
         self._samples: Tensors = []
-        """Of the baseline's inputs: what they are, and some of their values."""
+        """Of the baseline's inputs, and of the memory that each lies in: what they are, and some of
+        their values.
+        """
         self._effective: set[int] = set()
         """The baseline's inputs that its output follows, each changed by itself."""
 
@@ -264,7 +123,6 @@ class OtherValues:
             donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
             differ = values.differ(inputs, donated)
             if first_process:
-                self._note_unnamed(name, build, other, inputs)
                 self._note_without_effect(
                     name, build, inputs, inputs if differ is None else donated
                 )
@@ -294,7 +152,7 @@ class OtherValues:
             return None
 
     def _refer(
-        self, name: str, build: Build, other: Build, change: Change, inputs: Tensors
+        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
     ) -> None:
         """The baseline's outputs for another seed: values copied, and by that seed's own build."""
         output = unless_it_fails(lambda: self._stepping.output(build, change, inputs))
@@ -331,8 +189,6 @@ class OtherValues:
             if self._stepping.agree(build, self._first_output(other), self.outputs[_DIRECT]).ok:
                 # Its own build of these values is right: what it names is not all that it reads.
                 incomplete = inputs_incomplete(name, error=agreement.error)
-                if name in self._unnamed:
-                    raise RefusedError(incomplete, check=CheckKind.INPUTS)
                 self._doubt(incomplete)
                 return
             assert agreement.reason is not None
@@ -360,14 +216,16 @@ class OtherValues:
         kinds = [tensor.shape for tensor in inputs]
         is_baseline = name == self._stepping.baseline
         if is_baseline:
-            self._kinds = kinds
             self._items = build.work.items
-            self._samples = [sample_of(tensor) for tensor in inputs]
+            self._bytes = sum(tensor.nbytes for tensor in inputs)
+            held = [*inputs, *map(whole_memory, inputs)]
+            self._kinds = [tensor.shape for tensor in held]
+            self._samples = [sample_of(tensor) for tensor in held]
         elif self._kinds and not self._holds_baselines(inputs):
             if build.work.items == self._items:
                 self._doubt(layout_made_in_build(name))
             return
-        elif kinds != self._kinds:
+        elif kinds != self._kinds[: len(kinds)] or 2 * len(kinds) != len(self._kinds):
             return
         effective = set()
         for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
@@ -378,18 +236,27 @@ class OtherValues:
             self._effective = effective
         elif missing := sorted(self._effective - effective):
             place = missing[0] + 1
-            self._doubt(input_without_effect(name, input=place, inputs=len(inputs)))
+            both = [inputs[missing[0]], *others[missing[0] : place]]
+            zero = all(map(values.is_zero, both))
+            self._doubt(input_without_effect(name, input=place, inputs=len(inputs), zero=zero))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
-        """Whether each input holds one of the baseline's, in logical order or in memory order."""
+        """Whether each input holds one of the baseline's, in logical order or in memory order, or
+        is a part of its memory; or all of them are smaller: then the baseline's were made of them.
+        """
+        if sum(tensor.nbytes for tensor in inputs) < self._bytes:
+            return True
         return all(
-            self._is_baselines(tensor) or self._is_baselines(in_memory_order(tensor))
+            self._is_baselines(tensor)
+            or self._is_baselines(in_memory_order(tensor))
+            or self._is_baselines(whole_memory(tensor))
             for tensor in inputs
         )
 
     def _is_baselines(self, tensor: torch.Tensor) -> bool:
-        for shape, sample in zip(self._kinds, self._samples, strict=True):
-            if shape == tensor.shape and torch.allclose(sample, sample_of(tensor), rtol=5e-2):
+        sample = sample_of(tensor)
+        for shape, known in zip(self._kinds, self._samples, strict=True):
+            if shape == tensor.shape and torch.allclose(known, sample, rtol=5e-2, equal_nan=True):
                 return True
         return False
 
@@ -406,28 +273,6 @@ class OtherValues:
             if tensors.changed([tensor], [value]) and not self._has_effect(build, tensor, value):
                 return place + 1
         return None
-
-    def reads_unknown(self, build: Build) -> bool:
-        """Whether a step that names nothing reads values which the baseline does not have."""
-        return bool(unknown([figures(tensor) for tensor in unnamed_of(build, ())], self._known))
-
-    def _note_unnamed(self, name: str, build: Build, other: Build, inputs: Tensors) -> None:
-        """Catches what the build computed: tensors read, never named, that follow the seed."""
-        read = unnamed_of(build, inputs)
-        own = [figures(tensor) for tensor in read]
-        if name == self._stepping.baseline:
-            self._known = [*own, *(figures(tensor) for tensor in inputs)]
-            return
-        places = unknown(own, self._known)
-        if not places:
-            return
-        others = unnamed_of(other, tensors.live_leaves("inputs", other.work.inputs))
-        elsewhere = [figures(tensor) for tensor in others]
-        places = [place for place in places if unknown([own[place]], elsewhere)]
-        if places:
-            size = sum(read[place].nbytes for place in places)
-            self._unnamed.add(name)
-            self._doubt(unnamed_tensors(name, count=len(places), bytes=size))
 
     def _doubt(self, reason: Finding) -> None:
         self._note(CheckKind.INPUTS, reason)

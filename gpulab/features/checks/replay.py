@@ -8,24 +8,25 @@ its timed steps did not compute.
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from time import perf_counter
 
 import torch
 
 from gpulab.core.findings import Finding
+from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder, call_each
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import WallClock, wait_for
 from gpulab.engine.measure.device_clock import DeviceClock
 from gpulab.features.checks.findings import computes_when_waited_for, remembers_its_inputs
-from gpulab.features.checks.stepping import FAILS
-from gpulab.features.checks.values import AllValues, Own, Write, exchange
+from gpulab.features.checks.values import Own
 
 _OF_GAIN = 0.4
 """The part of the time it gains that a variant may take longer, beyond what the baseline does."""
@@ -34,12 +35,12 @@ _LEAST_GAIN = 0.05
 _LONGER = 1.5
 _REPEATS = 5
 _MOST_S = 0.02
-_CONFIRM = 3
+CONFIRM = 3
 _CONFIRMING = 4
 """Times that it is looked at, with so many more steps each time."""
 _PAUSES_S = (10e-6, 2e-3)
-_STEPS = 4
-"""That follow each other, each on values of its own."""
+_STEPS = 7
+"""That a look takes of a build, beside its blocks."""
 Clocks = tuple[WallClock, WallClock | None]
 """The verdict's, and on a GPU the other one."""
 
@@ -52,7 +53,7 @@ class StepTimes:
     alone_s: float
     same_s: float
     new_s: float
-    """The same values are written again, or new ones: both cost the same."""
+    """The same values are written again, or values that it never had; 0 where it was not taken."""
 
     @property
     def more_alone_s(self) -> float:
@@ -65,12 +66,13 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class TimedBuild:
-    """One candidate with what is known of it."""
+    """One candidate with what is known of it; `fresh` makes values that its steps never had."""
 
     candidate: Candidate
     build: Build
     inputs: Sequence[torch.Tensor]
     own: Own
+    fresh: Callable[[], Sequence[Sequence[torch.Tensor]]]
 
 
 def examine(
@@ -86,42 +88,54 @@ def examine(
 
     `known` are the baseline's of a moment ago, which stand for it until something is suspicious.
     """
-    low, high = _PAUSES_S
-    # one for all: a step after a shorter one may be the shortest
-    pause_s = low * (high / low) ** draw.random()
-    for attempt in range(_CONFIRM):
-        repeats = max(_repeats(variant, baseline), _CONFIRMING * attempt)
+    pause_s = pause(draw)
+    for attempt in range(CONFIRM):
+        repeats = repeats_of(attempt, variant, baseline)
         subjects = [variant] if known and not attempt else [variant, baseline]
-        taken = _take(builder, clocks, subjects, repeats, pause_s, draw)
+        taken = take(builder, clocks, subjects, repeats, pause_s)
         ours = taken[0].of_variant()
         theirs = known if known and not attempt else taken[1].of_baseline()
-        reason = _reason(variant, ours, baseline, theirs)
+        reason = suspicion(variant.candidate, ours, baseline.candidate, theirs)
         if reason is None:
             break
     return ours, theirs, reason
 
 
-def _reason(
-    variant: TimedBuild, ours: StepTimes, baseline: TimedBuild, theirs: StepTimes
+def suspicion(
+    variant: Candidate, ours: StepTimes, baseline: Candidate, theirs: StepTimes
 ) -> Finding | None:
-    items = variant.candidate.items
-    baseline_items = baseline.candidate.items
-    own_s = ours.block_s / items
-    base_s = theirs.block_s / baseline_items
-    gain_s = base_s - own_s
-    if gain_s < _LEAST_GAIN * base_s:
-        return None
-    name = variant.candidate.variant.name
-    alone_s = ours.more_alone_s / items - max(0.0, theirs.more_alone_s / baseline_items)
-    waits = not variant.own.asynchronous  # else several steps are on their way in a block
-    if waits and alone_s > _OF_GAIN * gain_s and _is_longer(ours.alone_s, ours.block_s):
+    """What is suspicious about a variant's times beside the baseline's."""
+    name = variant.variant.name
+    gain_s = _gain_s(ours.block_s / variant.items, theirs.block_s / baseline.items)
+    alone_s = ours.more_alone_s / variant.items - max(0.0, theirs.more_alone_s / baseline.items)
+    is_missing = gain_s is not None and alone_s > _OF_GAIN * gain_s
+    if is_missing and _is_longer(ours.alone_s, ours.block_s):
         ratios = {"ratio": ours.alone_s / ours.block_s, "baseline": theirs.alone_s / theirs.block_s}
         return computes_when_waited_for(name, **ratios)
-    new_s = ours.more_on_new_s / items - max(0.0, theirs.more_on_new_s / baseline_items)
-    if new_s > _OF_GAIN * gain_s and _is_longer(ours.new_s, ours.same_s):
+    if not (ours.same_s and theirs.same_s):
+        return None
+    gain_s = _gain_s(ours.same_s / variant.items, theirs.same_s / baseline.items)
+    new_s = ours.more_on_new_s / variant.items - max(0.0, theirs.more_on_new_s / baseline.items)
+    is_missing = gain_s is not None and new_s > _OF_GAIN * gain_s
+    if is_missing and _is_longer(ours.new_s, ours.same_s):
         ratios = {"ratio": ours.new_s / ours.same_s, "baseline": theirs.new_s / theirs.same_s}
         return remembers_its_inputs(name, **ratios)
     return None
+
+
+def lost_on_new(ours: StepTimes, theirs: StepTimes) -> float | None:
+    """The variant's speedup on the same values over that on new ones; None where either is
+    unknown.
+    """
+    if not (ours.same_s and theirs.same_s and ours.new_s and theirs.new_s):
+        return None
+    return (theirs.same_s / ours.same_s) / (theirs.new_s / ours.new_s)
+
+
+def _gain_s(own_s: float, base_s: float) -> float | None:
+    """What a step takes less than the baseline's; None where that is next to nothing."""
+    gain_s = base_s - own_s
+    return gain_s if gain_s >= _LEAST_GAIN * base_s else None
 
 
 def _is_longer(time_s: float, usual_s: float) -> bool:
@@ -129,17 +143,26 @@ def _is_longer(time_s: float, usual_s: float) -> bool:
     return time_s > _LONGER * usual_s
 
 
-def _repeats(*subjects: TimedBuild) -> int:
+def pause(draw: random.Random) -> float:
+    """Seconds; one for all that is compared: a step after a shorter one may be the shortest."""
+    low, high = _PAUSES_S
+    return float(low * (high / low) ** draw.random())
+
+
+def repeats_of(attempt: int, *subjects: TimedBuild) -> int:
+    """How often all is taken, the more the more often it was suspicious."""
     step_s = sum(subject.candidate.step_s for subject in subjects)
-    return max(1, min(_REPEATS, int(_MOST_S / (step_s * (2 + 2 * _STEPS)))))
+    repeats = max(1, min(_REPEATS, int(_MOST_S / (step_s * _STEPS))))
+    return max(repeats, _CONFIRMING * attempt)
 
 
 @dataclass
-class _Taken:
+class Taken:
     """Seconds of one subject, one of each kind a repeat.
 
-    What other work on the machine adds counts in the variant's favour. So of what is to be longer
-    the shortest counts of the variant, and the usual of the baseline.
+    What other work on the machine adds counts in the variant's favour. So of steps alone the
+    shortest counts of the variant, and the usual of the baseline; of steps on values of which each
+    is new to both, the shortest.
     """
 
     blocks: list[float] = field(default_factory=list)
@@ -148,28 +171,31 @@ class _Taken:
     new: list[float] = field(default_factory=list)
 
     def of_variant(self) -> StepTimes:
-        return StepTimes(
-            _usual(self.blocks), _shortest(self.alone), _usual(self.same), _shortest(self.new)
-        )
+        return self._times(min(self.alone))
 
     def of_baseline(self) -> StepTimes:
-        return StepTimes(
-            _usual(self.blocks), _usual(self.alone), _shortest(self.same), _usual(self.new)
-        )
+        return self._times(median(self.alone))
+
+    def _times(self, alone_s: float) -> StepTimes:
+        same_s = min(self.same, default=0.0)
+        return StepTimes(min(self.blocks), alone_s, same_s, min(self.new, default=0.0))
 
 
-def _take(
+def take(
     builder: Builder,
     clocks: Clocks,
     subjects: Sequence[TimedBuild],
     repeats: int,
     pause_s: float,
-    draw: random.Random,
-) -> list[_Taken]:
+) -> list[Taken]:
     """Of each subject, in turn."""
-    taken = [_Taken() for _ in subjects]
+    taken = [Taken() for _ in subjects]
+    fresh = [subject.fresh() for subject in subjects]
+    waited_for = [
+        replace(subject, build=waiting(subject.build, subject.own)) for subject in subjects
+    ]
     for _ in range(repeats):
-        for subject, times in zip(subjects, taken, strict=True):
+        for subject, times in zip(waited_for, taken, strict=True):
             candidate = subject.candidate
             block = clocks[0].block(
                 subject.build, candidate.steps, lead_in=min(1, candidate.lead_in)
@@ -177,19 +203,28 @@ def _take(
             clocks[0].forget()
             times.blocks.append(block.time_s)
             times.alone.append(_alone_s(clocks, subject, block.time_s, pause_s))
-            if subject.inputs:
-                same_s, new_s = _pair_on_written(builder, subject, draw)
-                times.same.append(same_s)
-                times.new.append(new_s)
+    for subject, times, values in zip(waited_for, taken, fresh, strict=True):
+        with suppress(RuntimeError, ValueError, IndexError):  # also no memory for copies
+            times.same, times.new = _on_new_values(builder, subject, values)
     return taken
 
 
-def _shortest(times: list[float]) -> float:
-    return min(times, default=0.0)
+def waiting(build: Build, own: Own) -> Build:
+    """The same build; where steps return before they are done, with steps that wait: several would
+    be on their way in a block, and one alone shows what that hides.
+    """
+    if not own.asynchronous:
+        return build
+    step = build.work.step
 
+    def waiting_step() -> object:
+        returned = step()
+        wait_for(returned)
+        return returned
 
-def _usual(times: list[float]) -> float:
-    return median(times) if times else 0.0
+    waits = copy.copy(build)
+    waits.work = replace(build.work, step=waiting_step)
+    return waits
 
 
 def _alone_s(clocks: Clocks, subject: TimedBuild, block_s: float, pause_s: float) -> float:
@@ -219,71 +254,35 @@ def _pause(pause_s: float) -> None:
         pass
 
 
-def _pair_on_written(
-    builder: Builder, subject: TimedBuild, draw: random.Random
-) -> tuple[float, float]:
-    """Seconds of a step and the write before it: of the same values each time, and of new ones.
-
-    A matrix that must be positive definite is not with a few elements exchanged: then all values
-    change, or none.
+def _on_new_values(
+    builder: Builder, subject: TimedBuild, fresh: Sequence[Sequence[torch.Tensor]]
+) -> tuple[list[float], list[float]]:
+    """Seconds of steps, each after all values were written: the same ones, and each of the fresh
+    ones.
     """
-    for few in (draw.random() < 0.5, False):
-        with suppress(*FAILS):
-            same_s = _on_written(builder, subject, draw, few=few, changes=False)
-            return same_s, _on_written(builder, subject, draw, few=few, changes=True)
-    return 0.0, 0.0
-
-
-def _on_written(
-    builder: Builder, subject: TimedBuild, draw: random.Random, *, few: bool, changes: bool
-) -> float:
-    """Seconds of a step and the write before it, of other values each time or of the same."""
+    if not fresh:
+        return [], []
     build = subject.build
-    writes, undo = _writes(subject, draw, few=few, changes=changes)
+    inputs = subject.inputs
+    usual = tensors.kept(inputs)
+
+    def step_on(values: Sequence[torch.Tensor]) -> float:
+        tensors.put_back(inputs, values)
+        builder.wait()
+        started = perf_counter()
+        wait_for(call_each((build.work.step,)))
+        builder.wait()
+        return perf_counter() - started
+
     try:
         build.restore()
         with build.context():
             mark_step()
-            writes[0]()
-            wait_for(call_each((build.work.step,)))
-            builder.wait()
-            started = perf_counter()
-            for write in writes:
-                write()
-                returned = call_each((build.work.step,))
-            wait_for(returned)
-            builder.wait()
-            return (perf_counter() - started) / len(writes)
+            step_on(usual)
+            same = [step_on(usual) for _ in fresh]
+            return same, [step_on(values) for values in fresh]
     finally:
         builder.wait()
-        undo()
+        tensors.put_back(inputs, usual)
         build.restore()
         builder.wait()
-
-
-def _writes(
-    subject: TimedBuild, draw: random.Random, *, few: bool, changes: bool
-) -> tuple[list[Write], Write]:
-    """Writes to the inputs, each with values of its own or all alike; and what undoes them."""
-    inputs = subject.inputs
-    whole = [entry.change for entry in subject.own.expected if isinstance(entry.change, AllValues)]
-    drawn = []
-    if few or not whole:
-        drawn = [change for _ in range(_STEPS) if (change := exchange(inputs, draw))]
-    if drawn:
-        made = [change.on(inputs) for change in drawn]
-        writes = [write for write, _ in made] if changes else [made[0][0]] * _STEPS
-
-        def undo_all() -> None:
-            for _, undo in reversed(made):
-                undo()
-
-        return writes, undo_all
-    if not whole:
-        return [nothing] * _STEPS, nothing
-    write, undo = whole[0].on(inputs)
-    return [write if place % 2 or not changes else undo for place in range(_STEPS)], undo
-
-
-def nothing() -> None:
-    pass

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import log
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, log
 from operator import attrgetter
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Checked, Examined, ProcessStarted
+from gpulab.core.events import Checked, Event, Examined, ProcessStarted
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
@@ -21,7 +22,7 @@ from gpulab.features.checks.findings import (
     control_too_wide,
     few_processes,
     fewer_flops,
-    just_above_roof,
+    less_on_new_values,
     measured_in_one_process,
     processes_correlated,
 )
@@ -32,15 +33,13 @@ from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import DECLARATIONS, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
-from gpulab.stats.comparison import Check, Comparison, Trust, grade_of
+from gpulab.stats.comparison import Check, Comparison, Trust, grade_of, inner_interval
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
 
 RESULTS = {
     declaration.shows: declaration for declaration in DECLARATIONS.values() if declaration.shows
 }
 """By kind what a check showed."""
-_CLOSE = 1.05
-"""A rate this many times the roof is within what the roof itself may be off by, and hardly more."""
 _LESS = 0.9
 """A variant that does less than this part of the work of the other is said to."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
@@ -94,10 +93,29 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     return replace(check, result=doubt) if is_cause else check
 
 
+_FOR_ITSELF = (
+    CheckKind.OUTPUTS,
+    CheckKind.TIMED_STEPS,
+    CheckKind.INPUTS,
+    CheckKind.NULL_ANSWERS,
+    CheckKind.DETERMINISM,
+)
+"""What each variant has to show for itself: that the baseline passed says nothing of another."""
+
+
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     """What the worker reported: the variant before the baseline and the run, failures first."""
-    sources = (*evidence.variants, evidence.state)
-    reported = [examined for source in sources if (examined := source.last(Examined, kind))]
+    variant, *others = (*evidence.variants, evidence.state)
+    own = variant.last(Examined, kind)
+    reported = [examined for source in others if (examined := source.last(Examined, kind))]
+    if kind in _FOR_ITSELF:
+        reported = [
+            examined
+            for examined in reported
+            if not examined.ok or examined.reason or (own is None and examined.skipped)
+        ]
+    if own is not None:
+        reported.insert(0, own)
     ranked = sorted(
         reported,
         key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
@@ -111,20 +129,9 @@ def _as_check(examined: Examined) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:
         return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
-    if reason := examined.reason or _just_above_roof(examined):
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+    if examined.reason:
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=examined.reason)
     return _passed(kind, **{**examined.values, "count": examined.count})
-
-
-def _just_above_roof(examined: Examined) -> Finding | None:
-    """A rate that is no proof of anything, and more than a step should reach."""
-    ratio = examined.values.get("ratio")
-    roof = examined.values.get("roof")
-    if examined.check != CheckKind.PHYSICS or not isinstance(roof, str):
-        return None
-    if not isinstance(ratio, (int, float)) or ratio <= _CLOSE:
-        return None
-    return just_above_roof(examined.variant, ratio=ratio, roof=roof)
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
@@ -338,6 +345,8 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
     return once
 
 
+_LOST = 1.1
+"""What a speedup may be smaller on new values: predictors of branches learn the same ones."""
 _SUMMED = frozenset({"late"})
 """Counts of what a process did; of other numbers the largest stands, and of all else the last."""
 
@@ -378,8 +387,34 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+@dataclass
+class LostOnNew:
+    """Of each variant, by process: its speedup on the same values over that on new ones."""
+
+    ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+
+def _fold(state: RunState, event: Examined) -> None:
+    ratio = event.values.get("lost_on_new")
+    if event.check == CheckKind.TIMED_STEPS and event.variant and isinstance(ratio, float):
+        state.part(LostOnNew).ratios[event.variant].append(log(ratio))
+
+
+def _judge(draft: Draft) -> Iterator[Event]:
+    """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
+    for name, ratios in draft.state.part(LostOnNew).ratios.items():
+        lost = inner_interval(ratios)
+        if lost is None or lost.low <= log(_LOST):
+            continue
+        ends = {"ratio": exp(lost.median), "low": exp(lost.low), "high": exp(lost.high)}
+        reason = less_on_new_values(name, **ends)
+        yield Examined(variant=name, check=CheckKind.TIMED_STEPS, count=0, reason=reason)
+
+
 CHECKS = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
+    folds={Examined: _fold},
+    judge=_judge,
     grade=_with_trust,
 )

@@ -9,15 +9,14 @@ restored on the way.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -39,41 +38,62 @@ from gpulab.features.checks import replay
 from gpulab.features.checks.effects import compare_updates
 from gpulab.features.checks.findings import (
     draws_when_seeded,
+    first_step_does_more,
+    no_block_on_other_values,
     state_diverges,
     timed_step_is_stale,
     timed_step_is_wrong,
 )
-from gpulab.features.checks.replay import StepTimes, TimedBuild, nothing
+from gpulab.features.checks.replay import StepTimes, Taken, TimedBuild
 from gpulab.features.checks.stepping import Tensors, read
-from gpulab.features.checks.values import AllValues, Exchange, Expected, Own, Write, judged
+from gpulab.features.checks.values import Expected, Own, Write, differ, judged
 from gpulab.scenario import CONTROL
 
 _SHARE = 0.1
 """Of the time since the measurement began, for comparing outputs and for single steps."""
 _ALLOWANCE_S = 0.01
 """Beside that share, in every process."""
+_CHANGED = 0.5
 _FIRST_INTERRUPTED = 0.5
 _INTERRUPTED = 0.15
 """Part of the blocks in which values change between two steps, until one was, and after it."""
 _SINGLE = 0.33
 """Part of these in which a single step is left."""
-_OF_A_BLOCK = 0.02
-"""The part of a block's time that writing all values may take."""
+_OF_A_BLOCK = _OF_THE_RUN = 0.02
+"""The part of a block's time that writing all values between two steps may take; and of the run's
+time that all copies of values may.
+"""
+_COPIES = 3
+"""Of values that a block on others takes: what is there is kept, and put back."""
 _BYTES_PER_S = 2e9
+_FRESH = 3
+"""Sets of values that nobody had before, of a look."""
+_BUILDING_S = 1.0
+"""What the builds of these may take in the first process, of all variants; each has one set."""
+_MOST_BYTES = 1 << 29
+_FRESH_SEEDS = 1_400_003
 _SLOW_STEP_S = 5e-3
 _SLOW = 0.25
 _QUICK = 0.5
 """A slow step; the part of later processes that take it alone, and a quick one."""
 _MOST_STATEFUL_STEPS = 3
 _MANY_STEPS = 64
+_MOST_BEFORE = 100
 _MANY_S = 0.02
 """Steps after a restore that are compared: one of a few, and as many as some milliseconds hold."""
 _OF_MANY = (0.05, 10.0)
 """What many steps may be off by: this, or so many times the tolerance."""
 _DRAWING_STEPS = 4
+_FIRST_STEPS = 3
+_FIRST_LONGER = 2.0
+"""Times as long as later ones that a step from restored state takes, if it does more."""
 _LOOSER = 4.0
-_LOOSEST = 0.5
+_LOOSEST = 0.25
 """Times by which each further step of a training loosens the tolerance, and to what."""
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass
@@ -81,13 +101,15 @@ class _Shown:
     """What the checks of a variant showed in this process."""
 
     blocks: int = 0
+    changed: int = 0
+    """Of these, with other values or from restored state: the others prove little."""
     late: int = 0
     error: float = 0.0
     allowed: float = 0.0
     state: int = 0
     times: StepTimes | None = None
-    block_ratio: float | None = None
-    """Its speedup in the blocks that were timed beside single steps."""
+    lost: float | None = None
+    """Its speedup on the same values over that on new ones."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -96,34 +118,32 @@ class _Shown:
         times = self.times
         values["alone_ratio"] = times.alone_s / times.block_s if times else None
         values["new_ratio"] = times.new_s / times.same_s if times and times.same_s else None
-        values["block_ratio"] = self.block_ratio
+        values["lost_on_new"] = self.lost
         return values
 
 
 _COUNTED = ("late", "error", "allowed", "state")
 
 
-@dataclass(frozen=True, eq=False)
-class _Write:
-    """Other values for a build's inputs: what the step gives, how to write and undo them."""
-
-    expected: Expected
-    write: Write
-    undo: Write
-    between_steps: bool
-    """Whether it needs no wait: a few elements in memory that the device reads in order."""
-
-
 @dataclass(frozen=True)
 class _Block:
-    """A timed block that is under way: the values of its last step, None being its own."""
+    """A timed block that is under way: the values of its last step, None being its own, and what
+    puts the build's back.
+    """
 
-    values: _Write | None
+    expected: Expected | None = None
+    undo: Write = _nothing
     late: bool = False
 
 
+Failed = tuple[Candidate, BaseException]
+"""A candidate, and why it is taken out."""
+
+
 class TimedChecks:
-    """Of one process: `prepare` and `compare` around a block, `check` each epoch, `finish`."""
+    """Of one process: `prepare` and `compare` around a block, `check` each epoch, `finish`. Where
+    variants run one at a time each has a `look`, and then `judge` compares.
+    """
 
     def __init__(self, context: WorkerContext) -> None:
         self._begins = partial(context.reporter.position.move, Stage.MEASURE)
@@ -134,34 +154,61 @@ class TimedChecks:
         self._checker = context.checker
         self._started = perf_counter()
         self._spent_s = 0.0
-        self._writes: WeakKeyDictionary[Build, list[_Write]] = WeakKeyDictionary()
-        """They hold the inputs of a build, so they go with it: memory may be short."""
+        self._copied_s = 0.0
+        """About what copies of whole values have taken."""
         self._shown: defaultdict[str, _Shown] = defaultdict(_Shown)
         self._interrupted: set[str] = set()
         """Candidates of which some block was."""
         self._block: _Block | None = None
         self._baseline_times: StepTimes | None = None
         """As they were beside the last variant, of those that are looked at together."""
+        self._first_noted: set[str] = set()
+        self._seeds = 0
+        """Of values that nobody had before."""
+        self._looks = not context.number or self._draw.random() < _SLOW
+        """Whether variants that run one at a time are looked at in this process; with"""
+        self._stateful_steps = self._draw.randint(1, _MOST_STATEFUL_STEPS)
+        self._pause_s = replay.pause(self._draw)
+        self._taken: dict[str, Taken] = {}
+        self._stepped: dict[str, _Stepped] = {}
 
     def prepare(self, candidate: Candidate) -> Interruption | None:
         """Choose the next block's values; what is to happen between two of its steps."""
         self._block = None
-        writes = self._writes_of(candidate)
-        if not writes:
+        own = self._own_of(candidate)
+        build = candidate.build
+        if own is None or build is None or not own.expected:
             return None
-        few = [values for values in writes if values.between_steps]
-        if candidate.steps > 1 and few and self._is_to_interrupt(candidate):
-            values = self._draw.choice(few)
+        if candidate.variant.name in self._checker.drawing:
+            return None
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        copying_s = sum(tensor.nbytes for tensor in inputs) / _BYTES_PER_S
+        if not self._is_to_change(candidate, copying_s):
+            self._block = _Block()
+            return None
+        expected = self._draw.choice(own.expected)
+        try:
+            write, undo = expected.change.on(inputs)
+        except RuntimeError:  # there is no memory for copies
+            return None
+        self._copied_s += _COPIES * copying_s
+        quick = copying_s <= _OF_A_BLOCK * candidate.block_s
+        in_order = all(tensor.device.type == self._context.device.type for tensor in inputs)
+        between = quick and in_order and not own.asynchronous and not self._context.clock.flush
+        if between and candidate.steps > 1 and self._is_to_interrupt(candidate):
             self._interrupted.add(candidate.name)
-            self._block = _Block(values, late=True)
-            return Interruption(self._moment(candidate.steps), values.write)
-        if self._draw.random() < 0.5:
-            self._block = _Block(None)
-            return None
-        values = self._draw.choice(writes)
-        values.write()
-        self._block = _Block(values)
+            self._block = _Block(expected, undo, late=True)
+            return Interruption(self._moment(candidate.steps), write)
+        write()
+        self._block = _Block(expected, undo)
         return None
+
+    def _is_to_change(self, candidate: Candidate, copying_s: float) -> bool:
+        """In half of the blocks, as far as copies take a small part of the run."""
+        if self._context.job.smoke:
+            return not self._shown[candidate.name].changed
+        allowed_s = _OF_THE_RUN * (perf_counter() - self._started)
+        return self._copied_s + _COPIES * copying_s <= allowed_s and self._draw.random() < _CHANGED
 
     def compare(self, candidate: Candidate) -> None:
         """After a block: put the values back, and compare its last output. WrongOutputError."""
@@ -173,9 +220,9 @@ class TimedChecks:
         build = candidate.build
         if block is None or build is None:
             return
-        undo = block.values.undo if block.values else nothing
-        if not (block.late or self._is_within()):
-            undo()
+        first = block.expected is not None and not self._shown[candidate.name].changed
+        if not (block.late or first or self._is_within()):
+            block.undo()
             return
         started = perf_counter()
         with checking(CheckKind.TIMED_STEPS):
@@ -184,19 +231,19 @@ class TimedChecks:
             except RuntimeError:  # memory that a graph of the compiler has taken back
                 return
             finally:
-                undo()
+                block.undo()
                 self._builder.wait()
             self._check_output(candidate, build, block, output)
         self._spent_s += perf_counter() - started
 
-    def check(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, BaseException]]:
+    def check(self, candidates: Sequence[Candidate]) -> list[Failed]:
         """Steps of each variant alone, and with state; those that failed, and why."""
         baseline, *others = candidates
-        failed: list[tuple[Candidate, BaseException]] = []
+        failed: list[Failed] = []
         if not self._context.number:
             for candidate in candidates:
-                with suppress(torch.OutOfMemoryError):
-                    self._note_divergence(candidate)
+                self._note_divergence(candidate)
+                self._note_first_steps(candidate)
         if not self._can_check(baseline):
             return failed
         self._baseline_times = None
@@ -209,16 +256,76 @@ class TimedChecks:
                 with checking(CheckKind.TIMED_STEPS):
                     self._check_state(candidate, baseline)
                     self._check_draws(candidate)
+                    self._check_changed(candidate)
                     self._check_alone(candidate, baseline)
             except BaseException as error:
                 if not is_out_of_memory(error):
                     failed.append((candidate, error))
         return failed
 
+    def look(self, candidate: Candidate, attempt: int = 0) -> None:
+        """The same of one variant, where no other is built: what `judge` holds against each other.
+        Raises what a step raises.
+        """
+        if not self._context.number and not attempt:
+            self._note_divergence(candidate)
+            self._note_first_steps(candidate)
+        if not self._looks or candidate.name == CONTROL or not self._can_check(candidate):
+            return
+        self._begins(candidate.variant.name)
+        build = candidate.build
+        assert build is not None
+        stepped = None
+        with checking(CheckKind.TIMED_STEPS):
+            if build.state and not self._context.job.increasing_memory:
+                stepped = self._steps_after_restore(build, 0, self._stateful_steps)
+            self._check_draws(candidate)
+            self._check_changed(candidate)
+            subject = self._timed_build(candidate)
+            if subject is not None and self._context.job.ranks <= 1:
+                repeats = replay.repeats_of(attempt, subject)
+                clocks = self._context.clock, self._context.other_clock
+                (taken,) = replay.take(self._builder, clocks, [subject], repeats, self._pause_s)
+                self._taken[candidate.name] = taken
+        if stepped is not None:
+            self._stepped[candidate.name] = stepped
+
+    def judge(self, baseline: Candidate, others: Sequence[Candidate]) -> list[Failed]:
+        """Variants of which the last look differs from the baseline's, and why."""
+        failed: list[Failed] = []
+        for candidate in others:
+            try:
+                with checking(CheckKind.TIMED_STEPS):
+                    self._judge(candidate, baseline)
+            except (WrongOutputError, RefusedError) as error:
+                failed.append((candidate, error))
+        return failed
+
+    def _judge(self, candidate: Candidate, baseline: Candidate) -> None:
+        actual = self._stepped.get(candidate.name)
+        expected = self._stepped.get(baseline.name)
+        if actual is not None and expected is not None and tensors.finite(expected.output):
+            self._compare_state(candidate, actual, expected, self._stateful_steps)
+        taken = self._taken.get(candidate.name)
+        base = self._taken.get(baseline.name)
+        if taken is None or base is None:
+            return
+        ours = self._shown[candidate.name].times = taken.of_variant()
+        reason = replay.suspicion(candidate, ours, baseline, base.of_baseline())
+        self._shown[candidate.name].lost = replay.lost_on_new(ours, base.of_baseline())
+        if reason is not None:
+            raise RefusedError(reason)
+
     def _note_divergence(self, candidate: Candidate) -> None:
         """Catches trainings that blow up within a block: NaNs are not what is to be timed."""
         build = candidate.build
-        if build is None or candidate.name == CONTROL or not tensors.has_nan(build.state):
+        if build is None or candidate.name == CONTROL:
+            return
+        try:
+            diverges = tensors.has_nan(build.state)
+        except torch.OutOfMemoryError:
+            return
+        if not diverges:
             return
         build.restore()
         if tensors.has_nan(build.state):  # as it was built
@@ -231,10 +338,48 @@ class TimedChecks:
             )
         )
 
+    def _note_first_steps(self, candidate: Candidate) -> None:
+        """Catches steps in place on their own state, of which a block times the later ones."""
+        build = candidate.build
+        name = candidate.name
+        if build is None or not build.state or name == CONTROL or name in self._first_noted:
+            return
+        if name not in self._context.checked or self._context.job.ranks > 1:
+            return
+        self._first_noted.add(name)
+        try:
+            ratio = min(self._first_over_later(build) for _ in range(2))
+        except Exception:  # it is raised again where it counts
+            return
+        if ratio < _FIRST_LONGER:
+            return
+        self._context.reporter.channel.emit(
+            Examined(
+                variant=name,
+                check=CheckKind.TIMED_STEPS,
+                count=0,
+                reason=first_step_does_more(name, ratio=ratio),
+            )
+        )
+
+    def _first_over_later(self, build: Build) -> float:
+        """The shortest first step after a restore, over the shortest of the ones after it."""
+        clock = self._context.wall_clock
+        first: list[float] = []
+        later: list[float] = []
+        for _ in range(_FIRST_STEPS):
+            build.restore()
+            with build.context():
+                first.append(clock.single_s(build))
+                later += [clock.single_s(build) for _ in range(_FIRST_STEPS)]
+            clock.forget()
+        build.restore()
+        return min(first) / min(later)
+
     def finish(self) -> None:
         """Tell what the checks showed."""
         for name, shown in self._shown.items():
-            if name not in self._context.checked or not (shown.blocks or shown.times):
+            if name not in self._context.checked:
                 continue
             self._context.reporter.channel.emit(
                 Examined(
@@ -242,6 +387,7 @@ class TimedChecks:
                     check=CheckKind.TIMED_STEPS,
                     count=shown.blocks,
                     values=shown.values,
+                    skipped=None if shown.changed else no_block_on_other_values(name),
                 )
             )
 
@@ -253,7 +399,7 @@ class TimedChecks:
         """
         name = candidate.variant.name
         own = self._checker.own[name]
-        expected = block.values.expected if block.values else None
+        expected = block.expected
         agreement = self._checker.stepping.agree(
             build, output, expected.output if expected else own.usual
         )
@@ -264,58 +410,23 @@ class TimedChecks:
         if reason is not None and build.state and reason.code != timed_step_is_stale.code:
             reason = None
         if reason is not None:
-            if block.values and self._leaves_unwritten(build, own, block.values):
-                return
             raise WrongOutputError(reason, agreement.error)
         shown = self._shown[candidate.name]
         shown.blocks += 1
+        shown.changed += expected is not None
         shown.late += block.late
         shown.error = max(shown.error, agreement.error or 0.0)
         shown.allowed = agreement.tolerance
 
-    def _leaves_unwritten(self, build: Build, own: Own, values: _Write) -> bool:
-        """Whether exchanged elements leave output unwritten; then no block has them again."""
-        change = values.expected.change
-        if not isinstance(change, Exchange):
-            return False
-        inputs = tensors.live_leaves("inputs", build.work.inputs)
-        if not self._checker.stepping.leaves_unwritten(build, change, inputs, own.usual):
-            return False
-        own.expected.remove(values.expected)
-        self._writes[build].remove(values)
-        return True
-
-    def _writes_of(self, candidate: Candidate) -> list[_Write]:
-        """For a candidate's build; none where its output says nothing of its inputs' values."""
-        build = candidate.build
+    def _own_of(self, candidate: Candidate) -> Own | None:
+        """What a candidate's variant gives; None where a block's output cannot be held to it."""
         name = candidate.variant.name
-        own = self._checker.own.get(name)
-        if build is None or own is None or name in self._checker.drawing:
-            return []
-        if not self._can_check(candidate):
-            return []
-        if build not in self._writes:
-            self._writes[build] = self._new_writes(candidate, build, own)
-        return self._writes[build]
-
-    def _new_writes(self, candidate: Candidate, build: Build, own: Own) -> list[_Write]:
+        build = candidate.build
+        if build is None or not self._can_check(candidate):
+            return None
         if build.state and self._checker.baseline_has_state:
-            return []
-        inputs = tensors.live_leaves("inputs", build.work.inputs)
-        room = _OF_A_BLOCK * candidate.block_s * _BYTES_PER_S
-        too_large = sum(tensor.nbytes for tensor in inputs) >= room
-        device = self._context.device.type
-        in_order = all(tensor.device.type == device for tensor in inputs)
-        in_order = in_order and not own.asynchronous and not self._context.clock.flush
-        writes = []
-        for expected in own.expected:
-            all_values = isinstance(expected.change, AllValues)
-            if all_values and too_large:
-                continue
-            with suppress(RuntimeError, IndexError):
-                write, undo = expected.change.on(inputs)
-                writes.append(_Write(expected, write, undo, in_order and not all_values))
-        return writes
+            return None
+        return self._checker.own.get(name)
 
     def _is_to_interrupt(self, candidate: Candidate) -> bool:
         if candidate.name not in self._interrupted:
@@ -346,7 +457,11 @@ class TimedChecks:
         return not self._context.number or self._draw.random() < part
 
     def _check_alone(self, candidate: Candidate, baseline: Candidate) -> None:
-        """Catches remembered results: steps that take longer alone, or on new values."""
+        """Catches remembered results: steps that take longer alone, or on new values. Those of
+        several ranks wait for each other, which takes what it takes.
+        """
+        if self._context.job.ranks > 1:
+            return
         shown = self._shown[candidate.name]
         variant = self._timed_build(candidate)
         reference = self._timed_build(baseline)
@@ -357,28 +472,99 @@ class TimedChecks:
         shown.times, self._baseline_times, reason = replay.examine(
             self._builder, clocks, variant, reference, self._draw, known
         )
+        shown.lost = replay.lost_on_new(shown.times, self._baseline_times)
         if reason is not None:
             raise RefusedError(reason)
-        base_s = self._baseline_times.block_s / baseline.items
-        shown.block_ratio = base_s / (shown.times.block_s / candidate.items)
 
     def _timed_build(self, candidate: Candidate) -> TimedBuild | None:
         own = self._checker.own.get(candidate.variant.name)
         if own is None or candidate.build is None:
             return None
         inputs = tensors.live_leaves("inputs", candidate.build.work.inputs)
-        return TimedBuild(candidate, candidate.build, inputs, own)
+        fresh = partial(self._fresh_values, candidate, inputs)
+        return TimedBuild(candidate, candidate.build, inputs, own, fresh)
+
+    def _fresh_values(self, candidate: Candidate, inputs: Tensors) -> list[Tensors]:
+        """Values that no step ever had, by builds with other seeds; where these take too long,
+        those that are known.
+        """
+        own = self._checker.own[candidate.variant.name]
+        known = [list(expected.change.values) for expected in own.expected]
+        assert candidate.build is not None
+        count = self._count_of_fresh(candidate.build, inputs) if known else 0
+        fresh: list[Tensors] = []
+        try:
+            while count > len(fresh):
+                self._seeds += 1
+                seed = self._builder.data_seed + _FRESH_SEEDS + self._seeds
+                other = self._builder.build(candidate.variant, other_seed=seed)
+                try:
+                    donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
+                finally:
+                    other.close()
+                if not differ(inputs, donated):
+                    return known
+                fresh.append(donated)
+        except Exception:  # what it needs may be there once, or there is no memory
+            return known
+        gc.collect()  # nobody else does while it is measured
+        return fresh or known
+
+    def _count_of_fresh(self, build: Build, inputs: Tensors) -> int:
+        size = sum(tensor.nbytes for tensor in inputs)
+        most = max(1, min(_FRESH, _MOST_BYTES // max(size, 1)))
+        building_s = 2 * build.build_s  # the baseline is built as often
+        if most * building_s <= _ALLOWANCE_S + _SHARE * (perf_counter() - self._started):
+            return most
+        if self._context.number or building_s > _BUILDING_S:
+            return 0
+        share_s = _BUILDING_S / len(self._context.checked)
+        return max(1, min(most, int(share_s / building_s)))
 
     def _check_draws(self, candidate: Candidate) -> None:
         """Catches random numbers that are drawn once and used again: RefusedError where only the
         first step after the generators were seeded draws anything.
         """
         name = candidate.variant.name
-        if name in self._checker.drawing and self._draws_once(candidate.build):
+        build = candidate.build
+        if name not in self._checker.drawing or build is None:
+            return
+        if self._draws_once(build):
             raise RefusedError(draws_when_seeded(name))
 
-    def _draws_once(self, build: Build | None) -> bool:
-        assert build is not None
+    def _check_changed(self, candidate: Candidate) -> None:
+        """The last step of a block: all values change just before it, and the generators are
+        seeded. In a timed block this would take time.
+        """
+        build = candidate.build
+        own = self._own_of(candidate)
+        if build is None or own is None or not own.expected or self._context.job.ranks > 1:
+            return
+        expected = self._draw.choice(own.expected)
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        write, undo = expected.change.on(inputs)
+
+        def begin() -> None:
+            write()
+            self._builder.seed()
+
+        many = min(_MOST_BEFORE, int(_MANY_S / max(candidate.step_s, 1e-9)))
+        before = self._draw.randint(1, max(1, many))
+        clock = self._context.wall_clock
+        build = replay.waiting(build, own)
+        clock.block(build, before + 1, lead_in=0, interruption=Interruption(before, begin))
+        returned = clock.returned
+        clock.forget()
+        try:
+            output = tensors.kept(read(build, returned))
+        except RuntimeError:  # memory that a graph of the compiler has taken back
+            return
+        finally:
+            undo()
+            self._builder.wait()
+        self._check_output(candidate, build, _Block(expected, undo, late=True), output)
+
+    def _draws_once(self, build: Build) -> bool:
         states = []
         for steps in (1, _DRAWING_STEPS):
             self._builder.seed()
@@ -405,7 +591,14 @@ class TimedChecks:
             steps = 1
             expected = self._steps_after_restore(base, 0, steps)
         actual = self._steps_after_restore(build, before, steps)
-        agreement = self._checker.stepping.agree(build, actual.output, expected.output)
+        self._compare_state(candidate, actual, expected, steps)
+
+    def _compare_state(
+        self, candidate: Candidate, actual: _Stepped, expected: _Stepped, steps: int
+    ) -> None:
+        agreement = tensors.agree(
+            actual.output, expected.output, tolerance=actual.tolerance, dtypes=actual.dtypes
+        )
         looser = agreement.tolerance * _LOOSER ** (steps - 1)
         if steps > _MOST_STATEFUL_STEPS:
             least, times = _OF_MANY
@@ -421,12 +614,18 @@ class TimedChecks:
             raise WrongOutputError(reason, error)
         compared = min(steps, _MOST_STATEFUL_STEPS)
         updates = compare_updates(
-            actual.before, actual.after, expected.before, expected.after, steps=compared
+            actual.before,
+            actual.after,
+            expected.before,
+            expected.after,
+            steps=compared,
+            tolerance=agreement.tolerance,
         )
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)
         shown = self._shown[candidate.name]
         shown.blocks += 1
+        shown.changed += 1
         shown.state = max(shown.state, updates.compared)
 
     def _steps_with_state(self, candidate: Candidate) -> int:
@@ -457,7 +656,8 @@ class TimedChecks:
         after = tensors.kept(build.state)
         build.restore()
         self._builder.wait()
-        return _Stepped(output, starts, after)
+        dtypes = self._checker.stepping.dtypes(build)
+        return _Stepped(output, starts, after, build.work.tolerance, dtypes)
 
 
 @dataclass(frozen=True)
@@ -467,3 +667,5 @@ class _Stepped:
     output: Tensors
     before: Tensors
     after: Tensors
+    tolerance: float | None
+    dtypes: tuple[str | None, str | None]

@@ -1,15 +1,13 @@
 """Values for the inputs of a build, and whether what a step returns depends on them alone or on the
 calls before it.
 
-A build that was never stepped has nothing to remember. So for some values of its inputs a variant's
-own output is taken from its first step, and what a timed step returns for the same values must be
-that one, whatever came before: this holds for values of any kind, also for those that no author
-would draw, and needs no second variant.
+A build that was never stepped has nothing to remember. So a variant's own output for the values of
+another seed is taken from checked steps, and what a timed step returns for the same values must be
+that one, whatever came before. It takes no arithmetic, and so values of any dtype.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +24,14 @@ _VISIBLE = 8.0
 _OLD = 0.25
 _NEW = 0.5
 """A stale output is this near to the old values' output, and this far from the new ones'."""
-_LEAST = {torch.float64: 1e-13, torch.float32: 1e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+_LEAST = {
+    torch.float64: 1e-13,
+    torch.complex128: 1e-13,
+    torch.float32: 1e-6,
+    torch.complex64: 1e-6,
+    torch.float16: 4e-3,
+    torch.bfloat16: 3e-2,
+}
 """Rounding that two algorithms of one library may differ by, of the largest element."""
 _OF_OTHERS = 0.2
 
@@ -35,7 +40,7 @@ _OF_OTHERS = 0.2
 class Expected:
     """The output that a variant has for changed values of its inputs."""
 
-    change: Change
+    change: AllValues
     output: Tensors
 
 
@@ -49,7 +54,7 @@ class Own:
     asynchronous: bool = False
     """Whether its steps return before they are done."""
 
-    def add(self, change: Change, output: Tensors) -> bool:
+    def add(self, change: AllValues, output: Tensors) -> bool:
         """Keep a change that the output shows; whether it does."""
         if not tensors.finite(output) or not self._shows(output):
             return False
@@ -113,11 +118,6 @@ def judged(
 Write = Callable[[], None]
 Kind = tuple[torch.Size, torch.dtype]
 
-_EXCHANGED = 3
-_MOVED = 0.8
-_LATE = 0.75
-"""One element lies in this last part of a tensor: samples of the beginning miss it."""
-
 
 @dataclass(frozen=True)
 class AllValues:
@@ -134,69 +134,20 @@ class AllValues:
         )
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """A few floating-point elements move to the values of others, or many times the largest."""
-
-    name: str
-    places: Sequence[tuple[int, float, float]]
-    """(input, the element, the other element), both as shares of its elements."""
-    times: float = 0.0
-    """Of the largest value; 0 takes that of the other element."""
-
-    def on(self, inputs: Sequence[torch.Tensor]) -> tuple[Write, Write]:
-        """(writes them, puts back what is there now), both without a wait: views are made here."""
-        elements = [_element(inputs[index], place) for index, place, _ in self.places]
-        saved = tensors.copies(elements)
-        values = [self._value(inputs[index], place, other) for index, place, other in self.places]
-        if any(element.is_inference() for element in elements):
-            return lambda: tensors.put_back(elements, values), lambda: tensors.put_back(
-                elements, saved
-            )
-        return lambda: _copy(elements, values), lambda: _copy(elements, saved)
-
-    def _value(self, tensor: torch.Tensor, place: float, other: float) -> torch.Tensor:
-        if not self.times:  # not all the way: two that are equal could be told by it
-            own, wanted = (tensors.computable(_element(tensor, share)) for share in (place, other))
-            return (own + (wanted - own) * _MOVED).to(tensor.dtype)
-        largest = tensors.computable(tensors.on_gpu_if_large(tensor)).abs().amax() * self.times
-        return largest.to(tensor.dtype)
-
-
-def _copy(elements: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
-    """In a few microseconds: a step must not tell it from the gap between two others."""
-    for element, value in zip(elements, values, strict=True):
-        element.copy_(value)
-
-
-Change = AllValues | Exchange
-
-
-def exchange(
-    inputs: Sequence[torch.Tensor], draw: random.Random, times: float = 0.0
-) -> Exchange | None:
-    """A random one; None where no input holds floats. Whole numbers may be places in memory."""
-    floats = [
-        index
-        for index, tensor in enumerate(inputs)
-        if tensor.numel() > 1 and tensor.is_floating_point()
-    ]
-    if not floats:
-        return None
-    largest = max(inputs[index].numel() for index in floats)
-    large = [index for index in floats if inputs[index].numel() * 16 >= largest]
-    places = [(draw.choice(large), draw.uniform(_LATE, 1.0), draw.random())]
-    places += [(draw.choice(floats), draw.random(), draw.random()) for _ in range(_EXCHANGED - 1)]
-    return Exchange("a few elements", places, times)
-
-
 def flipped(tensor: torch.Tensor) -> torch.Tensor | None:
     """Other values where every seed gives the same; None of whole numbers, maybe places."""
     if tensor.dtype == torch.bool:
         return ~tensor
-    if not tensor.is_floating_point() or not tensor.dim():
+    if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.dim():
         return None
+    if is_zero(tensor):
+        some = torch.linspace(-1, 1, tensor.numel(), device=tensor.device)
+        return some.reshape(tensor.shape).to(tensor.dtype)
     return tensors.computable(tensor).roll(1).mul(0.9).to(tensor.dtype)
+
+
+def is_zero(tensor: torch.Tensor) -> bool:
+    return not bool(tensors.computable(tensor).any())
 
 
 def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool | None:
@@ -209,16 +160,6 @@ def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bo
 def kind(tensor: torch.Tensor) -> Kind:
     """What two tensors share of which one may take the values of the other."""
     return tensor.shape, tensor.dtype
-
-
-def _element(tensor: torch.Tensor, share: float) -> torch.Tensor:
-    """The element at a place of the logical order, as a view."""
-    place = min(int(share * tensor.numel()), tensor.numel() - 1)
-    index = []
-    for size in reversed(tensor.shape):
-        place, position = divmod(place, size)
-        index.append(position)
-    return tensor[tuple(reversed(index))]
 
 
 _RARE = 0.01

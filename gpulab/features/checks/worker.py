@@ -8,9 +8,7 @@ values, and those values are copied into the first build: its output has to foll
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
 from time import perf_counter
 
 import torch
@@ -22,20 +20,28 @@ from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder, have_moved
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import (
-    RefusedError,
     UncheckedError,
     WrongOutputError,
     checking,
     forget,
     is_out_of_memory,
 )
-from gpulab.features.checks import values
-from gpulab.features.checks.effects import gradients_of
+from gpulab.features.checks.effects import (
+    Effect,
+    Named,
+    compare_updates,
+    gradients_of,
+    same_names,
+    unnamed_memory,
+    worst_gradient,
+)
 from gpulab.features.checks.findings import (
     baseline_is_zeros,
     baseline_not_finite,
     changes_inputs,
     does_not_write_its_output,
+    effect_differs,
+    effects_not_left,
     gradient_differs,
     gradients_not_left,
     inputs_not_named,
@@ -52,28 +58,21 @@ from gpulab.features.checks.findings import (
 from gpulab.features.checks.null_answers import passing
 from gpulab.features.checks.other_values import OTHER, Case, OtherValues
 from gpulab.features.checks.stepping import (
-    FAILS,
-    ReadingTimes,
     Stepping,
     Tensors,
     poison_output,
-    unless_it_fails,
 )
-from gpulab.features.checks.values import Change, Own
+from gpulab.features.checks.values import Own
 from gpulab.scenario import Variant
 
 _LATER_STEPS = 3
 """Further steps of an output that changes from step to step, which are compared as well."""
-_TIMES = (0.0, 4.0, 64.0)
-"""Of the largest value of an input, until a few elements of it can be seen in the output."""
 _GIANT = 1e5
 _MANY = 256
 _OF_SMALL = 10.0
 """Times the median from which on an element is a giant, of an output of so many elements; and what
 the others may be off by, in tolerances.
 """
-_OF_GRADIENT = 0.5
-"""Relative error of a gradient that was not computed, or is of something else."""
 _QUICK_S = 0.005
 """What comparing an output may take to be done several times in each process."""
 
@@ -93,7 +92,6 @@ class Checker:
         self._builder = builder
         self._roomy = roomy
         self._emit: Callable[[Event], None] = emit or (lambda event: None)
-        self._draw = random.Random(f"values {builder.data_seed}")
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
         """By variant what it gives in this process, for its inputs and for changes of them."""
@@ -104,9 +102,9 @@ class Checker:
         self._later: list[Tensors] = []
         """Step by step, where they change."""
         self._gradients: Tensors = []
+        self._effects: list[Effect] = []
         self._small: list[torch.Tensor | None] | None = None
         """Of each reference that has giants, which elements are none."""
-        self._times = ReadingTimes(0.0, 0.0)
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
         """By what a variant declares: which of them pass, and the tolerance."""
         self.stateful: set[str] = set()
@@ -134,14 +132,14 @@ class Checker:
         # NaN never equals itself, which is no state that changes from step to step
         if not tensors.finite(first):
             return self._against_reference(name, CheckTime.BEFORE, build, first)
-        live, times = self.stepping.timed_step(build)
+        live = self.stepping.step(build)
         usual = self._usual(name, build, first)
         repeated = self.stepping.agree(build, live, usual)
         if not repeated.ok:
             return self._follow_state(name, build, first, tensors.kept(live), repeated)
         poison_output(build, live, inputs)
         del live  # so that the next step may be given its memory
-        live, more_times = self.stepping.timed_step(build)
+        live = self.stepping.step(build)
         if not self.stepping.agree(build, live, usual).ok:
             raise WrongOutputError(does_not_write_its_output(), check=CheckKind.OUTPUTS)
         self._examined(name, CheckKind.DETERMINISM, count=3)
@@ -150,17 +148,16 @@ class Checker:
         self._note_small_elements(name, first, checked.tolerance or 0.0)
         self._require_own_memory(name, live, inputs)
         del live
-        self._require_quick_reading(name, build, times + more_times)
+        self._examined(name, CheckKind.CONTEXT, context=build.work.context is not None)
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
+        self._if_it_fits(lambda: self._compare_effects(name, build, inputs))
         self._says(name, "another seed's values")
         self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=True))
         self._says(name, "null answers")
         self._try_null_answers(name, build, saved)
-        self._says(name, "its inputs exchanged")
         self._if_it_fits(lambda: self._others.try_cases(variant, build, inputs))
-        self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return checked
 
     def resume(
@@ -181,7 +178,6 @@ class Checker:
         """
         name = variant.name
         known = name in self.stateful or name in self.own or not self._roomy
-        earlier = self._first_exchange(variant) if cheap and not known else None
         seconds = self._builder.first_step(build)
         if known:
             self.still(name, build)
@@ -202,8 +198,6 @@ class Checker:
             self._if_it_fits(
                 lambda: self._others.compare(variant, build, inputs, first_process=False)
             )
-        if earlier is None or not own.add(*earlier):
-            self._if_it_fits(lambda: self._exchange(name, build, inputs))
         return seconds
 
     def still(self, name: str, build: Build) -> None:
@@ -240,9 +234,7 @@ class Checker:
         self._emit(StageStarted(stage=Stage.CHECK, variant=name, detail=detail))
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
-        """Catches inputs that nobody can change: RefusedError where only the baseline names some,
-        and a variant reads what its build made of the data.
-        """
+        """Catches inputs that nobody can change."""
         if self.baseline is None:
             self.stepping.baseline = name
             self.stepping.dtype = build.work.dtype
@@ -255,10 +247,7 @@ class Checker:
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
         elif self._names_inputs:
-            reason = inputs_not_named(name)
-            if self._others.reads_unknown(build):
-                raise RefusedError(reason, check=CheckKind.INPUTS)
-            self._note(CheckKind.INPUTS, reason)
+            self._note(CheckKind.INPUTS, inputs_not_named(name))
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
         """Of the second step. Catches inputs that are changed for whoever comes after."""
@@ -316,7 +305,15 @@ class Checker:
         with checking(CheckKind.OUTPUTS):
             if name == self.baseline and not self._reference:
                 self._set_reference(output)
-            agreement = self.stepping.require(build, output, self._reference)
+            try:
+                agreement = self.stepping.require(build, output, self._reference)
+            except WrongOutputError as error:
+                if {name, self.baseline} <= self.drawing:
+                    known = {**error.finding.values, "both_draw": True}
+                    raise WrongOutputError(
+                        Finding(code=error.finding.code, values=known), error.error
+                    ) from None
+                raise
         self._examined(
             name,
             CheckKind.OUTPUTS,
@@ -351,16 +348,6 @@ class Checker:
             self._output_in_inputs = in_inputs
         elif in_inputs and not self._output_in_inputs:
             raise WrongOutputError(output_is_its_input(), check=CheckKind.OUTPUTS)
-
-    def _require_quick_reading(self, name: str, build: Build, times: ReadingTimes) -> None:
-        if name == self.baseline:
-            self._times = times
-        with checking(CheckKind.CONTEXT):
-            self.stepping.require_quick_reading(build, times, self._times)
-        context = build.work.context is not None
-        self._examined(
-            name, CheckKind.CONTEXT, output_s=times.read_s, step_s=times.step_s, context=context
-        )
 
     def _note_tolerance(self, name: str, build: Build, output: Tensors) -> None:
         """Catches a tolerance by which much would pass."""
@@ -408,48 +395,61 @@ class Checker:
             counts = {"count": len(left), "baseline": len(self._gradients)}
             self._note(CheckKind.OUTPUTS, gradients_not_left(name, **counts))
             return
-        for place, (own, expected) in enumerate(zip(left, self._gradients, strict=True)):
-            agreement = tensors.agree([own], [expected], tolerance=_OF_GRADIENT)
-            error = agreement.error if agreement.error is not None else inf
-            if not agreement.ok and not error <= _OF_GRADIENT:
-                reason = gradient_differs(
-                    tensor=place + 1, tensors=len(left), error=agreement.error
-                )
-                raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
+        tolerance = self._largest(tensors.tolerance_of, build, self._reference)
+        if worst := worst_gradient(left, self._gradients, tolerance):
+            place, error = worst
+            reason = gradient_differs(tensor=place + 1, tensors=len(left), error=error)
+            raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 
-    def _first_exchange(self, variant: Variant) -> tuple[Change, Tensors] | None:
-        """An exchange of elements and the output for it, from the first step of a build of its own.
-
-        None where that fails: there may be no memory for a second build.
+    def _compare_effects(self, name: str, build: Build, inputs: Tensors) -> None:
+        """Catches running statistics, averages of weights and the like that are left out: tensors
+        that each of the baseline's steps changes, on the same inputs, though nobody names them.
+        WrongOutputError where those of the same names come to be others.
         """
-        build: Build | None = None
-        try:
-            build = self._builder.build(variant)
-            inputs = tensors.live_leaves("inputs", build.work.inputs)
-            change = values.exchange(inputs, self._draw)
-            return None if change is None else (change, self.stepping.output(build, change, inputs))
-        except (*FAILS, MemoryError):
-            return None
-        finally:
-            if build is not None:
-                build.close()
-
-    def _exchange(self, name: str, build: Build, inputs: Tensors) -> None:
-        """Find an exchange of elements that the variant's output shows, for timed steps."""
-        for times in _TIMES:
-            change = values.exchange(inputs, self._draw, times)
-            if change is None:
-                return
-            outputs = unless_it_fails(
-                lambda change=change: [  # type: ignore[misc]
-                    self.stepping.output(build, change, inputs) for _ in range(2)
-                ]
+        if name != self.baseline and not self._effects:
+            return
+        memory = unnamed_memory(build, inputs)
+        if name == self.baseline:
+            self._effects = self._effects_of(build, memory)
+            return
+        expected = self._effects
+        own = same_names(memory, expected)
+        named = own is not None
+        if own is None:
+            own = [memory[effect.place][1] for effect in self._effects_of(build, memory)]
+        counts = {"count": len(own), "baseline": len(expected)}
+        if [tensor.shape for tensor in own] != [effect.after.shape for effect in expected]:
+            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+            return
+        saved = tensors.kept(own)
+        begin = [effect.before for effect in expected]
+        tensors.put_back(own, begin)
+        self.stepping.step(build)
+        after = tensors.kept(own)
+        tensors.put_back(own, saved)
+        tolerance = self._largest(tensors.tolerance_of, build, self._reference)
+        ends = [effect.after for effect in expected]
+        updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
+        if updates.reason is not None and named:
+            reason = effect_differs(
+                name, effect=expected[0].name, count=len(own), error=updates.error
             )
-            if outputs is None:
-                return
-            steady = self.stepping.agree(build, outputs[1], outputs[0]).ok
-            if steady and self.own[name].add(change, outputs[0]):
-                return
+            raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
+        if updates.reason is not None:
+            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+
+    def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
+        """What of these a step changes, but for its output. Earlier steps had the same inputs: it
+        goes on from step to step.
+        """
+        live = [tensor for _, tensor in memory]
+        before = tensors.kept(live)
+        made = tensors.storages(self.stepping.step(build))
+        return [
+            Effect(name, place, before[place], *tensors.kept([tensor]))
+            for place, (name, tensor) in enumerate(memory)
+            if tensors.changed([tensor], [before[place]]) and not tensors.storages([tensor]) & made
+        ]
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""

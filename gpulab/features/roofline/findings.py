@@ -432,6 +432,8 @@ def above_roof(
     )
 
 
+@finding("{ratio:.0%} of the measured roof ({roof}): implausible", short="{ratio:.0%} of its roof")
+def just_above_roof(*, ratio: float, roof: str) -> None: ...
 @finding("datasheet of {device}")
 def datasheet(*, device: str) -> None: ...
 @finding("{mhz:.0f} MHz x {transfers} x {bits} bit")

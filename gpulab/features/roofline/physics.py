@@ -16,18 +16,22 @@ from gpulab.core.jobs import TimedJob
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
 from gpulab.features.roofline.ceilings import RoofSet
-from gpulab.features.roofline.findings import above_roof
+from gpulab.features.roofline.findings import above_roof, just_above_roof
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
 
 MOST = 1.1
 """A rate this many times the roof is not believed, with its whole interval above it."""
+_CLOSE = 1.05
+"""Up to so many times the roof a rate is within what the roof itself may be off by."""
 MOST_WITHOUT_INTERVAL = 2.0
 """The same where there are too few values for an interval."""
 MOST_OF_UNSTEADY = 10.0
 """Without a steady roof: a disturbed machine is not ten times as fast for a moment."""
 _EMULATED = {"fp32": (("tf32", 3), ("bf16", 9)), "fp64": (("int8", 28),)}
 """Libraries make a product in one dtype of several in another, as exact: so many for each."""
+_EXACT = 1e-5
+"""The relative error up to which a product of fp32 may be one of those."""
 _FEWER_FLOPS = 4.0
 """Winograd's F(4x4, 3x3) multiplies so many times less than the convolution that it computes."""
 _NEARER_CACHES = 4 << 20
@@ -46,6 +50,8 @@ class DeclaredWork:
     dtype: str | None = None
     distinct_bytes: int | None = None
     """The most that lies below the operands of its operations; None where that was not seen."""
+    exact: bool = True
+    """Whether its output is as exact as of products in its own dtype, or unknown."""
     fewer_flops: bool = False
     """Whether a library may do it with fewer FLOPs than are declared."""
     cache_bytes: int = 0
@@ -131,7 +137,7 @@ def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
         limits = [limit for kind in kinds for limit in _units(roofs, kind)]
     else:
         limits = _units(roofs, work.dtype)
-        emulated_by = _EMULATED.get(work.dtype, ()) if limits else ()
+        emulated_by = _EMULATED.get(work.dtype, ()) if limits and work.exact else ()
         for kind, products in emulated_by:
             for limit in _units(roofs, kind):
                 name = f"{limit.name} / {products}"
@@ -187,8 +193,8 @@ def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _
 def physics_of(
     state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None
 ) -> Examined | None:
-    """What the roofs say of a variant's rates; None where it declares no work, or no roof was
-    measured for it.
+    """What the roofs say of a variant's rates, as no other place does: what cannot be is refused,
+    what is just above is a doubt. None where it declares no work, or no roof was measured for it.
 
     Its values are those of the rate that comes nearest to its roof, or goes furthest above it.
     """
@@ -198,13 +204,18 @@ def physics_of(
         return None
     worst = next((check for check in checks if not check.possible), checks[0])
     name = variant.info.name
+    reason = None
+    if not worst.possible:
+        reason = above_roof.of(worst.values, name)
+    elif worst.ratio > _CLOSE:
+        reason = just_above_roof(name, ratio=worst.ratio, roof=worst.roof)
     return Examined(
         variant=name,
         check=CheckKind.PHYSICS,
         ok=worst.possible,
         count=len(checks),
         values=worst.values,
-        reason=None if worst.possible else above_roof.of(worst.values, name),
+        reason=reason,
     )
 
 
@@ -234,6 +245,7 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
         flops=built.flops,
         dtype=built.dtype,
         distinct_bytes=counted.distinct_bytes if counted else None,
+        exact=_is_exact(variant),
         fewer_flops=counted is None or counted.fewer_flops,
         # The system's word on a virtual machine is the cache of the whole socket: no more can have
         # been kept.
@@ -241,6 +253,12 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
         hot=job.cache == Cache.HOT,
         on_gpu=device.on_gpu,
     )
+
+
+def _is_exact(variant: VariantState) -> bool:
+    outputs = variant.last(Examined, CheckKind.OUTPUTS)
+    error = outputs.values.get("error") if outputs else None
+    return not isinstance(error, float) or error <= _EXACT
 
 
 def _moved(job: TimedJob, built: Built, variant: VariantState) -> int | None:

@@ -239,7 +239,7 @@ class Tuner:
 
     def _output(self, build: Build) -> list[torch.Tensor]:
         """What a step computes, not what an earlier candidate left in its place. ScenarioError."""
-        returned, _ = step(self._builder, build)
+        returned = step(self._builder, build)
         build.adopt()
         live = read(build, returned)
         if any(
@@ -250,7 +250,7 @@ class Tuner:
             raise ScenarioError("its output has NaN")
         before = tensors.kept(live)
         poison_output(build, live, tensors.live_leaves("inputs", build.work.inputs))
-        returned, _ = step(self._builder, build)
+        returned = step(self._builder, build)
         output = read(build, returned)
         if not _agree(build, output, before):
             raise ScenarioError("its second step leaves another output than its first")

@@ -401,8 +401,7 @@ def reference(lab):
 def filled_by_the_baseline(lab):
     """Looks up what the baseline computed, and computes where nothing is there.
 
-    Caught by: said as unnamed_tensors or timed steps or remembers_its_inputs or variants alone or
-    baseline_slowed
+    Caught by: timed steps or remembers_its_inputs or variants alone
     """
     a, b, checksum = operands()
 

@@ -152,7 +152,7 @@ def reference(lab):
 def folded_weights(lab):
     """Names no weights, and multiplies them in the build.
 
-    Caught by: said as unnamed_tensors or said as fewer_flops
+    Caught by: said as fewer_flops
     """
     x, first, last = operands()
     weight = first @ last

@@ -67,7 +67,6 @@ REFUSED = {
         "items_differ",
         {"items": 0.5, "baseline": 1},
     ),
-    "no_inputs": ("return Work(cached.clone)", "inputs_not_named", {}),
     "threads": (
         f"torch.set_num_threads(2)\n    {returning('lambda: a @ b')}",
         "set_while_building",

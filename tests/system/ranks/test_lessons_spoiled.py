@@ -82,5 +82,4 @@ def test_only_the_spoiled_variant_of_a_lesson_is_wrong(lab, lesson):
     statuses = {seen["name"]: seen["status"] for seen in finished.run["variants"]}
     assert statuses.pop(variant) == Status.WRONG
     assert set(statuses.values()) <= {Status.OK, Status.SKIPPED}
-    assert not finished.findings("unnamed_tensors") + finished.explanations("unnamed_tensors")
     assert lab.none_left()

@@ -125,6 +125,8 @@ def test_products_that_are_made_of_products_in_another_dtype_may_be_faster_than_
     units = RoofSet([ceiling("matrix", "fp32", 50 * TERA), ceiling("matrix", "tf32", 400 * TERA)])
     assert possible(DeclaredWork(1.0, 1.0, flops=130 * TERA, dtype="fp32"), units) == [True]
     assert possible(DeclaredWork(1.0, 1.0, flops=150 * TERA, dtype="fp32"), units) == [False]
+    inexact = DeclaredWork(1.0, 1.0, flops=60 * TERA, dtype="fp32", exact=False)
+    assert possible(inexact, units) == [False]
 
 
 def test_a_convolution_may_need_fewer_flops_than_are_declared():

@@ -9,7 +9,7 @@ from gpulab.core import events as e
 BASELINE_S = 1e-3
 
 
-def alone(speedups, baselines=None, later=1.0, first=True):
+def alone(speedups, baselines=None, later=1.0, first=True, after=None):
     """A process for each speedup of b over a, which takes a millisecond in each, or what
     `baselines` says; and `later` times as long after the rounds, in all or in each.
     """
@@ -19,7 +19,14 @@ def alone(speedups, baselines=None, later=1.0, first=True):
         before_s = baselines[process] if baselines else BASELINE_S
         later_s = before_s * laters[process]
         events.append(
-            e.AloneRun(variant="a", process=process, time_s=before_s, later_s=later_s, t=50.0)
+            e.AloneRun(
+                variant="a",
+                process=process,
+                time_s=before_s,
+                later_s=later_s,
+                after={name: ratio * before_s for name, ratio in (after or {}).items()},
+                t=50.0,
+            )
         )
         events.append(
             e.AloneRun(variant="b", process=process, time_s=before_s / speedup, first=first, t=50.0)
@@ -37,9 +44,9 @@ def comparison_of(speedups, *, rounds=2.0, **options):
 
 @pytest.mark.parametrize(
     "speedups",
-    [[0.9] * 5, [0.8, 0.95, 0.7, 0.9, 0.96], [4.3] * 8, [*[0.9] * 6, 2.1]],
+    [[0.9] * 5, [0.8, 0.95, 0.7, 0.9, 0.96], [*[0.9] * 6, 2.1]],
 )
-def test_a_speedup_that_is_another_one_alone_is_invalid_with_both_figures(speedups):
+def test_a_variant_that_is_faster_among_the_others_alone_is_invalid_with_both_figures(speedups):
     comparison = comparison_of(speedups)
     middle = sorted(speedups)[len(speedups) // 2]
     assert (comparison.verdict, comparison.speedup) == ("invalid", None)
@@ -47,7 +54,24 @@ def test_a_speedup_that_is_another_one_alone_is_invalid_with_both_figures(speedu
     assert comparison.reason.values == {
         "interleaved": pytest.approx(2.0, rel=1e-2),
         "alone": pytest.approx(middle),
+        "rounds_s": pytest.approx(BASELINE_S / 2, rel=1e-2),
+        "alone_s": pytest.approx(BASELINE_S / middle),
     }
+
+
+@pytest.mark.parametrize(
+    ("speedups", "baselines"),
+    [
+        ([4.3] * 8, None),  # slowed by others
+        ([0.9] * 8, [0.45 * BASELINE_S] * 8),  # a baseline with two speeds
+    ],
+)
+def test_a_speedup_that_others_or_the_baseline_change_is_doubted_and_nobody_accused(
+    speedups, baselines
+):
+    comparison = comparison_of(speedups, baselines=baselines)
+    assert comparison.verdict == "faster"
+    assert "speedup_differs_alone" in {reason.code for reason in comparison.trust.reasons}
 
 
 @pytest.mark.parametrize(
@@ -67,17 +91,23 @@ def test_what_was_built_after_another_variant_accuses_nobody():
     assert comparison_of([0.9] * 8, first=False).verdict == "faster"
 
 
-def test_a_baseline_that_the_others_slow_down_makes_the_run_invalid():
-    comparison = comparison_of([2.0] * 8, later=1.8)
-    expected = finding("baseline_slowed", before_s=BASELINE_S, later_s=1.8e-3, ratio=1.8)
-    assert comparison.reason.code == expected.code
-    assert comparison.reason.values == pytest.approx(expected.values)
+def test_a_build_that_slows_the_baseline_down_is_named_and_makes_the_run_invalid():
+    comparison = comparison_of([2.0] * 8, later=1.8, after={"b": 1.8, "c": 1.8})
+    expected = finding("baseline_slowed", by="b", before_s=BASELINE_S, later_s=1.8e-3, ratio=1.8)
+    assert (comparison.reason.code, comparison.reason.values["by"]) == (expected.code, "b")
     assert comparison.verdict == "invalid"
+
+
+@pytest.mark.parametrize("after", [{}, {"b": 1.0, "c": 1.02}])
+def test_a_baseline_that_no_build_slows_down_is_doubted_and_nobody_accused(after):
+    comparison = comparison_of([2.0] * 8, later=1.8, after=after)
+    assert comparison.verdict == "faster"
+    assert "baseline_changed" in {reason.code for reason in comparison.trust.reasons}
 
 
 @pytest.mark.parametrize("later", [[1.8] * 6 + [0.4], [1.8] * 4 + [0.9] * 2 + [1.8] * 5])
 def test_processes_that_were_disturbed_do_not_hide_what_the_others_show(later):
-    comparison = comparison_of([2.0] * len(later), later=later)
+    comparison = comparison_of([2.0] * len(later), later=later, after={"b": 1.8})
     assert (comparison.verdict, comparison.reason.code) == ("invalid", "baseline_slowed")
 
 

@@ -99,6 +99,17 @@ def test_what_the_check_showed_is_data():
     assert physics_of(undeclared, undeclared.variants["b"], samples, roofs) is None
 
 
+@pytest.mark.parametrize(
+    ("seconds", "code"), [(1.3, None), (0.93, "just_above_roof"), (0.85, "above_roof")]
+)
+def test_just_above_a_steady_roof_is_a_doubt_and_above_it_invalid(seconds, code):
+    """The same work in so many milliseconds, of which the roof allows one."""
+    state = fold_all(run(seconds, flops=ROOF // 1000))
+    examined = physics_of(state, state.variants["b"], state.samples.view(), roofs_of(state))
+    assert (examined.reason and examined.reason.code) == code
+    assert examined.ok == (code != "above_roof")
+
+
 def test_what_torch_did_not_count_may_be_a_convolution_with_fewer_flops():
     events = [event for event in run(0.5, flops=10**8) if not isinstance(event, e.Counted)]
     assert report_of(events).variant("b").status == Status.OK

@@ -149,12 +149,23 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
 
 def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
     of_both = [
-        *examined(CheckKind.NULL_ANSWERS, variant="a", count=4),
+        *examined(CheckKind.CONTEXT, variant="a", count=4),
         *examined(CheckKind.STREAMS, variant=None),
     ]
     trust = trust_of(*of_both)
-    assert check_of(trust, CheckKind.NULL_ANSWERS).result.values == {"count": 4}
+    assert check_of(trust, CheckKind.CONTEXT).result.values == {"count": 4}
     assert check_of(trust, CheckKind.STREAMS).state == CheckState.PASSED
+
+
+def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
+    skipped = finding("no_block_on_other_values", "b")
+    trust = trust_of(
+        *examined(CheckKind.TIMED_STEPS, variant="a", count=40),
+        *examined(CheckKind.TIMED_STEPS, variant="b", count=0, skipped=skipped),
+    )
+    check = check_of(trust, CheckKind.TIMED_STEPS)
+    assert (check.state, check.result) == (CheckState.NOT_RUN, skipped)
+    assert "checks_not_run" in codes(trust)
 
 
 def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
@@ -360,9 +371,21 @@ def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_
 
 
 @pytest.mark.parametrize(
-    ("ratio", "state"), [(0.9, "passed"), (1.04, "passed"), (1.08, "doubtful")]
+    ("ratios", "doubted"),
+    [
+        ([1.25] * 6, True),
+        ([1.25, 1.3, 1.4, 1.2, 1.35, 0.9, 1.3], True),
+        ([1.25] * 3, False),
+        ([1.04, 0.96, 1.2, 1.0, 1.15, 1.3], False),
+    ],
 )
-def test_a_rate_close_above_its_roof_is_a_doubt(ratio, state):
-    trust = trust_of(*examined(CheckKind.PHYSICS, values={"ratio": ratio, "roof": "cache"}))
-    assert check_of(trust, CheckKind.PHYSICS).state == state
-    assert ("just_above_roof" in codes(trust)) == (state == "doubtful")
+def test_a_speedup_that_is_smaller_on_new_values_in_all_processes_is_a_doubt(ratios, doubted):
+    events = [
+        event
+        for ratio in ratios
+        for event in examined(CheckKind.TIMED_STEPS, count=3, values={"lost_on_new": ratio})
+    ]
+    trust = trust_of(*events)
+    assert ("less_on_new_values" in codes(trust)) == doubted
+    state = check_of(trust, CheckKind.TIMED_STEPS).state
+    assert state == (CheckState.DOUBTFUL if doubted else CheckState.PASSED)

@@ -1,1 +1,0 @@
-"""Whether what blocks claim to take is what passed."""
