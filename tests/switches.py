@@ -52,10 +52,6 @@ SWITCHES = {
     "poison": {"features.checks.worker.poison_output": _nothing},
     "reading time": {"features.checks.stepping.Stepping.require_quick_reading": _nothing},
     "streams": {"features.checks.streams.Streams.examine": _passes},
-    "lab functions": {"engine.processes.integrity.LabFunctions.replaced": lambda functions: []},
-    "torch functions": {
-        "engine.build.settings.TorchFunctions.__eq__": lambda functions, other: True
-    },
     "settings": {"engine.build.settings.put_back": lambda before: []},
 }
 """By name: what stands in the place of what, by its path within `gpulab`."""

@@ -52,9 +52,7 @@ class Result:
         if self.variant["status"] in ("wrong", "invalid"):
             failed.add(self.variant["reason"]["code"])
         of_run = [*self.run["findings"], *filter(None, [self.run["reason"]])]
-        return failed | (
-            {finding["code"] for finding in of_run} & {"lab_functions_replaced", "baseline_slowed"}
-        )
+        return failed | ({finding["code"] for finding in of_run} & {"baseline_slowed"})
 
     @property
     def said(self):

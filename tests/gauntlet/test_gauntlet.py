@@ -24,7 +24,7 @@ PROFILED = ("silent_fallback",)
 """What a profile alone shows."""
 OF_EACH_KIND = {
     *("recomputed_after_30_us", "decoy_inputs", "lazy_output", "thread_finishes_later"),
-    *("half_is_zeros", "clock_patched_for_a_while", "constant_answer", "patched_torch"),
+    *("half_is_zeros", "constant_answer"),
     "claims_four_times_the_items",
 }
 """Cheats that every test run looks at, one for each check; the others are slow."""
@@ -72,7 +72,7 @@ other work a run makes fewer steps to look at.
 def test_every_cheat_has_a_twin():
     assert sorted(CHEATS) == sorted(HONEST)
     assert CHEATS.keys() >= OF_EACH_KIND
-    assert len(CHEATS) >= 115
+    assert len(CHEATS) >= 100
 
 
 def test_every_switch_of_a_check_finds_what_it_switches_off():

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from gpulab.core.statuses import CheckTime
 from gpulab.engine.processes.failure import RefusedError, UncheckedError, WrongOutputError
-from gpulab.engine.processes.integrity import modes
+from gpulab.engine.build.settings import modes
 from gpulab.scenario import Work
 
 

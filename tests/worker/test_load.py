@@ -13,6 +13,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 
 import pytest
+import torch
 from msgspec.structs import replace
 
 from gpulab.core.jobs import FunctionFile, ScenarioFile, VariantInfo
@@ -151,3 +152,10 @@ def test_plain_functions_become_variants_that_are_called_with_nothing(subject_of
     assert work.step() == 7
     with pytest.raises(ScenarioError, match="not a function"):
         load(subject_of("step = 1\n", FunctionFile, ("step",)))
+
+
+def test_what_the_file_of_an_exercise_sets_for_the_whole_process_is_undone(subject_of):
+    dtype = torch.get_default_dtype()
+    answer = subject_of("import torch\ntorch.set_default_dtype(torch.float64)\ndef step(): pass\n")
+    load(replace(answer, judge=SCENARIO, exercise="x"))
+    assert torch.get_default_dtype() == dtype
