@@ -52,8 +52,6 @@ OF_FINDING = {
     "inputs_not_named": "unnamed",
     "input_without_effect": "effect and layout",
     "layout_made_in_build": "effect and layout",
-    "norm_in_few_elements": "small elements",
-    "part_not_computed": "parts not computed",
     "does_not_write_its_output": "poison",
     "output_takes_the_time": "reading time",
     "work_after_the_step": "streams",
@@ -84,6 +82,7 @@ OF_OUTPUTS = {
     "one_element_off",
     "elements_differ",
     "element_counts_differ",
+    "shapes_differ",
     "output_has_nan",
 }
 IN_TIMED_STEPS = {"alone", "new values", "draws", "state between steps"}

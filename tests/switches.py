@@ -47,8 +47,6 @@ SWITCHES = {
     "gradients": {f"{_CHECKER}._compare_gradients": _nothing},
     "unnamed": {"features.checks.other_values.unnamed_of": lambda build, inputs: []},
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
-    "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
-    "parts not computed": {"engine.build.tensors._rms_of_missing": lambda actual, expected: 0.0},
     "poison": {"features.checks.worker.poison_output": _nothing},
     "reading time": {"features.checks.stepping.Stepping.require_quick_reading": _nothing},
     "streams": {"features.checks.streams.Streams.examine": _passes},

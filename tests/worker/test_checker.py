@@ -12,8 +12,8 @@ from checker_bench import STEPS, Bench, N, of_operands
 from torch.overrides import TorchFunctionMode
 
 from gpulab.core.statuses import CheckTime
-from gpulab.engine.processes.failure import RefusedError, UncheckedError, WrongOutputError
 from gpulab.engine.build.settings import modes
+from gpulab.engine.processes.failure import RefusedError, UncheckedError, WrongOutputError
 from gpulab.scenario import Work
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from gpulab.engine.build import tensors
+from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.clock import is_asynchronous, wait_for
 from gpulab.engine.processes.failure import RefusedError, WrongOutputError, is_out_of_memory
@@ -53,7 +53,7 @@ def read(build: Build, returned: Any) -> Tensors:
         output = returned
     if callable(output) and not hasattr(output, "__dlpack__"):
         output = output()
-    return tensors.leaves(tensors.in_plain_memory(output))
+    return tensors.leaves(output, build.number_dtype)
 
 
 def poison_output(
@@ -78,17 +78,17 @@ class Stepping:
         """What the build and the baseline declare."""
         return build.work.dtype, self.dtype
 
-    def agree(self, build: Build, output: Tensors, reference: Tensors) -> tensors.Agreement:
+    def agree(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
         """By the tolerance of a build, and of both dtypes that are declared."""
         tolerance = build.work.tolerance
-        return tensors.agree(output, reference, tolerance=tolerance, dtypes=self.dtypes(build))
+        return agreement.agree(output, reference, tolerance=tolerance, dtypes=self.dtypes(build))
 
-    def require(self, build: Build, output: Tensors, reference: Tensors) -> tensors.Agreement:
+    def require(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
         """The same. WrongOutputError where they do not agree."""
-        agreement = self.agree(build, output, reference)
-        if agreement.reason:
-            raise WrongOutputError(agreement.reason, agreement.error)
-        return agreement
+        agreed = self.agree(build, output, reference)
+        if reason := agreement.located(agreed, output, reference):
+            raise WrongOutputError(reason, agreed.error)
+        return agreed
 
     def step(self, build: Build) -> Tensors:
         """One step from restored state; returns the live output tensors."""
@@ -209,8 +209,8 @@ def warm_checks(device: torch.device) -> None:
     for dtype in _WARMED:
         live = [torch.rand(_ELEMENTS, device=device).to(dtype)]
         saved = tensors.kept(live)
-        tensors.agree(live, saved)
-        tensors.agree([live[0] * 2], saved)
+        agreement.agree(live, saved)
+        agreement.agree([live[0] * 2], saved)
         tensors.finite(live)
         tensors.changed(live, saved)
         distance(live, saved)

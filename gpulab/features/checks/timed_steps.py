@@ -36,7 +36,7 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks import replay
-from gpulab.features.checks.effects import compare_updates
+from gpulab.features.checks.effects import Pairs, begin_alike, compare_updates
 from gpulab.features.checks.findings import (
     draws_when_seeded,
     state_diverges,
@@ -404,7 +404,7 @@ class TimedChecks:
         if steps > 1 and not tensors.finite(expected.output):
             steps = 1
             expected = self._steps_after_restore(base, 0, steps)
-        actual = self._steps_after_restore(build, before, steps)
+        actual = self._steps_after_restore(build, before, steps, like=expected.before)
         agreement = self._checker.stepping.agree(build, actual.output, expected.output)
         looser = agreement.tolerance * _LOOSER ** (steps - 1)
         if steps > _MOST_STATEFUL_STEPS:
@@ -421,7 +421,12 @@ class TimedChecks:
             raise WrongOutputError(reason, error)
         compared = min(steps, _MOST_STATEFUL_STEPS)
         updates = compare_updates(
-            actual.before, actual.after, expected.before, expected.after, steps=compared
+            actual.before,
+            actual.after,
+            expected.before,
+            expected.after,
+            steps=compared,
+            pairs=actual.pairs,
         )
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)
@@ -439,12 +444,18 @@ class TimedChecks:
             return many
         return min(few, max(1, candidate.steps - 1))
 
-    def _steps_after_restore(self, build: Build, before: int, steps: int) -> _Stepped:
-        """Steps, a restore of the state among them, and as many steps as are asked for."""
+    def _steps_after_restore(
+        self, build: Build, before: int, steps: int, *, like: Tensors | None = None
+    ) -> _Stepped:
+        """Steps, a restore of the state among them, and as many steps as are asked for. What
+        begins `like` another state begins as that one.
+        """
         starts: Tensors = []
+        pairs: list[tuple[int, int]] = []
 
         def restore() -> None:
             build.restore()
+            pairs.extend(begin_alike(build.state, like or ()))
             starts.extend(tensors.kept(build.state))
             self._builder.seed()
 
@@ -457,7 +468,7 @@ class TimedChecks:
         after = tensors.kept(build.state)
         build.restore()
         self._builder.wait()
-        return _Stepped(output, starts, after)
+        return _Stepped(output, starts, after, pairs)
 
 
 @dataclass(frozen=True)
@@ -467,3 +478,4 @@ class _Stepped:
     output: Tensors
     before: Tensors
     after: Tensors
+    pairs: Pairs

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from time import perf_counter
 
-import torch
-
 from gpulab.core.events import Checked, Event, Examined, StageStarted, Unchecked
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckTime, Stage
-from gpulab.engine.build import tensors
+from gpulab.engine.build import agreement, tensors
+from gpulab.engine.build.agreement import Agreement
 from gpulab.engine.build.build import Build, Builder, have_moved
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import (
@@ -32,17 +31,20 @@ from gpulab.engine.processes.failure import (
 from gpulab.features.checks import values
 from gpulab.features.checks.effects import gradients_of
 from gpulab.features.checks.findings import (
+    baseline_holds_nan,
+    baseline_is_nan,
     baseline_is_zeros,
-    baseline_not_finite,
     changes_inputs,
     does_not_write_its_output,
     gradient_differs,
     gradients_not_left,
     inputs_not_named,
+    inputs_read_only,
     no_inputs_named,
-    norm_in_few_elements,
     null_answer_passes,
     output_is_its_input,
+    output_of_another_kind,
+    outputs_cut_differently,
     returns_nothing,
     state_not_named,
     state_not_restored,
@@ -66,12 +68,6 @@ _LATER_STEPS = 3
 """Further steps of an output that changes from step to step, which are compared as well."""
 _TIMES = (0.0, 4.0, 64.0)
 """Of the largest value of an input, until a few elements of it can be seen in the output."""
-_GIANT = 1e5
-_MANY = 256
-_OF_SMALL = 10.0
-"""Times the median from which on an element is a giant, of an output of so many elements; and what
-the others may be off by, in tolerances.
-"""
 _OF_GRADIENT = 0.5
 """Relative error of a gradient that was not computed, or is of something else."""
 _QUICK_S = 0.005
@@ -104,8 +100,6 @@ class Checker:
         self._later: list[Tensors] = []
         """Step by step, where they change."""
         self._gradients: Tensors = []
-        self._small: list[torch.Tensor | None] | None = None
-        """Of each reference that has giants, which elements are none."""
         self._times = ReadingTimes(0.0, 0.0)
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
         """By what a variant declares: which of them pass, and the tolerance."""
@@ -131,8 +125,8 @@ class Checker:
         self._require_inputs(name, build, inputs)
         with checking(CheckKind.OUTPUTS):
             first = self._first_output(name, build, inputs, saved)
-        # NaN never equals itself, which is no state that changes from step to step
-        if not tensors.finite(first):
+        # NaN is what unwritten output is told by
+        if tensors.has_nan(first):
             return self._against_reference(name, CheckTime.BEFORE, build, first)
         live, times = self.stepping.timed_step(build)
         usual = self._usual(name, build, first)
@@ -147,7 +141,7 @@ class Checker:
         self._examined(name, CheckKind.DETERMINISM, count=3)
         checked = self._against_reference(name, CheckTime.BEFORE, build, first)
         self._note_tolerance(name, build, first)
-        self._note_small_elements(name, first, checked.tolerance or 0.0)
+        self._note_kind(name, first)
         self._require_own_memory(name, live, inputs)
         del live
         self._require_quick_reading(name, build, times + more_times)
@@ -193,7 +187,7 @@ class Checker:
         started = perf_counter()
         self._against_reference(name, CheckTime.BEFORE, build, live)
         quick = perf_counter() - started < _QUICK_S
-        if not (in_turn or quick) or not tensors.finite(live):
+        if not (in_turn or quick) or tensors.has_nan(live):
             return seconds
         own = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
         self.own[name] = own
@@ -250,7 +244,9 @@ class Checker:
             self.baseline_has_state = bool(build.state)
         if inputs:
             return
-        if name == self.baseline:
+        if tensors.is_read_only(build.work.inputs):
+            self._note(CheckKind.INPUTS, inputs_read_only(name))
+        elif name == self.baseline:
             skipped = no_inputs_named(name)
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
@@ -280,7 +276,7 @@ class Checker:
         return self._reference if agrees else first
 
     def _follow_state(
-        self, name: str, build: Build, first: Tensors, second: Tensors, repeated: tensors.Agreement
+        self, name: str, build: Build, first: Tensors, second: Tensors, repeated: Agreement
     ) -> Checked:
         """An output that changes: no state is named, or other state than it depends on. It has to
         change as the baseline's does, step by step.
@@ -316,30 +312,32 @@ class Checker:
         with checking(CheckKind.OUTPUTS):
             if name == self.baseline and not self._reference:
                 self._set_reference(output)
-            agreement = self.stepping.require(build, output, self._reference)
+            agreed = self.stepping.require(build, output, self._reference)
         self._examined(
             name,
             CheckKind.OUTPUTS,
-            error=agreement.error,
-            allowed=agreement.tolerance,
-            cap=self._largest(tensors.cap_of, build, output),
+            error=agreed.error,
+            allowed=agreed.tolerance,
+            cap=self._largest(agreement.cap_of, build, output),
             elements=sum(tensor.numel() for tensor in output),
             bytes=sum(tensor.nbytes for tensor in output),
         )
         return Checked(
-            variant=name, when=when, ok=True, error=agreement.error, tolerance=agreement.tolerance
+            variant=name, when=when, ok=True, error=agreed.error, tolerance=agreed.tolerance
         )
 
     def _set_reference(self, output: Tensors) -> None:
         reference = tensors.kept(output)
-        if not tensors.finite(reference):
-            raise WrongOutputError(baseline_not_finite())
+        if tensors.has_nan(reference):
+            if not any(bool((tensor == tensor).any()) for tensor in reference):
+                raise WrongOutputError(baseline_is_nan())
+            self.findings.append(baseline_holds_nan())
         if not any(bool((tensor != 0).any()) for tensor in reference):
             self.findings.append(baseline_is_zeros())
         self._reference = reference
 
     def _largest(self, limit: Callable[..., float], build: Build, output: Tensors) -> float:
-        """A limit of `tensors`, the largest of all tensors of an output."""
+        """A limit of `agreement`, the largest of all tensors of an output."""
         dtypes = self.stepping.dtypes(build)
         pairs = zip(output, self._reference, strict=False)
         return max((limit(actual, expected, dtypes) for actual, expected in pairs), default=0.0)
@@ -367,29 +365,31 @@ class Checker:
         declared = build.work.tolerance
         if declared is None:
             return
-        cap = self._largest(tensors.cap_of, build, output)
-        usual = self._largest(tensors.tolerance_of, build, output)
+        cap = self._largest(agreement.cap_of, build, output)
+        usual = self._largest(agreement.tolerance_of, build, output)
         if declared > cap:
             self.findings.append(tolerance_capped(name, declared=declared, cap=cap))
         elif declared > usual:
             self.findings.append(tolerance_widened(name, declared=declared, usual=usual))
 
-    def _note_small_elements(self, name: str, output: Tensors, tolerance: float) -> None:
-        """Catches an output of which only a few elements are computed that are so large that the
-        error of all others is next to nothing beside them.
-        """
-        if self._small is None:
-            self._small = [_small_elements(tensor) for tensor in self._reference]
-        allowed = _OF_SMALL * tolerance
-        for own, expected, small in zip(output, self._reference, self._small, strict=False):
-            if small is None or own.numel() != expected.numel():
-                continue
-            wanted = tensors.wide(expected).reshape(-1)
-            difference = tensors.wide(own).reshape(-1).to(wanted.device) - wanted
-            error = float(difference[small].norm() / wanted[small].norm())
-            if error > allowed:
-                values = {"times": _GIANT, "error": error, "allowed": allowed}
-                self._note(CheckKind.OUTPUTS, norm_in_few_elements(name, **values))
+    def _note_kind(self, name: str, output: Tensors) -> None:
+        """Says where an output has another shape or dtype than the baseline's, and is right."""
+        if len(output) != len(self._reference):
+            counts = {"outputs": len(output), "baseline": len(self._reference)}
+            self.findings.append(outputs_cut_differently(name, **counts))
+            return
+        for place, (own, expected) in enumerate(zip(output, self._reference, strict=True)):
+            kinds = [f"{str(part.dtype)[6:]} {list(part.shape)}" for part in (own, expected)]
+            if kinds[0] != kinds[1]:
+                self.findings.append(
+                    output_of_another_kind(
+                        name,
+                        output=place + 1,
+                        outputs=len(output),
+                        kind=kinds[0],
+                        baseline=kinds[1],
+                    )
+                )
                 return
 
     def _compare_gradients(self, name: str, build: Build) -> None:
@@ -409,13 +409,11 @@ class Checker:
             self._note(CheckKind.OUTPUTS, gradients_not_left(name, **counts))
             return
         for place, (own, expected) in enumerate(zip(left, self._gradients, strict=True)):
-            agreement = tensors.agree([own], [expected], tolerance=_OF_GRADIENT)
-            error = agreement.error if agreement.error is not None else inf
-            if not agreement.ok and not error <= _OF_GRADIENT:
-                reason = gradient_differs(
-                    tensor=place + 1, tensors=len(left), error=agreement.error
-                )
-                raise WrongOutputError(reason, agreement.error, check=CheckKind.OUTPUTS)
+            agreed = agreement.agree([own], [expected], tolerance=_OF_GRADIENT)
+            error = agreed.error if agreed.error is not None else inf
+            if not agreed.ok and not error <= _OF_GRADIENT:
+                reason = gradient_differs(tensor=place + 1, tensors=len(left), error=agreed.error)
+                raise WrongOutputError(reason, agreed.error, check=CheckKind.OUTPUTS)
 
     def _first_exchange(self, variant: Variant) -> tuple[Change, Tensors] | None:
         """An exchange of elements and the output for it, from the first step of a build of its own.
@@ -454,7 +452,7 @@ class Checker:
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
         dtypes = self.stepping.dtypes(build)
-        usual = tuple(tensors.tolerance_of(tensor, tensor, dtypes) for tensor in self._reference)
+        usual = tuple(agreement.tolerance_of(tensor, tensor, dtypes) for tensor in self._reference)
         key = build.work.tolerance, usual
         if key not in self._null_answers:
             self._null_answers[key] = self._passing(build, saved)
@@ -496,12 +494,3 @@ class Checker:
 
     def _examined(self, name: str, kind: CheckKind, *, count: int = 1, **shown: Value) -> None:
         self._emit(Examined(variant=name, check=kind, count=count, values=shown))
-
-
-def _small_elements(reference: torch.Tensor) -> torch.Tensor | None:
-    """Which elements are no giants, of a reference that has some; None where all are alike."""
-    if not reference.is_floating_point() or reference.numel() < _MANY:
-        return None
-    sizes = tensors.wide(reference).reshape(-1).abs()
-    small = sizes < _GIANT * sizes.median()
-    return small if bool(small.any()) and not bool(small.all()) else None
