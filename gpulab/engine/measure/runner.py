@@ -302,6 +302,7 @@ class _Run:
             checked=sorted(context.checked),
             stateful=sorted(context.checker.stateful),
             drawing=sorted(context.checker.drawing),
+            widened=context.checker.stepping.widened,
             dtype=context.checker.stepping.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),

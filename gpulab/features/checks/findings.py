@@ -66,6 +66,17 @@ def output_has_nan(*, place: str = "") -> str:
 
 
 @finding()
+def farther_from_float64(
+    *, error: float, allowed: float, own: float, baseline: float, place: str = ""
+) -> str:
+    against = (
+        f"{_relative_error(error, allowed)}; against the baseline in float64 it is off by "
+        f"{own:.2g}, the baseline by {baseline:.2g}"
+    )
+    return _with_place(against, place)
+
+
+@finding()
 def wrong_in_case(*, case: str, fails: bool, error: float | None, allowed: float) -> str:
     if fails:
         return f"it fails in the case {case}, and the baseline does not"
@@ -228,6 +239,21 @@ def baseline_is_zeros() -> None: ...
     short="baseline holds NaN",
 )
 def baseline_holds_nan() -> None: ...
+
+
+@finding(
+    "its output differs from the baseline's by {error:.2g}, and is as near to the baseline in "
+    "float64: off by {own:.2g}, the baseline by {baseline:.2g}",
+    rank=Rank.EXPLAINING,
+)
+def near_to_float64(*, error: float, own: float, baseline: float) -> None: ...
+@finding(
+    "its output differs from the baseline's by {error:.2g}, allowed {allowed:.0e}: perhaps "
+    "rounding, since the baseline does not run in float64",
+    check=CheckKind.OUTPUTS,
+    short="differs by {error:.2g}",
+)
+def maybe_rounding(*, error: float, allowed: float) -> None: ...
 
 
 @finding()

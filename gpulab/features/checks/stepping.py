@@ -46,14 +46,17 @@ def step(
     return returned, seconds
 
 
-def read(build: Build, returned: Any) -> Tensors:
-    """The live tensors of an output; a function for them is called here."""
+def read(build: Build, returned: Any, number: torch.dtype | None = None) -> Tensors:
+    """The live tensors of an output; a function for them is called here.
+
+    `number`: of Python's floats, by default what the step's inputs say.
+    """
     output: Any = build.work.output
     if output is None:
         output = returned
     if callable(output) and not hasattr(output, "__dlpack__"):
         output = output()
-    return tensors.leaves(output, build.number_dtype)
+    return tensors.leaves(output, number or build.number_dtype)
 
 
 def poison_output(
@@ -71,6 +74,8 @@ class Stepping:
         self.builder = builder
         self.baseline: str | None = None
         self.dtype: str | None = None
+        self.widened: dict[str, float] = {}
+        """By variant the error that is allowed where it was judged against float64."""
         self.asynchronous = False
         """Whether the step before returned what had to be waited for."""
 
@@ -80,8 +85,13 @@ class Stepping:
 
     def agree(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
         """By the tolerance of a build, and of both dtypes that are declared."""
-        tolerance = build.work.tolerance
-        return agreement.agree(output, reference, tolerance=tolerance, dtypes=self.dtypes(build))
+        return agreement.agree(
+            output,
+            reference,
+            tolerance=build.work.tolerance,
+            dtypes=self.dtypes(build),
+            widened=self.widened.get(build.variant, 0.0),
+        )
 
     def require(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
         """The same. WrongOutputError where they do not agree."""

@@ -9,7 +9,7 @@ values, and those values are copied into the first build: its output has to foll
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from time import perf_counter
 
@@ -17,7 +17,7 @@ from gpulab.core.events import Checked, Event, Examined, StageStarted, Unchecked
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckTime, Stage
 from gpulab.engine.build import agreement, tensors
-from gpulab.engine.build.agreement import Agreement
+from gpulab.engine.build.agreement import TOLERANCE, Agreement
 from gpulab.engine.build.build import Build, Builder, have_moved
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import (
@@ -36,15 +36,19 @@ from gpulab.features.checks.findings import (
     baseline_is_zeros,
     changes_inputs,
     does_not_write_its_output,
+    farther_from_float64,
     gradient_differs,
     gradients_not_left,
     inputs_not_named,
     inputs_read_only,
+    maybe_rounding,
+    near_to_float64,
     no_inputs_named,
     null_answer_passes,
     output_is_its_input,
     output_of_another_kind,
     outputs_cut_differently,
+    relative_error,
     returns_nothing,
     state_not_named,
     state_not_restored,
@@ -62,6 +66,7 @@ from gpulab.features.checks.stepping import (
     unless_it_fails,
 )
 from gpulab.features.checks.values import Change, Own
+from gpulab.features.checks.wider import errors_in, may_be_right
 from gpulab.scenario import Variant
 
 _LATER_STEPS = 3
@@ -70,6 +75,10 @@ _TIMES = (0.0, 4.0, 64.0)
 """Of the largest value of an input, until a few elements of it can be seen in the output."""
 _OF_GRADIENT = 0.5
 """Relative error of a gradient that was not computed, or is of something else."""
+_OF_TWO = 2.5
+"""Tolerances that two outputs of low precision may differ by, each within one of the truth, where
+nothing says which is nearer.
+"""
 _QUICK_S = 0.005
 """What comparing an output may take to be done several times in each process."""
 
@@ -100,6 +109,8 @@ class Checker:
         self._later: list[Tensors] = []
         """Step by step, where they change."""
         self._gradients: Tensors = []
+        self._variants: dict[str, Variant] = {}
+        """That came so far."""
         self._times = ReadingTimes(0.0, 0.0)
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
         """By what a variant declares: which of them pass, and the tolerance."""
@@ -122,6 +133,7 @@ class Checker:
         be compared.
         """
         name = variant.name
+        self._variants[name] = variant
         self._require_inputs(name, build, inputs)
         with checking(CheckKind.OUTPUTS):
             first = self._first_output(name, build, inputs, saved)
@@ -158,13 +170,19 @@ class Checker:
         return checked
 
     def resume(
-        self, baseline: str, dtype: str | None, stateful: Iterable[str], drawing: Iterable[str]
+        self,
+        baseline: str,
+        dtype: str | None,
+        stateful: Iterable[str],
+        drawing: Iterable[str],
+        widened: Mapping[str, float],
     ) -> None:
         """Go on from what an earlier process found out; the baseline's output is this one's own."""
         self.stepping.baseline = baseline
         self.stepping.dtype = dtype
         self.stateful = set(stateful)
         self.drawing = set(drawing)
+        self.stepping.widened = dict(widened)
 
     def again(self, variant: Variant, build: Build, *, in_turn: bool, cheap: bool) -> float:
         """In a later process: the first step, and its output on this one's data.
@@ -174,6 +192,7 @@ class Checker:
         its output is not the baseline's.
         """
         name = variant.name
+        self._variants[name] = variant
         known = name in self.stateful or name in self.own or not self._roomy
         earlier = self._first_exchange(variant) if cheap and not known else None
         seconds = self._builder.first_step(build)
@@ -312,19 +331,65 @@ class Checker:
         with checking(CheckKind.OUTPUTS):
             if name == self.baseline and not self._reference:
                 self._set_reference(output)
-            agreed = self.stepping.require(build, output, self._reference)
+            agreed = self.stepping.agree(build, output, self._reference)
+            reason = agreement.located(agreed, output, self._reference)
+            if reason and self._widen(name, build, agreed, reason):
+                agreed = self.stepping.agree(build, output, self._reference)
+                reason = agreement.located(agreed, output, self._reference)
+            if reason:
+                raise WrongOutputError(reason, agreed.error)
+        allowed = None if name in self.stepping.widened else agreed.tolerance
         self._examined(
             name,
             CheckKind.OUTPUTS,
             error=agreed.error,
-            allowed=agreed.tolerance,
+            allowed=allowed,
             cap=self._largest(agreement.cap_of, build, output),
             elements=sum(tensor.numel() for tensor in output),
             bytes=sum(tensor.nbytes for tensor in output),
         )
-        return Checked(
-            variant=name, when=when, ok=True, error=agreed.error, tolerance=agreed.tolerance
+        return Checked(variant=name, when=when, ok=True, error=agreed.error, tolerance=allowed)
+
+    def _widen(self, name: str, build: Build, agreed: Agreement, reason: Finding) -> bool:
+        """Whether a variant that is too far from the baseline may be: both have errors, and it is
+        as near as the baseline to what the baseline gives in float64. WrongOutputError where it is
+        farther.
+        """
+        error = agreed.error
+        allowed = agreed.tolerance
+        if error is None or not allowed or not may_be_right(error, allowed):
+            return False
+        baseline = self._variants.get(self.baseline or "")
+        variant = self._variants.get(name)
+        if baseline is None or variant is None or name in (self.baseline, *self.stepping.widened):
+            return False
+        errors = None
+        if name not in self.drawing:
+            errors = unless_it_fails(
+                lambda: errors_in(self.stepping, baseline, variant, build, tolerance=allowed)
+            )
+        if errors is None:
+            if allowed <= TOLERANCE["fp32"] or error > _OF_TWO * allowed:
+                return False
+            self.stepping.widened[name] = _OF_TWO * allowed
+            self._note(CheckKind.OUTPUTS, maybe_rounding(name, error=error, allowed=allowed))
+            return True
+        if not errors.is_as_near:
+            if reason.code != relative_error.code:
+                return False
+            farther = farther_from_float64(
+                error=error,
+                allowed=allowed,
+                own=errors.own,
+                baseline=errors.baseline,
+                place=str(reason.values.get("place", "")),
+            )
+            raise WrongOutputError(farther, error)
+        self.stepping.widened[name] = errors.apart
+        self.findings.append(
+            near_to_float64(name, error=error, own=errors.own, baseline=errors.baseline)
         )
+        return True
 
     def _set_reference(self, output: Tensors) -> None:
         reference = tensors.kept(output)
