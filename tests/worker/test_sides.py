@@ -63,7 +63,7 @@ def test_every_kind_of_value_is_compared(kind):
 def test_a_float_of_double_precision_is_held_to_it():
     near = leaves_of(0.1), leaves_of(0.1 * (1 + 5e-8))
     assert disagreement(*near, "float32") == ""
-    assert disagreement(*near, "float64") == "0.10000000500000002 became 0.1"
+    assert disagreement(*near, "float64") == "0.100000005 became 0.1"
 
 
 def test_the_worst_element_is_named():
