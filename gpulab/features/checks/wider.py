@@ -179,8 +179,7 @@ class _WiderValues:
             storage = tensor.untyped_storage()
             key = storage.data_ptr(), tensor.dtype
             if key not in self._memory:
-                whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-                whole.set_(storage, 0, (storage.nbytes() // tensor.element_size(),))
+                whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
                 self._memory[key] = tensor, whole.to(_wide(tensor.dtype))
             wide = self._memory[key][1]
             view = wide.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
