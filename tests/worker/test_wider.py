@@ -89,6 +89,14 @@ def test_a_baseline_that_does_not_run_in_float64_leaves_a_doubt_and_no_more_than
     assert raised.value.finding.code == "relative_error"
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    """Other tests of this process look at what was compiled so far."""
+    yield
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+
+
 def low(*shape):
     return torch.randn(*shape).bfloat16()
 
