@@ -160,20 +160,16 @@ def _pairs(state: State, baseline: State) -> Iterator[tuple[int, int]]:
     if [tensor.numel() for tensor in state] == [tensor.numel() for tensor in baseline]:
         places = random.SystemRandom().sample(range(len(state)), min(len(state), _MOST))
         yield from (
-            (place, place)
-            for place in sorted(places)
-            if _begin_alike(state[place], baseline[place])
+            (place, place) for place in sorted(places) if _is_alike(state[place], baseline[place])
         )
         return
     for own, tensor in enumerate(state):
-        alike = [
-            other for other, candidate in enumerate(baseline) if _begin_alike(tensor, candidate)
-        ]
-        if len(alike) == 1 and sum(_begin_alike(other, baseline[alike[0]]) for other in state) == 1:
+        alike = [other for other, candidate in enumerate(baseline) if _is_alike(tensor, candidate)]
+        if len(alike) == 1 and sum(_is_alike(other, baseline[alike[0]]) for other in state) == 1:
             yield own, alike[0]
 
 
-def _begin_alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+def _is_alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     if (
         tensor.numel() != other.numel()
         or not tensor.numel()

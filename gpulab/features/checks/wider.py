@@ -68,7 +68,7 @@ def wider_output(builder: Builder, build: Build) -> Tensors | None:
 
 def may_be_right(error: float, tolerance: float) -> bool:
     """Whether two outputs that differ so much may both be as near as is allowed."""
-    return error <= (1 + _AS_NEAR) * _most(tolerance)
+    return tolerance > 0 and error <= (1 + _AS_NEAR) * _most(tolerance)
 
 
 def _most(tolerance: float) -> float:
