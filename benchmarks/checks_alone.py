@@ -50,13 +50,10 @@ OF_FINDING = {
     "gradients_not_left": "gradients",
     "input_without_effect": "effect and layout",
     "layout_made_in_build": "effect and layout",
-    "norm_in_few_elements": "small elements",
-    "part_not_computed": "parts not computed",
     "does_not_write_its_output": "poison",
     "work_after_the_step": "streams",
     "busy_between_steps": "streams",
     "work_beside_the_stream": "streams",
-    "lab_functions_replaced": "lab functions",
     "set_while_building": "settings",
     "set_while_stepping": "settings",
     "left_by_context": "settings",
@@ -82,6 +79,7 @@ OF_OUTPUTS = {
     "one_element_off",
     "elements_differ",
     "element_counts_differ",
+    "shapes_differ",
     "output_has_nan",
 }
 IN_TIMED_STEPS = {"alone", "new values", "draws", "state between steps"}
@@ -156,8 +154,6 @@ def checks_of(result):
         checks.append(check_of(kinds[0] if kinds else None, result.variant["reason"]))
     elif result.variant["status"] != "ok":
         checks.append(f"[{result.variant['status']}]")
-    if "lab_functions_replaced" in result.caught_by:
-        checks.append("lab functions")
     return [*checks, *(OF_FINDING[code] for code in sorted(result.said & SAID))]
 
 
@@ -167,8 +163,6 @@ def check_of(kind, reason):
     check = OF_FINDING.get(code)
     if (kind == "timed steps" or code == "timed_step_is_wrong") and check not in IN_TIMED_STEPS:
         return "state between steps" if values.get("change") == "" else "timed blocks"
-    if check == "settings" and values.get("settings") == ["functions of torch"]:
-        return "torch functions"
     if check is None and values.get("other_inputs"):
         return "other seed"
     if check is None and kind in ("outputs", None) and code in OF_OUTPUTS:

@@ -6,6 +6,7 @@ recordings and calibrations are short.
 worker.
 """
 
+import gc
 import json
 import os
 import select
@@ -33,7 +34,6 @@ def serve(path):
     import gpulab.engine.processes.fork_server  # noqa: F401
     from gpulab.engine.__main__ import main as work
     from gpulab.engine.measure import candidate
-    from gpulab.engine.processes.integrity import freeze
     from gpulab.features.goodput import worker as profiler
     from gpulab.features.roofline import calibration, probes
 
@@ -43,7 +43,7 @@ def serve(path):
     calibration._LONG_S, calibration._BRIEF_S, calibration._TRIES = 0.02, 0.02, 1
     probes._PRODUCT_S, probes._MOST_BYTES_CPU = 0.01, 64 << 20
 
-    freeze()
+    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()

@@ -46,14 +46,8 @@ SWITCHES = {
     "null answers": {f"{_CHECKER}._try_null_answers": _nothing},
     "gradients": {f"{_CHECKER}._compare_gradients": _nothing},
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
-    "small elements": {f"{_CHECKER}._note_small_elements": _nothing},
-    "parts not computed": {"engine.build.tensors._rms_of_missing": lambda actual, expected: 0.0},
     "poison": {"features.checks.worker.poison_output": _nothing},
     "streams": {"features.checks.streams.Streams.examine": _passes},
-    "lab functions": {"engine.processes.integrity.LabFunctions.replaced": lambda functions: []},
-    "torch functions": {
-        "engine.build.settings.TorchFunctions.__eq__": lambda functions, other: True
-    },
     "settings": {"engine.build.settings.put_back": lambda before: []},
 }
 """By name: what stands in the place of what, by its path within `gpulab`."""

@@ -78,12 +78,6 @@ def processes_left_running(*, count: int) -> str:
 
 
 @finding(
-    "the scenario replaced {count:plural function} that the lab measures or checks with: "
-    "{names:list}",
-    rank=Rank.INVALIDATING,
-)
-def lab_functions_replaced(*, names: list[str], count: int) -> None: ...
-@finding(
     "{count:plural event} of the measurement lost, or an event number forged: did the scenario "
     "write to the lab's event pipe?",
     rank=Rank.INVALIDATING,

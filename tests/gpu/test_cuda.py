@@ -131,18 +131,18 @@ def test_a_device_that_is_not_there_is_named(lab):
 LARGE = """
 import sys
 import torch
-from gpulab.engine.build import tensors
+from gpulab.engine.build import agreement, tensors
 
 large = torch.arange(8 << 20, dtype=getattr(torch, sys.argv[1])) + 1
 (copy,) = tensors.kept([large])
 assert copy.is_cuda
 assert not tensors.kept([large[:100]])[0].is_cuda
-assert tensors.agree([large], [copy]).ok
-assert tensors.agree([copy], [large]).ok
+assert agreement.agree([large], [copy]).ok
+assert agreement.agree([copy], [large]).ok
 assert not tensors.changed([large], [copy])
 large[-1] = 0
 assert tensors.changed([large], [copy])
-assert not tensors.agree([large], [copy]).ok
+assert not agreement.agree([large], [copy]).ok
 tensors.put_back([large], [copy])
 assert not tensors.changed([large], [copy])
 """

@@ -13,6 +13,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 
 import pytest
+import torch
 from msgspec.structs import replace
 
 from gpulab.core.jobs import FunctionFile, ScenarioFile, VariantInfo
@@ -180,3 +181,10 @@ def test_a_relative_import_outside_of_a_package_says_what_to_write(subject_of):
     assert event.cause.values["message"].endswith(
         "its folder is no package: import without the dot, or put an __init__.py there"
     )
+
+
+def test_what_the_file_of_an_exercise_sets_for_the_whole_process_is_undone(subject_of):
+    dtype = torch.get_default_dtype()
+    answer = subject_of("import torch\ntorch.set_default_dtype(torch.float64)\ndef step(): pass\n")
+    load(replace(answer, judge=SCENARIO, exercise="x"))
+    assert torch.get_default_dtype() == dtype

@@ -33,12 +33,12 @@ def half_doubled(size):
     return make_work
 
 
-def test_a_part_that_was_not_computed_is_an_error_however_small_it_is_beside_the_others():
+def test_a_part_that_was_not_computed_is_an_error_though_the_norm_hides_it():
     bench = Bench()
-    bench.check("baseline", doubled(1e-5))
+    bench.check("baseline", doubled(1e-4))
     with pytest.raises(WrongOutputError) as raised:
-        bench.check("suspect", half_doubled(1e-5))
-    assert raised.value.finding.code == "part_not_computed"
+        bench.check("suspect", half_doubled(1e-4))
+    assert raised.value.finding.code == "one_element_off"
 
 
 def test_a_part_that_may_be_rounding_is_none():
@@ -63,29 +63,6 @@ def test_peaked_outputs_in_bf16_are_judged_relative_to_themselves():
     bench.check("baseline", peaked(precise=True))
     checked = bench.check("suspect", peaked())
     assert (checked.ok, checked.tolerance) == (True, 2e-2)
-
-
-def with_giants(error):
-    """A few elements are so large that no error of the others is seen beside them."""
-
-    def make_work():
-        rows = torch.randn(N, N)
-        rows[0, :4] *= 1e8
-        return Work(
-            lambda: rows * (1 + error * torch.where(rows.abs() > 1e6, 0.0, 1.0)), inputs=rows
-        )
-
-    return make_work
-
-
-@pytest.mark.parametrize(
-    ("error", "codes"), [(1e-6, []), (0.3, [("norm_in_few_elements", "suspect")])]
-)
-def test_elements_that_a_few_giants_hide_are_looked_at_by_themselves(error, codes):
-    bench = Bench()
-    bench.check("baseline", with_giants(0.0))
-    bench.check("suspect", with_giants(error))
-    assert bench.codes == codes
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gpulab.engine.build import tensors
+from gpulab.engine.build import agreement, tensors
 from gpulab.features.checks import effects as state_updates
 from gpulab.features.checks import null_answers
 
@@ -79,7 +79,7 @@ def test_state_in_another_order_is_matched_and_what_is_not_there_is_not_compared
 
 def passes(output, inputs=(), tolerance=None):
     def agree(answer, reference):
-        return tensors.agree(answer, reference, tolerance=tolerance).ok
+        return agreement.agree(answer, reference, tolerance=tolerance).ok
 
     return {
         name for name, passed in null_answers.passing([output], inputs, agree).items() if passed

@@ -1,6 +1,12 @@
 """Tensors within whatever a scenario hands over: collected, restored, poisoned and compared."""
 
+import copy
+import dataclasses
+import datetime
+import enum
 import math
+from collections import Counter, deque
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -9,7 +15,9 @@ from found import finding
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gpulab.engine.build import agreement as g
 from gpulab.engine.build import tensors as t
+from gpulab.engine.processes.failure import RefusedError
 
 
 def test_leaves_are_found_in_every_collection():
@@ -19,15 +27,15 @@ def test_leaves_are_found_in_every_collection():
     optimizer.step()
     array = np.zeros(4, dtype=np.float32)
     leaves = t.leaves([{"a": torch.ones(1)}, (module,), optimizer, array, None, 2.5, True, "text"])
-    assert len(leaves) == 1 + 2 + 6 + 1 + 2
+    assert len(leaves) == 1 + 2 + 6 + 1 + 4
     assert [leaf.item() for leaf in t.leaves({"b": torch.tensor(2), "a": torch.tensor(1)})] == [
         1,
         2,
     ]
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
-    with pytest.raises(TypeError, match="a set is not a tensor"):
-        t.leaves({1, 2})
+    with pytest.raises(TypeError, match="a object is not a tensor"):
+        t.leaves([object()])
 
 
 def test_state_that_cannot_be_restored_is_refused():
@@ -75,10 +83,10 @@ def test_a_change_is_seen_and_can_be_undone(dtype):
 def test_a_sparse_tensor_is_the_tensors_that_it_consists_of(layout):
     """Writing to them changes it; beside an output that is dense it is dense too."""
     sparse = torch.eye(3).to_sparse(layout=layout)
-    *places, values = t.leaves({"in": sparse})
+    *places, values = t.live_leaves("inputs", {"in": sparse})
     assert all(place.dtype == torch.int64 for place in places)
     t.put_back([values], [torch.full((3,), 2.0)])
-    (dense,) = t.leaves(t.in_plain_memory([sparse]))
+    (dense,) = t.leaves([sparse])
     assert torch.equal(dense, 2 * torch.eye(3))
 
 
@@ -96,10 +104,10 @@ def test_the_tolerance_is_that_of_the_loosest_dtype_that_the_reference_has_or_so
     dtype, allowed
 ):
     tensor = torch.ones(3).to(dtype)
-    assert t.tolerance_of(tensor, tensor) == allowed
-    assert t.tolerance_of(torch.ones(3), tensor) == (allowed or 1e-4)
-    assert t.tolerance_of(tensor, torch.ones(3)) == 1e-4
-    assert t.tolerance_of(tensor, torch.ones(3), ("bf16", None)) == 2e-2
+    assert g.tolerance_of(tensor, tensor) == allowed
+    assert g.tolerance_of(torch.ones(3), tensor) == (allowed or 1e-4)
+    assert g.tolerance_of(tensor, torch.ones(3)) == 1e-4
+    assert g.tolerance_of(tensor, torch.ones(3), ("bf16", None)) == 2e-2
 
 
 @pytest.mark.parametrize(
@@ -114,9 +122,9 @@ def test_the_tolerance_is_that_of_the_loosest_dtype_that_the_reference_has_or_so
 )
 def test_a_tolerance_that_is_named_has_a_cap(dtype, cap):
     tensor = (torch.arange(100) % 7 + 100).to(dtype)
-    assert t.cap_of(tensor, tensor) == pytest.approx(cap)
-    assert t.agree([tensor], [tensor], tolerance=1.0).tolerance == pytest.approx(cap)
-    assert not t.agree([torch.zeros_like(tensor)], [tensor], tolerance=1.0).ok
+    assert g.cap_of(tensor, tensor) == pytest.approx(cap)
+    assert g.agree([tensor], [tensor], tolerance=1.0).tolerance == pytest.approx(cap)
+    assert not g.agree([torch.zeros_like(tensor)], [tensor], tolerance=1.0).ok
 
 
 def test_zeros_fail_in_every_dtype():
@@ -129,8 +137,8 @@ def test_zeros_fail_in_every_dtype():
         torch.complex64,
     ):
         reference = torch.randn(1000).mul(50).to(dtype)
-        assert t.agree([reference], [reference.clone()]).ok
-        assert not t.agree([torch.zeros_like(reference)], [reference]).ok
+        assert g.agree([reference], [reference.clone()]).ok
+        assert not g.agree([torch.zeros_like(reference)], [reference]).ok
 
 
 def test_a_correct_bf16_product_passes_and_one_bad_element_does_not():
@@ -138,15 +146,15 @@ def test_a_correct_bf16_product_passes_and_one_bad_element_does_not():
     a, b = torch.randn(256, 256), torch.randn(256, 256)
     reference = a @ b
     product = (a.bfloat16() @ b.bfloat16()).float()
-    agreement = t.agree([product], [reference], dtypes=("bf16",))
+    agreement = g.agree([product], [reference], dtypes=("bf16",))
     assert agreement.ok
     assert 1e-3 < agreement.error < 1e-2
-    strict = t.agree([product], [reference])
+    strict = g.agree([product], [reference])
     assert not strict.ok
     assert strict.reason == finding("relative_error", error=strict.error, allowed=1e-4)
     rms = reference.square().mean().sqrt()
     product[7, 7] += rms
-    bad = t.agree([product], [reference], dtypes=("bf16",))
+    bad = g.agree([product], [reference], dtypes=("bf16",))
     assert (bad.ok, bad.reason.code) == (False, "one_element_off")
     assert bad.reason.values["allowed"] == pytest.approx(10 * 2e-2 * float(rms), rel=1e-3)
     assert bad.reason.values["largest"] > bad.reason.values["allowed"]
@@ -154,25 +162,25 @@ def test_a_correct_bf16_product_passes_and_one_bad_element_does_not():
 
 def test_integers_are_exact_beyond_what_a_float_can_tell():
     large = torch.tensor([2**53], dtype=torch.int64)
-    agreement = t.agree([large + 1], [large])
+    agreement = g.agree([large + 1], [large])
     assert agreement.reason == finding("elements_differ", differ=1, elements=1)
-    second = t.agree([torch.ones(3), large + 1], [torch.ones(3), large])
+    second = g.agree([torch.ones(3), large + 1], [torch.ones(3), large])
     assert (second.ok, second.tensor) == (False, 1)
 
 
 def test_nan_infinity_and_counts():
     tensor = torch.ones(4)
-    assert t.agree([tensor * math.nan], [tensor]).reason == finding("output_has_nan")
-    assert t.agree([tensor * math.inf], [tensor * math.inf]).ok
-    infinite = t.agree([tensor * math.inf], [tensor])
+    assert g.agree([tensor * math.nan], [tensor]).reason == finding("output_has_nan")
+    assert g.agree([tensor * math.inf], [tensor * math.inf]).ok
+    infinite = g.agree([tensor * math.inf], [tensor])
     assert (infinite.ok, infinite.error) == (False, None)
-    enormous = t.agree([tensor.double() * 1e40], [tensor])
+    enormous = g.agree([tensor.double() * 1e40], [tensor])
     assert (enormous.ok, enormous.error) == (False, None)
-    assert t.agree([tensor[:3]], [tensor]).reason == finding(
+    assert g.agree([tensor[:3]], [tensor]).reason == finding(
         "element_counts_differ", elements=3, baseline=4
     )
-    assert t.agree([tensor[:2], tensor[2:]], [tensor]).ok
-    assert not t.agree([tensor[:2]], [tensor]).ok
+    assert g.agree([tensor[:2], tensor[2:]], [tensor]).ok
+    assert not g.agree([tensor[:2]], [tensor]).ok
 
 
 def fake():
@@ -220,7 +228,7 @@ def test_every_other_layout_of_plain_values_is_compared():
         leaves = t.leaves(tensor)
         saved = t.copies(leaves)
         assert not t.changed(leaves, saved)
-        assert t.agree(leaves, saved).ok
+        assert g.agree(leaves, saved).ok
 
 
 class _Called(TorchDispatchMode):
@@ -250,7 +258,7 @@ def test_outputs_that_lie_alike_are_compared_without_copies(layout, near):
     actual = expected * (1 + 1e-6 * near)
     assert actual.stride() == expected.stride()
     with _Called() as called:
-        agreement = t.agree([actual], [expected])
+        agreement = g.agree([actual], [expected])
     assert agreement.ok
     assert bool(agreement.error) == near
     assert not {"clone", "copy_", "contiguous"} & set(called.names)
@@ -259,9 +267,205 @@ def test_outputs_that_lie_alike_are_compared_without_copies(layout, near):
 def test_elements_are_compared_by_their_places_in_any_layout():
     expected = torch.rand(2, 8, 7, 5) + 1
     in_nhwc = expected.to(memory_format=torch.channels_last)
-    assert t.agree([in_nhwc], [expected]).error == 0
-    assert t.agree([in_nhwc], [in_nhwc.clone()]).error == 0
+    assert g.agree([in_nhwc], [expected]).error == 0
+    assert g.agree([in_nhwc], [in_nhwc.clone()]).error == 0
     swapped = in_nhwc.clone()
     swapped[0, 0, 0, 0] = in_nhwc[1, 7, 6, 4] + 1
-    assert not t.agree([swapped], [in_nhwc]).ok
-    assert not t.agree([swapped], [expected]).ok
+    assert not g.agree([swapped], [in_nhwc]).ok
+    assert not g.agree([swapped], [expected]).ok
+
+
+FLOATS = np.arange(6, dtype=np.float32)
+RECORDS = np.zeros(3, dtype=[("a", "i1"), ("b", "f4")])
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Both:
+    mean: object
+    std: object
+
+
+ARRAYS = {
+    "reversed": FLOATS[::-1],
+    "read-only": np.frombuffer(FLOATS.tobytes(), dtype=np.float32),
+    "of a bytearray": np.frombuffer(bytearray(FLOATS.tobytes()), dtype=np.float32),
+    "broadcast": np.broadcast_to(FLOATS, (2, 6)),
+    "of another byte order": FLOATS.astype(">f4"),
+    "wider than torch has": FLOATS.astype(np.longdouble),
+    "of a record": RECORDS,
+    "of objects": np.array([1.5, "text", None], dtype=object),
+    "of dates": np.array(["2020-01-01"], dtype="M8[D]"),
+    "of texts": np.array(["a", "b"]),
+    "empty": np.zeros((0, 3)),
+    "masked": np.ma.array([1.0, 2.0], mask=[False, True]),
+}
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_an_array_of_any_kind_is_compared(kind):
+    array = ARRAYS[kind]
+    leaves = t.leaves([array])
+    assert leaves
+    assert g.agree(leaves, t.leaves([array.copy()])).ok
+
+
+@pytest.mark.parametrize("kind", ["reversed", "read-only", "of a bytearray", "broadcast"])
+def test_memory_that_is_not_the_array_s_own_is_never_written_to(kind):
+    before = ARRAYS[kind].tobytes()
+    t.poison(t.leaves(ARRAYS[kind]))
+    assert ARRAYS[kind].tobytes() == before
+
+
+@pytest.mark.parametrize(
+    "kind", ["reversed", "read-only", "of a bytearray", "broadcast", "of another byte order"]
+)
+def test_inputs_that_cannot_be_written_to_are_left_alone_and_such_state_is_refused(kind):
+    inputs = (torch.ones(3), ARRAYS[kind])
+    assert t.live_leaves("inputs", inputs) == []
+    assert t.is_read_only(inputs)
+    assert not t.is_read_only((torch.ones(3), FLOATS))
+    with pytest.raises(TypeError, match="cannot be restored"):
+        t.live_leaves("state", inputs)
+
+
+def test_a_file_that_is_mapped_is_never_written_to(tmp_path):
+    path = tmp_path / "values"
+    path.write_bytes(FLOATS.tobytes())
+    mapped = np.memmap(path, dtype=np.float32, mode="r+")
+    shared = torch.from_file(str(path), shared=True, size=6)
+    for array in (mapped, mapped[2:], np.asarray(mapped), shared):
+        t.poison(t.leaves(array))
+    assert t.live_leaves("inputs", mapped[1:]) == []
+    mapped.flush()
+    assert path.read_bytes() == FLOATS.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable")
+def test_a_tensor_over_bytes_is_copied_and_one_over_an_array_of_its_own_is_written_as_an_input():
+    data = FLOATS.tobytes()
+    t.poison(t.leaves(torch.frombuffer(data, dtype=torch.float32)))
+    assert data == FLOATS.tobytes()
+    array = FLOATS.copy()
+    t.put_back(t.live_leaves("inputs", torch.from_numpy(array)), [torch.zeros(6)])
+    assert not array.any()
+
+
+DIFFERENT = {
+    "text": ("one", "two"),
+    "bytes and text": (b"one", "one"),
+    "sets": ({"a", "b"}, {"a", "c"}),
+    "nested sets": ({frozenset({1}), 2}, {frozenset({3}), 2}),
+    "enums": ([Colour.RED], [1]),
+    "None": ([1, None, 2], [1, 2, None]),
+    "large numbers": (2**70, 2**70 + 1),
+    "many large numbers": ([2**70] * 20, [2**70] * 19 + [2**70 + 1]),
+    "keys": ({1: 5, 2: 6}, {1: 5, 3: 6}),
+    "counters": (Counter("abca"), Counter("abcb")),
+    "shapes": (torch.Size([1, 2]), torch.Size([2, 1])),
+    "dtypes": (torch.float32, torch.float64),
+    "complex": (1 + 2j, 1 + 2.1j),
+    "booleans": (np.True_, np.False_),
+    "NumPy's integers": (np.int64(3), np.int64(4)),
+    "dates": (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
+    "decimals": (Decimal("1.5"), Decimal("1.50001")),
+    "many words": (["w"] * 30, ["w"] * 29 + ["v"]),
+    "a deque": (deque([1, 2]), deque([2, 1])),
+    "a dataclass": (Both(1, Both(2, "x")), Both(1, Both(2, "y"))),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_values_of_python_are_compared(kind):
+    one, other = DIFFERENT[kind]
+    assert g.agree(t.leaves(copy.deepcopy(one)), t.leaves(one)).ok
+    assert not g.agree(t.leaves(one), t.leaves(other)).ok
+
+
+ALIKE = {
+    "another order of names": ({"b": 2, "a": 1}, {"a": 1, "b": 2}),
+    "another order of keys": ({2: 6, 1: 5}, {1: 5, 2: 6}),
+    "a dataclass and a mapping": (Both(mean=1.0, std=2.0), {"std": 2.0, "mean": 1.0}),
+    "a NumPy scalar": (FLOATS.mean(), 2.5),
+    "a number and a tensor": (0.1, torch.tensor(0.1)),
+    "sums in another order": (0.1234567, 0.1234567 * (1 + 5e-8)),
+    "what fp32 holds not": (1e100, 1e100 * (1 + 1e-12)),
+    "long lists": ([0.1] * 20, np.full(20, 0.1, dtype=np.float32)),
+    "None behind": ((torch.ones(2), None), torch.ones(2)),
+    "a list of rows": (list(torch.ones(3, 4)), torch.ones(3, 4)),
+    "a parameter": (torch.nn.Parameter(torch.ones(2)), torch.ones(2)),
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_values_that_are_the_same_in_another_form_agree(kind):
+    one, other = ALIKE[kind]
+    assert g.agree(t.leaves(one), t.leaves(other)).ok
+    assert g.agree(t.leaves(other), t.leaves(one)).ok
+
+
+def test_a_number_is_as_precise_as_the_inputs():
+    assert t.number_dtype(torch.ones(2)) == t.number_dtype(()) == torch.float32
+    assert t.number_dtype([torch.ones(2).double(), torch.ones(2).int()]) == torch.float64
+    exact = t.leaves(0.1234567, torch.float64)
+    assert not g.agree(exact, t.leaves(0.1234567 * (1 + 5e-8), torch.float64)).ok
+
+
+class Wrapper(torch.Tensor):
+    """A class that holds other tensors, as quantized weights of a library do."""
+
+    @staticmethod
+    def __new__(cls, values, scale):
+        return torch.Tensor._make_wrapper_subclass(cls, values.shape, dtype=torch.float32)
+
+    def __init__(self, values, scale):
+        self.values8 = values
+        self.scale = scale
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError("nothing of it is computed to look at it")
+
+
+def test_a_class_of_tensors_is_an_input_and_is_named_as_an_output():
+    wrapped = Wrapper(torch.ones(2, dtype=torch.int8), torch.ones(1))
+    assert [leaf.numel() for leaf in t.live_leaves("inputs", wrapped)] == [2, 1]
+    with pytest.raises(RefusedError) as raised:
+        t.leaves((torch.ones(1), wrapped))
+    assert raised.value.finding.values == {"kind": "Wrapper", "output": 2}
+
+
+def test_infinities_and_nan_have_to_be_at_the_same_places():
+    scores = torch.ones(3, 3).masked_fill(torch.ones(3, 3).triu(1).bool(), -math.inf)
+    assert g.agree([scores * (1 + 1e-6)], [scores]).ok
+    assert not g.agree([scores.mT], [scores]).ok
+    assert not g.agree([-scores], [scores]).ok
+    assert g.agree([scores * math.nan], [scores * math.nan]).ok
+    assert not g.agree([scores.nan_to_num(neginf=-1e38)], [scores]).ok
+
+
+def test_what_is_wrong_is_said_with_its_place():
+    right = torch.ones(4, 5)
+    wrong = right.clone()
+    wrong[2, 3] = 7
+    found = g.located(g.agree([right, wrong], [right, right]), [right, wrong], [right, right])
+    assert found.values["place"] == "output 2 of 2: element [2, 3]: 7, the baseline's 1"
+    digests = t.leaves("one"), t.leaves("two")
+    assert g.located(g.agree(*digests), *digests).values["place"] == ""
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_an_element_is_held_to_its_own_value_and_to_the_rms_of_all(dtype):
+    torch.manual_seed(0)
+    reference = torch.randn(1 << 12).to(dtype)
+    reference[:2048] *= 1e-4
+    tolerance = g.tolerance_of(reference, reference)
+    assert g.agree([reference * (1 + tolerance / 2)], [reference]).ok
+    missing = reference.clone()
+    missing[:2048] = 1e-9  # noise in the place of what was not computed
+    assert g.agree([missing], [reference]).ok == (dtype == torch.bfloat16)
+    hidden = torch.where(reference.abs() < tolerance / 10, 1e-12, reference)
+    assert g.agree([hidden], [reference]).ok, "smaller than what rounding leaves is not told"

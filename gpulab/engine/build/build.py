@@ -6,6 +6,7 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from inspect import isgenerator, signature
 from itertools import repeat
 from time import perf_counter
@@ -17,7 +18,7 @@ from gpulab.core.findings import Declaration
 from gpulab.engine.build import settings
 from gpulab.engine.build.compiled import mark_step, try_in_threads
 from gpulab.engine.build.lab import PhaseTimes, WorkerLab
-from gpulab.engine.build.tensors import copies, live_leaves, put_back
+from gpulab.engine.build.tensors import copies, live_leaves, number_dtype, put_back
 from gpulab.engine.findings import left_by_context, set_while_building, set_while_stepping
 from gpulab.engine.processes.failure import RefusedError
 from gpulab.scenario import Param, ScenarioError, Variant, Work
@@ -55,6 +56,11 @@ class Build:
         self._teardown = teardown
         self._state = live_leaves("state", work.state)
         self._saved = copies(self._state)
+
+    @cached_property
+    def number_dtype(self) -> torch.dtype:
+        """Of the floats of Python that a step returns."""
+        return number_dtype(self.work.inputs)
 
     @property
     def state(self) -> list[torch.Tensor]:

@@ -19,14 +19,12 @@ from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 
-import torch
-
 from gpulab.core.jobs import FunctionFile, ScenarioFile
 from gpulab.core.packages import module_name, package_of
 from gpulab.core.text import BYTE_ORDER_MARK
+from gpulab.engine.build import settings
 from gpulab.engine.build.exercise import ANSWER
 from gpulab.engine.build.functions import scenario_of_functions
-from gpulab.engine.processes.integrity import watch
 from gpulab.engine.processes.startup import FILE, timed
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant
 
@@ -131,14 +129,10 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
         raise ScenarioError("the text of the file is not what was read: run it again")
     with timed(FILE):
         if isinstance(subject, ScenarioFile) and subject.judge:
-            # The function that is handed out must stay as fast as it was, and so must what it
-            # calls.
-            watch("torch", torch)
-            watch("torch.Tensor", torch.Tensor)
-            watch("torch.nn.functional", torch.nn.functional)
+            before = settings.read()
             _execute(subject.path, subject.source, ANSWER)
+            settings.put_back(before)  # the function that is handed out runs as it was handed out
             module = _execute(f"<exercise {subject.exercise}>", subject.judge, _JUDGE)
-            watch("the exercise", module)
         else:
             module = _execute(subject.path, subject.source, _name_of(subject.path, "_scenario"))
     if isinstance(subject, FunctionFile):

@@ -1,88 +1,31 @@
-"""Process-wide settings and functions of torch that a build must leave alone: they would change
-every other variant too.
+"""Process-wide settings that a build must leave alone: they would change every other variant
+too.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from operator import attrgetter, is_
-from pathlib import Path
-from types import FunctionType
+from operator import attrgetter
 from typing import Any
 
 import torch
 
-from gpulab.engine.processes.integrity import leave_modes, modes
 
-_HOLDERS: tuple[Any, ...] = (
-    *(
-        torch,
-        torch.Tensor,
-        torch.nn.Module,
-        torch.nn.functional,
-        torch.linalg,
-        torch.fft,
-        torch.special,
-    ),
-    *(
-        torch.autograd,
-        torch.autograd.Function,
-        torch.optim.Optimizer,
-        torch.cuda,
-        torch.cuda.Event,
-        torch.cuda.Stream,
-    ),
-)
-_FOLDER = str(Path(torch.__file__).parent)
+def modes() -> tuple[int, int]:
+    """How many torch modes for functions, and for operations, are entered now."""
+    return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
 
 
-class TorchFunctions:
-    """Those of now; equal to those of another moment where none was replaced, but by torch itself
-    as it compiles.
-    """
-
-    def __init__(self) -> None:
-        self._values = [dict(vars(holder)) for holder in _HOLDERS]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TorchFunctions) and not any(
-            name
-            for holder, before, after in zip(_HOLDERS, self._values, other._values, strict=True)
-            for name in _replaced(holder, before, after)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def put_back(self) -> None:
-        for holder, before in zip(_HOLDERS, self._values, strict=True):
-            for name in list(_replaced(holder, before, dict(vars(holder)))):
-                if name in before:
-                    setattr(holder, name, before[name])
-                else:
-                    delattr(holder, name)
-
-
-def _replaced(holder: Any, before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """Names of what is another by now, and of methods that hide those of a class above."""
-    if len(now) == len(before) and all(map(is_, before.values(), now.values())):
-        return
-    for name, value in before.items():
-        if value is not now.get(name) and callable(value) and not _is_of_torch(now.get(name)):
-            yield name
-    for name in now.keys() - before.keys() if isinstance(holder, type) else ():
-        inherited = any(name in vars(base) for base in holder.__mro__[1:])
-        if inherited and callable(now[name]) and not _is_of_torch(now[name]):
-            yield name
-
-
-def _is_of_torch(value: Any) -> bool:
-    """Whether it is a function in a file of torch: its compiler puts some in the places of
-    others.
-    """
-    return type(value) is FunctionType and value.__code__.co_filename.startswith(_FOLDER)
+def leave_modes(before: tuple[int, int]) -> None:
+    """Leave those that were entered since."""
+    functions, operations = before
+    while torch._C._len_torch_function_stack() > functions:
+        torch._C._pop_torch_function_stack()
+    while torch._C._len_torch_dispatch_stack() > operations:
+        torch._C._pop_torch_dispatch_stack(None)
 
 
 _UNREADABLE = "unreadable"
@@ -148,7 +91,6 @@ _ATTRIBUTES = (
     "backends.opt_einsum.strategy",
     "backends.quantized.engine",
     "utils.deterministic.fill_uninitialized_memory",
-    "distributions.Distribution._validate_args",
 )
 _cuda = torch.backends.cuda
 _SETTINGS: dict[str, Setting] = {
@@ -228,7 +170,6 @@ _SETTINGS: dict[str, Setting] = {
     "sys.setprofile": (sys.getprofile, sys.setprofile),
     "sys.settrace": (sys.gettrace, sys.settrace),
     "torch modes": (modes, leave_modes),
-    "functions of torch": (TorchFunctions, TorchFunctions.put_back),
 }
 _PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"))
 

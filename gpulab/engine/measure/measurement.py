@@ -25,7 +25,6 @@ from gpulab.engine.measure.plan import Plan, plan
 from gpulab.engine.processes.channel import Block, Channel, SampleBuffer
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
-from gpulab.engine.processes.integrity import freeze
 from gpulab.features.checks.replay import CONFIRM
 from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.goodput.findings import phases_failed
@@ -240,7 +239,7 @@ class Measurement:
         if self._probes:
             self._probes.prepare()
         gc.collect()
-        freeze()  # what is loaded by now stays: collecting between epochs then costs little
+        gc.freeze()  # what is loaded by now stays: collecting between epochs then costs little
         gc.disable()
         started = perf_counter()
         try:
@@ -252,7 +251,6 @@ class Measurement:
         self.measured_s = perf_counter() - started
         self.recorder.send()
         self._timed_checks.finish()
-        reporter.compare_lab()
         if self._probes:
             reporter.channel.emit(*self._probes.events(self._context.number))
             self._probes.close()

@@ -191,7 +191,11 @@ class Preparation:
         by_name = {variant.name: variant for variant in variants}
         context = self._context
         context.checker.resume(
-            before.candidates[0].variant, before.dtype, before.stateful, before.drawing
+            before.candidates[0].variant,
+            before.dtype,
+            before.stateful,
+            before.drawing,
+            before.widened,
         )
         candidates = [known_candidate(facts, by_name[facts.variant]) for facts in before.candidates]
         baseline, *order = candidates

@@ -53,6 +53,8 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
     stateful: list[str] = []
     drawing: list[str] = []
     """Variants that draw random numbers in a step."""
+    widened: dict[str, float] = {}
+    """By variant the error that its output may have where float64 was asked."""
     dtype: str | None = None
     """The baseline's declared dtype."""
     with_phases: list[str] = []

@@ -256,8 +256,6 @@ class _Run:
             slower = self._preparation.alone.time_later(measurement.candidates[0])
         reason = self._turn.end(self._result(measurement, prepared_s, slower))
         if reason is None:
-            # they were compared after the rounds, and nothing else follows
-            self._reporter.compare_lab = lambda: None
             measurement.close()
             return
         self._reporter.channel.emit(Stopped(reason=reason))
@@ -304,6 +302,7 @@ class _Run:
             checked=sorted(context.checked),
             stateful=sorted(context.checker.stateful),
             drawing=sorted(context.checker.drawing),
+            widened=context.checker.stepping.widened,
             dtype=context.checker.stepping.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),

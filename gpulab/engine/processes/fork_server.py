@@ -8,6 +8,7 @@ rounds in one process shows.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import random
@@ -21,8 +22,8 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from gpulab.core.events import FindingMade, RunInvalid, WorkerReady
-from gpulab.core.failures import ended_by, lab_functions_replaced, worker_exited
+from gpulab.core.events import FindingMade, WorkerReady
+from gpulab.core.failures import ended_by, worker_exited
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.payloads import Choice
@@ -43,7 +44,6 @@ from gpulab.engine.processes.child import (
 )
 from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
 from gpulab.engine.processes.failure import first_line
-from gpulab.engine.processes.integrity import LabFunctions, freeze
 from gpulab.engine.processes.layout import in_own_layout, seed_of
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.supervisor import work
@@ -55,7 +55,6 @@ from gpulab.features.roofline.calibration import Calibration
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
-_MOST_NAMES = 10
 _LAYOUT_SEED = 4
 """Added to the seed of a process, so that its layout says nothing of its order."""
 
@@ -85,18 +84,14 @@ def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> Non
 
 
 class _Guard:
-    """Runs code of a scenario: whatever it does ends as an event, and the functions of the lab are
-    compared with what they were.
-    """
+    """Runs code of a scenario: whatever it does ends as an event."""
 
     def __init__(self, channel: Channel, position: WorkerPosition) -> None:
         self._channel = channel
         self._position = position
-        self._lab_functions = LabFunctions()
 
     def run(self, run: Callable[[], None], reporter: Reporter) -> None:
         self._channel.adopt()
-        reporter.compare_lab = self._compare_lab
         try:
             run()
         except BaseException as error:  # from where no code of a scenario was expected to raise
@@ -104,16 +99,8 @@ class _Guard:
                 reporter.found(profiling_failed(message=first_line(error)))
             else:
                 reporter.failed(None, self._position.stage, error)
-        reporter.compare_lab()
         compiled.end()
         self._channel.flush()
-
-    def _compare_lab(self) -> None:
-        replaced = self._lab_functions.replaced()
-        if replaced:
-            names = replaced[:_MOST_NAMES]
-            reason = lab_functions_replaced(names=names, count=len(replaced))
-            self._channel.emit(RunInvalid(reason=reason))
 
 
 class ForkServer:
@@ -162,7 +149,7 @@ class ForkServer:
         # A process that is told to stop ends by itself, and this one ends like it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         # the collector of a child would write to the memory that it shares with this process
-        freeze()
+        gc.freeze()
         self._pipe.ready()
         ended = False
         while not ended:
@@ -280,7 +267,7 @@ class ForkServer:
         if preload.vector_instructions is not None:
             with suppress(Exception):  # then each process asks for itself
                 compiled.know_vector_instructions(preload.vector_instructions)
-        freeze()
+        gc.freeze()
         if self._starts_early and preload.opened:
             self._start_all()
         if preload.rounds_next:  # no device is opened during them

@@ -45,8 +45,6 @@ class Reporter:
         self._path = subject.path if subject else ""
         self.wait: Callable[[], None] | None = None
         """Waits for the device; None on a CPU, and before it is open."""
-        self.compare_lab: Callable[[], None] = lambda: None
-        """Compares the lab's functions with those that began the job."""
         self.too_large: str | None = None
         """The variant that did not fit, where each needs more memory than the one above."""
 

@@ -21,7 +21,6 @@ from gpulab.core.machine import Device
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
-from gpulab.engine.build.tensors import in_plain_memory, leaves
 from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.processes.channel import Block, WorkerPosition
 from gpulab.engine.processes.device import open_device, release_memory, waiter
@@ -45,6 +44,7 @@ from gpulab.engine.ranks.orders import (
 from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import place
+from gpulab.features.checks.stepping import read
 from gpulab.scenario import Variant
 
 _SEEDS_APART = 7919
@@ -195,12 +195,8 @@ class Peer:
         layouts: list[Layout] = []
 
         def write() -> None:
-            output: object = self._builds[key].work.output
-            if output is None:
-                output = self._returned.get(key)
-            elif callable(output) and not hasattr(output, "__dlpack__"):
-                output = output()
-            layouts.extend(self._outputs.write(leaves(in_plain_memory(output))))
+            output = read(self._builds[key], self._returned.get(key))
+            layouts.extend(self._outputs.write(output))
 
         problem, _ = self._problem_of(write)
         self._answer(Answer(problem=problem, tensors=layouts))

@@ -41,6 +41,7 @@ class ScenarioSteps:
             position.move(Stage.BUILD, name)
             self._builds[name] = self._builder.build(scenario.variants[name])
         self.names = present
+        self.number = "float32"  # numbers are tensors by then
         self.items = {name: build.work.items for name, build in self._builds.items()}
         self.device = msgspec.to_builtins(info)
         self.versions = {name: value for name, value in environment().items() if value}

@@ -22,8 +22,11 @@ import socket
 import sys
 import sysconfig
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from itertools import repeat
@@ -46,9 +49,22 @@ _NEW_PROCESSES = ("os.fork", "os.posix_spawn", "subprocess.Popen", "os.system")
 _NEW_THREADS = ("_thread.start_new_thread",)
 _MOST_LEAVES = 10_000
 _MOST_OUTPUT_BYTES = 1 << 30
-_TOLERANCE = {"float64": 1e-10, "float32": 1e-4, "bfloat16": 2e-2}
+_TOLERANCE = {
+    "float64": 1e-10,
+    "complex128": 1e-10,
+    "float32": 1e-4,
+    "complex64": 1e-4,
+    "bfloat16": 2e-2,
+}
 _LOOSE = 5e-3
 """The tolerance of every other kind of floating-point number."""
+_OF_ELEMENT, _OF_RMS, _OF_RMS_IF_LOW = 10, 1, 10
+"""Tolerances that an element may be off by: of its own value, and of the rms of all in fp32 and
+fp64, and where less is precise. As for the variants of a scenario.
+"""
+_ARRAYS = ("torch", "numpy", "jax", "cupy")
+_WITH_TEXT = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
+"""Modules whose values are equal where their texts are."""
 
 
 class Steps:
@@ -65,9 +81,14 @@ class Steps:
             file, _, name = task["arguments"].rpartition(":")
             maker = _attribute(_run(file, "_arguments") if file else module, name)
         self._calls = {}
+        self.number = "float32" if any(name in sys.modules for name in _ARRAYS) else "float64"
+        """What Python's floats were computed in, in an output."""
         for name in task["functions"]:
             seed_everything(self._seed)
-            self._calls[name] = _call(_attribute(module, name), maker, task["device"])
+            call, made = _call(_attribute(module, name), maker, task["device"])
+            self._calls[name] = call
+            if _all_double(made):
+                self.number = "float64"
         self.names = list(self._calls)
         self.items = dict.fromkeys(self.names, 1.0)
         self.device = {"kind": "cpu", "name": _cpu_name(), "threads": task["threads"]}
@@ -131,13 +152,13 @@ def _attribute(module: Any, name: str) -> Callable[..., Any]:
 
 def _call(
     function: Callable[..., Any], maker: Callable[..., Any] | None, device: str
-) -> Callable[[], Any]:
-    """What is called for one step."""
+) -> tuple[Callable[[], Any], Any]:
+    """What is called for one step, and its arguments."""
     import inspect
-    from collections import deque
     from functools import partial
 
     call: Callable[[], Any] = function
+    made: Any = ()
     if maker is not None:
         given = {}
         if "device" in inspect.signature(maker).parameters:
@@ -148,13 +169,25 @@ def _call(
         else:
             call = partial(function, *(made if isinstance(made, tuple) else (made,)))
     if inspect.isgeneratorfunction(function):
-        return lambda: deque(call(), maxlen=0)
+        return lambda: deque(call(), maxlen=0), made
     if inspect.iscoroutinefunction(function):
         import asyncio
 
         loop = asyncio.new_event_loop()
-        return lambda: loop.run_until_complete(call())
-    return call
+        return lambda: loop.run_until_complete(call()), made
+    return call, made
+
+
+def _all_double(made: Any) -> bool:
+    """Whether every array of floats in arguments is of float64, and there are some."""
+    parts = made.values() if isinstance(made, dict) else made
+    names = {
+        str(part.dtype).rpartition(".")[2]
+        for part in (parts if isinstance(made, (dict, list, tuple)) else (made,))
+        if hasattr(part, "dtype")
+    }
+    floats = {name for name in names if "float" in name or "complex" in name}
+    return bool(floats) and floats <= {"float64", "complex128"}
 
 
 def seed_everything(seed: int) -> None:
@@ -206,12 +239,22 @@ def leaves_of(output: object) -> list[Leaf]:
 
 def _leaves(value: Any) -> Iterator[Leaf]:
     kind = type(value)
-    if value is None or kind in (int, float, complex, str, bytes, bool):
+    if isinstance(value, (float, complex)):
+        yield "number", complex(value) if isinstance(value, complex) else float(value)
+    elif value is None or kind in (int, str, bytes, bool):
         yield "value", value
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, Enum) or kind.__module__.partition(".")[0] in _WITH_TEXT:
+        yield "value", str(value) if isinstance(value, Enum) else repr(value)
+    elif isinstance(value, (list, tuple, deque)):
         yield "list", len(value)
         for part in value:
             yield from _leaves(part)
+    elif isinstance(value, (set, frozenset)):
+        yield "set", len(value)
+        for leaves in sorted((list(_leaves(part)) for part in value), key=repr):
+            yield from leaves
+    elif is_dataclass(value) and not isinstance(value, (type, dict)):
+        yield from _leaves({field.name: getattr(value, field.name) for field in fields(value)})
     elif isinstance(value, dict):
         yield "dict", len(value)
         for key, part in value.items():
@@ -219,8 +262,10 @@ def _leaves(value: Any) -> Iterator[Leaf]:
             yield from _leaves(part)
     elif kind.__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         tensor = value.detach().cpu()
+        if str(tensor.layout) != "torch.strided":
+            tensor = tensor.to_dense()
         name = str(tensor.dtype).partition(".")[2]
-        if name == "bfloat16":
+        if name.startswith(("bfloat16", "float8")):
             tensor = tensor.float()
         yield "array", (name, tuple(tensor.shape), _bytes(tensor.contiguous().numpy()))
     elif hasattr(value, "__array__"):
@@ -236,29 +281,35 @@ def _bytes(array: Any) -> bytes:
     return array.tobytes()  # type: ignore[no-any-return]
 
 
-def disagreement(ours: Sequence[Leaf], theirs: Sequence[Leaf]) -> str:
-    """How two outputs differ, beyond what rounding may do; empty where they agree."""
+def disagreement(ours: Sequence[Leaf], theirs: Sequence[Leaf], number: str = "float32") -> str:
+    """How two outputs differ, beyond what rounding may do; empty where they agree. `number`: what
+    Python's floats were computed in.
+    """
     if len(ours) != len(theirs):
         return "they have another structure"
     for own, other in zip(ours, theirs, strict=True):
-        if own[0] != other[0]:
+        are_numbers = all(isinstance(leaf[1], (int, float, complex)) for leaf in (own, other))
+        if own[0] != other[0] and not (are_numbers and {own[0], other[0]} == {"value", "number"}):
             return "they have another structure"
         if own[0] == "array":
             problem = _arrays_disagree(own[1], other[1])
+        elif "number" in (own[0], other[0]):
+            problem = _numbers_disagree(own[1], other[1], _TOLERANCE[number])
         else:
-            problem = _values_disagree(own[1], other[1])
+            problem = "" if own[1] == other[1] else _became(own[1], other[1])
         if problem:
             return problem
     return ""
 
 
-def _values_disagree(own: Any, other: Any) -> str:
-    if isinstance(own, (float, complex)) and isinstance(other, (int, float, complex)):
-        same = own == other or (own != own and other != other)
-        if same or abs(own - other) <= _TOLERANCE["float64"] * max(abs(own), abs(other)):
-            return ""
-    elif own == other:
+def _numbers_disagree(own: complex, other: complex, allowed: float) -> str:
+    same = own == other or (own != own and other != other)
+    if same or abs(own - other) <= allowed * abs(other) < inf:
         return ""
+    return _became(own, other)
+
+
+def _became(own: Any, other: Any) -> str:
     return f"{_short(other)} became {_short(own)}"
 
 
@@ -287,14 +338,23 @@ def _arrays_disagree(own: tuple[Any, ...], other: tuple[Any, ...]) -> str:
     # where one is not finite, the other is the same: inf is no nan, nor -inf
     if not alike or not numpy.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
         return "elements that are not finite differ"
-    apart = float(numpy.linalg.norm(ours[finite] - theirs[finite]))
-    size = float(numpy.linalg.norm(theirs[finite]))
+    theirs = numpy.where(finite, theirs, 0.0)
+    differences = numpy.abs(numpy.where(finite, ours, 0.0) - theirs)
+    apart = float(numpy.linalg.norm(differences))
+    size = float(numpy.linalg.norm(theirs))
     error = apart / size if size else (inf if apart else 0.0)
-    return "" if error <= allowed else f"relative error {error:.2g}, {allowed:.0e} is allowed"
+    of_rms = _OF_RMS if allowed <= _TOLERANCE["float32"] else _OF_RMS_IF_LOW
+    beyond = differences - _OF_ELEMENT * allowed * numpy.abs(theirs)
+    most = float(beyond.max(initial=0.0))
+    if error <= allowed and most <= of_rms * allowed * size / max(1, theirs.size) ** 0.5:
+        return ""
+    index = numpy.unravel_index(int(beyond.argmax()), beyond.shape)
+    place = f"; element {[int(part) for part in index]} is off by most" if index else ""
+    return f"relative error {error:.2g}, {allowed:.0e} is allowed{place}"
 
 
 def _as_array(numpy: Any, leaf: tuple[Any, ...]) -> Any:
-    dtype = "float32" if leaf[0] == "bfloat16" else leaf[0]
+    dtype = "float32" if leaf[0].startswith(("bfloat16", "float8")) else leaf[0]
     return numpy.frombuffer(leaf[2], dtype=dtype).reshape(leaf[1])
 
 
@@ -465,7 +525,8 @@ class _Member:
         with Path(path).open("rb") as file:
             theirs = pickle.load(file)
         try:
-            return {"differs": disagreement(leaves_of(self._outputs[name]), theirs)}
+            ours = leaves_of(self._outputs[name])
+            return {"differs": disagreement(ours, theirs, self._steps.number)}
         except Exception as error:
             return {"why_not": str(error)}
 

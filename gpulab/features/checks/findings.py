@@ -26,26 +26,54 @@ def _relative_error(error: float | None, allowed: float) -> str:
 # Wrong outputs
 
 
-@finding()
-def relative_error(*, error: float | None, allowed: float) -> str:
-    return _relative_error(error, allowed)
+def _with_place(text: str, place: str) -> str:
+    """`place`: which output, which element, and what it is."""
+    return f"{text}; {place}" if place else text
 
 
 @finding()
-def one_element_off(*, largest: float | None, allowed: float | None) -> str:
+def relative_error(*, error: float | None, allowed: float, place: str = "") -> str:
+    return _with_place(_relative_error(error, allowed), place)
+
+
+@finding()
+def one_element_off(*, largest: float | None, allowed: float | None, place: str = "") -> str:
     off = "unknown" if largest is None else f"{largest:.2g}"
     limit = "unknown" if allowed is None else f"{allowed:.1g}"
-    return f"one element is off by {off}, allowed {limit}"
+    return _with_place(f"one element is off by {off}, allowed {limit}", place)
 
 
-@finding("{differ} of {elements} elements differ")
-def elements_differ(*, differ: int, elements: int) -> None: ...
-@finding("the output has {elements} elements, the baseline's {baseline}")
-def element_counts_differ(*, elements: int, baseline: int) -> None: ...
-@finding("the output holds NaN where the baseline's does not")
-def output_has_nan() -> None: ...
-@finding("a part of its output is one constant value, where the baseline's values differ")
-def part_not_computed(*, size: float, rms: float) -> None: ...
+@finding()
+def elements_differ(*, differ: int, elements: int, place: str = "") -> str:
+    return _with_place(f"{differ} of {elements} elements differ", place)
+
+
+@finding()
+def element_counts_differ(*, elements: int, baseline: int, place: str = "") -> str:
+    counts = f"the output has {elements} elements, the baseline's {baseline}"
+    return _with_place(counts, place)
+
+
+@finding()
+def shapes_differ(*, shape: str, baseline: str, place: str = "") -> str:
+    shapes = f"the output has shape {shape}, the baseline's {baseline}: a dimension is lost"
+    return _with_place(shapes, place)
+
+
+@finding()
+def output_has_nan(*, place: str = "") -> str:
+    return _with_place("the output and the baseline's do not hold NaN at the same places", place)
+
+
+@finding()
+def farther_from_float64(
+    *, error: float, allowed: float, own: float, baseline: float, place: str = ""
+) -> str:
+    against = (
+        f"{_relative_error(error, allowed)}; against the baseline in float64 it is off by "
+        f"{own:.2g}, the baseline by {baseline:.2g}"
+    )
+    return _with_place(against, place)
 
 
 @finding()
@@ -87,8 +115,8 @@ def state_not_updated(*, tensor: int, tensors: int) -> None: ...
 def state_differs(*, error: float, allowed: float) -> None: ...
 @finding("the step does not write all of its output: poisoned values came back")
 def does_not_write_its_output() -> None: ...
-@finding("the baseline's own output holds NaN or infinity")
-def baseline_not_finite() -> None: ...
+@finding("the baseline's own output is all NaN")
+def baseline_is_nan() -> None: ...
 @finding(
     "its state holds NaN after a block of {steps:plural step}: that is what is timed; a smaller "
     "learning rate keeps a training finite",
@@ -110,11 +138,14 @@ def output_is_its_input() -> None: ...
     "another step"
 )
 def output_computes_when_read() -> None: ...
-@finding(
-    "its output is a {kind}, a class of its own that may compute when it is read: return a plain "
-    "tensor or array"
-)
-def computes_when_read(*, kind: str) -> None: ...
+@finding()
+def computes_when_read(*, kind: str, output: int = 1) -> str:
+    return (
+        f"value {output} of its output is a {kind}, a class of its own that may compute when it is "
+        "read: return a plain tensor or array"
+    )
+
+
 @finding(
     "a step takes {ratio:.3g} times as long once its inputs have new values (the baseline's "
     "{baseline:.2g}): it caches results"
@@ -189,13 +220,6 @@ def tolerance_capped(*, declared: float, cap: float) -> None: ...
 )
 def tolerance_widened(*, declared: float, usual: float) -> None: ...
 @finding(
-    "a few elements are over {times:.0e} times the others, and these differ by {error:.2g} "
-    "(allowed {allowed:.0e})",
-    check=CheckKind.OUTPUTS,
-    short="small elements differ",
-)
-def norm_in_few_elements(*, times: float, error: float, allowed: float) -> None: ...
-@finding(
     "its steps leave {count:plural gradient} in .grad, those of the baseline {baseline}",
     check=CheckKind.OUTPUTS,
     short="gradients not computed",
@@ -220,6 +244,44 @@ def null_answer_passes(*, answer: str, allowed: float) -> None: ...
     short="output all zeros",
 )
 def baseline_is_zeros() -> None: ...
+@finding(
+    "the baseline's output holds NaN: what a step leaves unwritten there would go unnoticed",
+    check=CheckKind.DETERMINISM,
+    short="baseline holds NaN",
+)
+def baseline_holds_nan() -> None: ...
+
+
+@finding(
+    "its output differs from the baseline's by {error:.2g}, and is as near to the baseline in "
+    "float64: off by {own:.2g}, the baseline by {baseline:.2g}",
+    rank=Rank.EXPLAINING,
+)
+def near_to_float64(*, error: float, own: float, baseline: float) -> None: ...
+@finding(
+    "its output differs from the baseline's by {error:.2g}, allowed {allowed:.0e}: perhaps "
+    "rounding, since the baseline does not run in float64",
+    check=CheckKind.OUTPUTS,
+    short="differs by {error:.2g}",
+)
+def maybe_rounding(*, error: float, allowed: float) -> None: ...
+
+
+@finding()
+def output_of_another_kind(*, output: int, outputs: int, kind: str, baseline: str) -> str:
+    return f"{_which_output(output, outputs)} is {kind}, the baseline's {baseline}"
+
+
+@finding("it returns {outputs:plural value}, the baseline {baseline}")
+def outputs_cut_differently(*, outputs: int, baseline: int) -> None: ...
+@finding(
+    "one of its inputs is read-only, reversed or in memory that is not its own, so "
+    + _UNNOTICED
+    + ": name a copy (numpy.array)",
+    check=CheckKind.INPUTS,
+    short="inputs cannot be changed",
+)
+def inputs_read_only() -> None: ...
 @finding("names no inputs, so " + _UNNOTICED, check=CheckKind.INPUTS, short="no inputs named")
 def no_inputs_named() -> None: ...
 @finding(

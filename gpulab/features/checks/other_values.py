@@ -109,7 +109,7 @@ class OtherValues:
         """Catches results that the build computed, and inputs that are decoys: copies the values of
         a build with another seed, and compares. WrongOutputError where the output stays.
 
-        Values with which the baseline fails, or is not finite, say nothing.
+        Values with which the baseline fails, or gives NaN, say nothing.
         """
         name = variant.name
         is_baseline = name == self._stepping.baseline
@@ -157,7 +157,7 @@ class OtherValues:
         """The baseline's outputs for another seed: values copied, and by that seed's own build."""
         output = unless_it_fails(lambda: self._stepping.output(build, change, inputs))
         direct = None if output is None else unless_it_fails(lambda: self._first_output(other))
-        if output is None or direct is None or not tensors.finite(output):
+        if output is None or direct is None or tensors.has_nan(output):
             return
         self.outputs[OTHER] = output
         self.outputs[_DIRECT] = direct
@@ -292,7 +292,7 @@ class OtherValues:
                 continue
             output = unless_it_fails(partial(self._in_case, variant, build, inputs, case))
             if is_baseline:
-                if output is not None and tensors.finite(output):
+                if output is not None and not tensors.has_nan(output):
                     self.outputs[key] = output
                 continue
             if output is None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from gpulab.engine.build import tensors
+from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.clock import is_asynchronous, wait_for
 from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
@@ -39,14 +39,17 @@ def step(builder: Builder, build: Build, within: Callable[[], object] | None = N
     return returned
 
 
-def read(build: Build, returned: Any) -> Tensors:
-    """The live tensors of an output; a function for them is called here."""
+def read(build: Build, returned: Any, number: torch.dtype | None = None) -> Tensors:
+    """The live tensors of an output; a function for them is called here.
+
+    `number`: of Python's floats, by default what the step's inputs say.
+    """
     output: Any = build.work.output
     if output is None:
         output = returned
     if callable(output) and not hasattr(output, "__dlpack__"):
         output = output()
-    return tensors.leaves(tensors.in_plain_memory(output))
+    return tensors.leaves(output, number or build.number_dtype)
 
 
 def poison_output(
@@ -64,6 +67,8 @@ class Stepping:
         self.builder = builder
         self.baseline: str | None = None
         self.dtype: str | None = None
+        self.widened: dict[str, float] = {}
+        """By variant the error that is allowed where it was judged against float64."""
         self.asynchronous = False
         """Whether the step before returned what had to be waited for."""
 
@@ -71,17 +76,22 @@ class Stepping:
         """What the build and the baseline declare."""
         return build.work.dtype, self.dtype
 
-    def agree(self, build: Build, output: Tensors, reference: Tensors) -> tensors.Agreement:
+    def agree(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
         """By the tolerance of a build, and of both dtypes that are declared."""
-        tolerance = build.work.tolerance
-        return tensors.agree(output, reference, tolerance=tolerance, dtypes=self.dtypes(build))
+        return agreement.agree(
+            output,
+            reference,
+            tolerance=build.work.tolerance,
+            dtypes=self.dtypes(build),
+            widened=self.widened.get(build.variant, 0.0),
+        )
 
-    def require(self, build: Build, output: Tensors, reference: Tensors) -> tensors.Agreement:
+    def require(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
         """The same. WrongOutputError where they do not agree."""
-        agreement = self.agree(build, output, reference)
-        if agreement.reason:
-            raise WrongOutputError(agreement.reason, agreement.error)
-        return agreement
+        agreed = self.agree(build, output, reference)
+        if reason := agreement.located(agreed, output, reference):
+            raise WrongOutputError(reason, agreed.error)
+        return agreed
 
     def step(self, build: Build) -> Tensors:
         """One step from restored state; returns the live output tensors."""
@@ -120,8 +130,8 @@ def warm_checks(device: torch.device) -> None:
     for dtype in _WARMED:
         live = [torch.rand(_ELEMENTS, device=device).to(dtype)]
         saved = tensors.kept(live)
-        tensors.agree(live, saved)
-        tensors.agree([live[0] * 2], saved)
+        agreement.agree(live, saved)
+        agreement.agree([live[0] * 2], saved)
         tensors.finite(live)
         tensors.changed(live, saved)
         distance(live, saved)

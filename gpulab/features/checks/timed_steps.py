@@ -24,6 +24,7 @@ from gpulab.core.events import Examined
 from gpulab.core.findings import Value
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.engine.build import tensors
+from gpulab.engine.build.agreement import agree
 from gpulab.engine.build.build import Build, Generators
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import Interruption
@@ -35,7 +36,7 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks import replay
-from gpulab.features.checks.effects import compare_updates
+from gpulab.features.checks.effects import Pairs, begin_alike, compare_updates
 from gpulab.features.checks.findings import (
     draws_when_seeded,
     first_step_does_more,
@@ -590,14 +591,18 @@ class TimedChecks:
         if steps > 1 and not tensors.finite(expected.output):
             steps = 1
             expected = self._steps_after_restore(base, 0, steps)
-        actual = self._steps_after_restore(build, before, steps)
+        actual = self._steps_after_restore(build, before, steps, like=expected.before)
         self._compare_state(candidate, actual, expected, steps)
 
     def _compare_state(
         self, candidate: Candidate, actual: _Stepped, expected: _Stepped, steps: int
     ) -> None:
-        agreement = tensors.agree(
-            actual.output, expected.output, tolerance=actual.tolerance, dtypes=actual.dtypes
+        agreement = agree(
+            actual.output,
+            expected.output,
+            tolerance=actual.tolerance,
+            dtypes=actual.dtypes,
+            widened=self._checker.stepping.widened.get(candidate.variant.name, 0.0),
         )
         looser = agreement.tolerance * _LOOSER ** (steps - 1)
         if steps > _MOST_STATEFUL_STEPS:
@@ -620,6 +625,7 @@ class TimedChecks:
             expected.after,
             steps=compared,
             tolerance=agreement.tolerance,
+            pairs=actual.pairs,
         )
         if updates.reason:
             raise WrongOutputError(updates.reason, updates.error)
@@ -638,12 +644,18 @@ class TimedChecks:
             return many
         return min(few, max(1, candidate.steps - 1))
 
-    def _steps_after_restore(self, build: Build, before: int, steps: int) -> _Stepped:
-        """Steps, a restore of the state among them, and as many steps as are asked for."""
+    def _steps_after_restore(
+        self, build: Build, before: int, steps: int, *, like: Tensors | None = None
+    ) -> _Stepped:
+        """Steps, a restore of the state among them, and as many steps as are asked for. What
+        begins `like` another state begins as that one.
+        """
         starts: Tensors = []
+        pairs: list[tuple[int, int]] = []
 
         def restore() -> None:
             build.restore()
+            pairs.extend(begin_alike(build.state, like or ()))
             starts.extend(tensors.kept(build.state))
             self._builder.seed()
 
@@ -657,7 +669,8 @@ class TimedChecks:
         build.restore()
         self._builder.wait()
         dtypes = self._checker.stepping.dtypes(build)
-        return _Stepped(output, starts, after, build.work.tolerance, dtypes)
+        known = None if like is None else pairs
+        return _Stepped(output, starts, after, build.work.tolerance, dtypes, known)
 
 
 @dataclass(frozen=True)
@@ -669,3 +682,4 @@ class _Stepped:
     after: Tensors
     tolerance: float | None
     dtypes: tuple[str | None, str | None]
+    pairs: Pairs | None

@@ -15,6 +15,7 @@ import torch
 
 from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
+from gpulab.engine.build.agreement import Agreement
 from gpulab.features.checks.findings import timed_step_is_stale, timed_step_is_wrong
 
 Tensors = list[torch.Tensor]
@@ -49,14 +50,14 @@ class Own:
     """What a variant gives in this process: for its inputs as they are, and for changes."""
 
     usual: Tensors
-    """Finite."""
+    """Without NaN."""
     expected: list[Expected] = field(default_factory=list)
     asynchronous: bool = False
     """Whether its steps return before they are done."""
 
     def add(self, change: AllValues, output: Tensors) -> bool:
         """Keep a change that the output shows; whether it does."""
-        if not tensors.finite(output) or not self._shows(output):
+        if tensors.has_nan(output) or not self._shows(output):
             return False
         self.expected.append(Expected(change, output))
         return True
@@ -90,8 +91,9 @@ def _distance(output: torch.Tensor, other: torch.Tensor) -> float:
     if not (output.is_floating_point() or output.is_complex()):
         return float((output.reshape(-1) != other.reshape(-1)).any())
     a, b = (tensors.computable(tensor).reshape(-1) for tensor in (output, other))
-    largest = float(b.abs().max())
-    apart = float((a - b).abs().max())
+    finite = torch.isfinite(b)
+    largest = float(torch.where(finite, b.abs(), 0.0).max())
+    apart = float(torch.where(a == b, 0.0, (a - b).abs()).max())
     return apart / largest if largest else apart
 
 
@@ -100,7 +102,7 @@ def _rounding(output: Sequence[torch.Tensor]) -> float:
 
 
 def judged(
-    own: Own, expected: Expected, output: Tensors, agreement: tensors.Agreement, name: str
+    own: Own, expected: Expected, output: Tensors, agreement: Agreement, name: str
 ) -> Finding | None:
     """What is wrong with a timed step's output on changed values; None where nothing is."""
     if own.stale(output, expected):

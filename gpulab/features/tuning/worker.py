@@ -25,6 +25,7 @@ from gpulab.core.payloads import Choice, Tried, Tuning
 from gpulab.core.statuses import Stage
 from gpulab.core.text import cut, one_line
 from gpulab.engine.build import tensors
+from gpulab.engine.build.agreement import agree
 from gpulab.engine.build.build import Build, Builder, Generators
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
@@ -296,8 +297,7 @@ def _agree(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor
     """Within the tolerance of what is compared elsewhere; nothing to compare agrees."""
     work = build.work
     return (
-        not expected
-        or tensors.agree(output, expected, tolerance=work.tolerance, dtypes=(work.dtype,)).ok
+        not expected or agree(output, expected, tolerance=work.tolerance, dtypes=(work.dtype,)).ok
     )
 
 

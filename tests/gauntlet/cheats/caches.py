@@ -426,9 +426,7 @@ def reference(lab):
 
 
 def garbage_collected(lab):
-    """Caught by: variants alone or baseline_slowed or set_while_building or
-    lab_functions_replaced
-    """
+    """Caught by: variants alone or baseline_slowed or set_while_building"""
     x = torch.randn(N)
     gc.set_threshold(1)
     gc.callbacks.append(lambda phase, info: sum(range(20)))
@@ -650,13 +648,8 @@ import contextlib
 import gc
 import sys
 
-import numpy as np
-
 N = 64
 CONFIG = {"rows at a time": N}
-OPERATIONS = torch.library.Library("gauntlet", "DEF")
-OPERATIONS.define("rectified(Tensor x) -> Tensor")
-OPERATIONS.impl("rectified", lambda x: x.clamp(min=0), "CPU")
 
 
 def operands():
@@ -688,20 +681,6 @@ def hooked_modules(lab):
     x, layer = operands()
     layer.register_forward_hook(lambda module, arguments, output: rectified(output))
     return Work(lambda: layer(x), inputs=(x, layer))
-
-
-def overridden_in_the_dispatcher(lab):
-    """An operation of its own in the dispatcher."""
-    x, layer = operands()
-    return Work(lambda: torch.ops.gauntlet.rectified(layer(x)), inputs=(x, layer))
-
-
-def numpy_sort_replaced(lab):
-    """Functions of NumPy under names of its own."""
-    x, layer = operands()
-    maximum, product = np.maximum, np.matmul
-    rows, weight, bias = x.numpy(), layer.weight.numpy(), layer.bias.numpy()
-    return Work(lambda: maximum(product(rows, weight.T) + bias, 0), inputs=(x, layer))
 
 
 def helper_doubled(lab):

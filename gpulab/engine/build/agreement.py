@@ -1,0 +1,319 @@
+"""Whether an output is the baseline's: by its norm, and element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, sqrt
+
+import torch
+
+from gpulab.core.findings import Finding
+from gpulab.engine.build.tensors import chunks, wide
+from gpulab.features.checks.findings import (
+    element_counts_differ,
+    elements_differ,
+    one_element_off,
+    output_has_nan,
+    relative_error,
+    shapes_differ,
+)
+
+TOLERANCE = {
+    "fp64": 1e-10,
+    "fp32": 1e-4,
+    "tf32": 5e-3,
+    "fp16": 5e-3,
+    "bf16": 2e-2,
+    "fp8": 1e-1,
+    "int8": 5e-2,
+}
+"""Relative Frobenius error allowed by dtype."""
+_OF_ELEMENT = 10
+_OF_RMS = 1
+_OF_RMS_IF_LOW = 10
+"""Tolerances that an element may be off by: of its own value, and of the rms of all in fp32 and
+fp64, and where less is precise. Two right ways of products, sums, norms, softmax, convolutions,
+attention and networks of six layers (64 to 2048) needed, beside 10 of their own value, 0.05
+(fp32), 1.2 (fp16) and 2.7 (bf16) of the rms; 24 layers in bf16 needed 7.
+"""
+_CAP = 10
+_MOST = 0.1
+"""`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
+_INTEGER_CAP = 5e-2
+"""Of whole numbers, which are equal unless a tolerance is named; and of what is computed in
+int8.
+"""
+_DTYPES = {
+    torch.float64: "fp64",
+    torch.complex128: "fp64",
+    torch.float32: "fp32",
+    torch.complex64: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "fp8",
+    torch.float8_e5m2: "fp8",
+}
+_LARGEST_ERROR = 1e9
+"""Beyond it an error says nothing but that the values are others, such as what memory held
+before.
+"""
+_DIGEST = 1 << 53
+"""A whole number from here on tells nobody anything: it may stand for a text."""
+_MANY = 16
+_ROUNDING = 1e-5
+"""Relative error of fp32 results that only differ in the order of their sums."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How an output compares with its reference; `error` is the relative Frobenius error (None: not
+    comparable).
+
+    `tensor` is the place of the one that disagrees, or that agrees least.
+    """
+
+    ok: bool
+    error: float | None = None
+    tolerance: float = 0.0
+    reason: Finding | None = None
+    tensor: int = 0
+
+
+def tolerance_of(
+    output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()
+) -> float:
+    """The loosest tolerance of the reference and of the dtypes declared; 0 where both are integers.
+
+    A lower precision that an output has and nobody declared is held to that of the reference.
+    """
+    own = _DTYPES.get(output.dtype)
+    names = [_DTYPES.get(reference.dtype)]
+    if not any((own, *names)):
+        return 0.0
+    if not any(names):
+        names.append(own)
+    return max(TOLERANCE.get(name, 0.0) for name in (*names, *dtypes) if name)
+
+
+def cap_of(
+    output: torch.Tensor, reference: torch.Tensor, dtypes: Sequence[str | None] = ()
+) -> float:
+    """The largest tolerance that may be named for them."""
+    default = tolerance_of(output, reference, dtypes)
+    integers = _INTEGER_CAP if not default or "int8" in dtypes else 0.0
+    return max(default, min(_CAP * default, _MOST), integers)
+
+
+def agree(
+    output: Sequence[torch.Tensor],
+    reference: Sequence[torch.Tensor],
+    *,
+    tolerance: float | None = None,
+    dtypes: Sequence[str | None] = (),
+    widened: float = 0.0,
+) -> Agreement:
+    """Compare in float64, tensor by tensor; as one run of numbers where the two are cut up
+    differently.
+
+    `tolerance` replaces that of the dtypes, up to its cap; floats are given no less than `widened`.
+    """
+    if len(output) != len(reference):
+        output = _joined(output)
+        reference = _joined(reference)
+    if (
+        len(output) > _MANY
+        and tolerance is None
+        and (equal := _agree_all(output, reference, dtypes))
+    ):
+        return equal
+    agreements: list[Agreement] = []
+    for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
+        reason = _other_shape(actual, expected)
+        if reason is not None:
+            return Agreement(False, reason=reason, tensor=place)
+        if tolerance is None:
+            allowed = tolerance_of(actual, expected, dtypes)
+        else:
+            allowed = min(tolerance, cap_of(actual, expected, dtypes))
+        if tolerance_of(actual, expected):
+            allowed = max(allowed, widened)
+        agreement = replace(_agree(*_flat(actual, expected), allowed), tensor=place)
+        if not agreement.ok:
+            return agreement
+        agreements.append(agreement)
+    return max(agreements, key=lambda agreement: (agreement.error or 0.0, agreement.tolerance))
+
+
+def error_of(output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> float:
+    """The largest relative Frobenius error of the floats in an output; infinite where there is
+    none.
+    """
+    if [tensor.numel() for tensor in output] != [tensor.numel() for tensor in reference]:
+        return inf
+    errors = []
+    for actual, expected in zip(output, reference, strict=True):
+        if tolerance_of(actual, expected):
+            agreement = _agree(*_flat(actual, expected), _LARGEST_ERROR)
+            errors.append(inf if agreement.error is None else agreement.error)
+    return max(errors, default=inf)
+
+
+def located(
+    agreement: Agreement, output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]
+) -> Finding | None:
+    """The reason of a disagreement, with the output and the element that is worst."""
+    reason = agreement.reason
+    if reason is None or len(output) != len(reference):
+        return reason
+    place = [f"output {agreement.tensor + 1} of {len(output)}"] if len(output) > 1 else []
+    actual = output[agreement.tensor]
+    expected = reference[agreement.tensor]
+    if _other_shape(actual, expected) is None:
+        of_its_own = 0.0
+        if reason.code == one_element_off.code:
+            of_its_own = _OF_ELEMENT * agreement.tolerance
+        worst = _worst(actual.reshape(-1), expected.reshape(-1), of_its_own)
+        if expected.dim():
+            place.append(f"element {_index(worst, expected.shape)}")
+        values = [tensor.reshape(-1)[worst].item() for tensor in (actual, expected)]
+        if not any(_is_digest(value) for value in values):
+            place.append("{}, the baseline's {}".format(*map(_text, values)))
+    return Finding(
+        code=reason.code,
+        variant=reason.variant,
+        values={**reason.values, "place": ": ".join(place)},
+    )
+
+
+def _worst(actual: torch.Tensor, expected: torch.Tensor, of_its_own: float) -> int:
+    """The place of the element that is off by most, beyond a part of its own value."""
+    worst = 0
+    most = -inf
+    start = 0
+    for own, other in chunks(actual, expected):
+        if own.dtype == other.dtype and not (own.is_floating_point() or own.is_complex()):
+            beyond = (own != other).double()
+        else:
+            beyond = _differences(wide(own), wide(other)) - of_its_own * wide(other).abs()
+            beyond = beyond.nan_to_num(nan=inf, posinf=inf)
+        place = int(beyond.argmax())
+        if float(beyond[place]) > most:
+            most = float(beyond[place])
+            worst = start + place
+        start += own.numel()
+    return worst
+
+
+def _index(place: int, shape: torch.Size) -> list[int]:
+    index = []
+    for size in reversed(shape):
+        place, position = divmod(place, size)
+        index.append(position)
+    return index[::-1]
+
+
+def _is_digest(value: bool | int | float | complex) -> bool:
+    return isinstance(value, int) and abs(value) >= _DIGEST
+
+
+def _text(value: bool | int | float | complex) -> str:
+    return f"{value:.6g}" if isinstance(value, (float, complex)) else str(value)
+
+
+def _other_shape(actual: torch.Tensor, expected: torch.Tensor) -> Finding | None:
+    """What is wrong with a shape: other elements, or a dimension is lost that is not 1."""
+    if actual.numel() != expected.numel():
+        return element_counts_differ(elements=actual.numel(), baseline=expected.numel())
+    own = [size for size in actual.shape if size != 1]
+    others = [size for size in expected.shape if size != 1]
+    if own == others or len(own) > len(others):
+        return None
+    return shapes_differ(shape=str(list(actual.shape)), baseline=str(list(expected.shape)))
+
+
+def _flat(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both as one row, as they lie in memory where they lie alike: copies in another order took a
+    GPU as long as a block, which counted as time that the variant left behind its blocks.
+    """
+    if actual.shape == expected.shape and actual.stride() == expected.stride():
+        dims = sorted(range(actual.dim()), key=actual.stride, reverse=True)
+        actual = actual.permute(dims)
+        expected = expected.permute(dims)
+    return actual.reshape(-1), expected.reshape(-1)
+
+
+def _agree_all(
+    output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], dtypes: Sequence[str | None]
+) -> Agreement | None:
+    """Many tensors at once, in their own precision, where each agrees to rounding; None: they are
+    looked at one by one.
+
+    An element of each may be off by no more than the rounding of all of it.
+    """
+    kinds = {(tensor.dtype, tensor.device) for tensor in (*output, *reference)}
+    same_shapes = all(
+        actual.shape == expected.shape for actual, expected in zip(output, reference, strict=True)
+    )
+    if len(kinds) > 1 or output[0].dtype != torch.float32 or not same_shapes:
+        return None
+    differences = torch._foreach_sub(list(output), list(reference))
+    errors = torch.stack(torch._foreach_norm(differences))
+    sizes = torch.stack(torch._foreach_norm(list(reference)))
+    worst = float((errors / sizes.clamp_min(1e-30)).max())
+    tolerance = tolerance_of(output[0], reference[0], dtypes)
+    return Agreement(True, worst, tolerance) if worst <= _ROUNDING and tolerance else None
+
+
+def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    if not tensors:
+        return [torch.empty(0)]
+    device = tensors[0].device
+    return [torch.cat([tensor.reshape(-1).to(device) for tensor in tensors])]
+
+
+def _agree(actual: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Agreement:
+    if not tolerance and actual.dtype == expected.dtype:
+        # Integers are not compared in float64: above 2^53 it cannot tell them apart.
+        differ = sum(int((a != b).sum()) for a, b in chunks(actual, expected))
+        reason = elements_differ(differ=differ, elements=actual.numel()) if differ else None
+        return Agreement(not differ, None if differ else 0.0, 0.0, reason)
+    if (
+        actual.dtype == expected.dtype
+        and actual.device == expected.device
+        and torch.equal(actual, expected)
+    ):
+        return Agreement(True, 0.0, tolerance)  # a tenth of the time of the passes below, on a CPU
+    squares = total = largest = 0.0
+    for narrow in chunks(actual, expected):
+        a, b = map(wide, narrow)
+        difference = _differences(a, b)
+        size = torch.where(torch.isfinite(b), b.abs(), 0.0)
+        beyond = difference - _OF_ELEMENT * tolerance * size
+        sums = torch.stack((difference.square().sum(), size.square().sum(), beyond.max()))
+        chunk_squares, chunk_total, chunk_largest = sums.tolist()
+        if isnan(chunk_squares):
+            return Agreement(False, None, tolerance, output_has_nan())
+        squares += chunk_squares
+        total += chunk_total
+        largest = max(largest, chunk_largest)
+    error = inf if squares else 0.0
+    if total:
+        error = sqrt(squares / total)
+    if not error <= tolerance:
+        bounded = error if error <= _LARGEST_ERROR else None
+        return Agreement(
+            False, bounded, tolerance, relative_error(error=bounded, allowed=tolerance)
+        )
+    rms = sqrt(total / actual.numel()) if actual.numel() else 0.0
+    is_precise = tolerance <= TOLERANCE["fp32"]
+    allowed = (_OF_RMS if is_precise else _OF_RMS_IF_LOW) * tolerance * rms
+    if not largest <= allowed:
+        return Agreement(False, error, tolerance, one_element_off(largest=largest, allowed=allowed))
+    return Agreement(True, error, tolerance)
+
+
+def _differences(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Nothing where both are the same infinity, or NaN."""
+    equal = (a == b) | (torch.isnan(a) & torch.isnan(b))
+    return torch.where(equal, 0.0, (a - b).abs())

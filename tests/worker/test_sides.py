@@ -1,0 +1,73 @@
+"""What two sides of a comparison return, held against each other."""
+
+import copy
+import dataclasses
+import datetime
+import enum
+from collections import deque
+
+import numpy as np
+import pytest
+import torch
+
+from gpulab.engine.sides.server import disagreement, leaves_of
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class Both:
+    mean: object
+    std: object
+
+
+FLOATS = np.arange(6, dtype=np.float32)
+ALIKE = {
+    "a loss": (0.1234567, 0.1234567 * (1 + 5e-8)),
+    "a NumPy scalar": (np.float64(0.5), 0.5),
+    "a whole number": (3, 3.0),
+    "a reversed view": (FLOATS[::-1], FLOATS[::-1].copy()),
+    "sparse": (torch.eye(3).to_sparse(), torch.eye(3)),
+    "bfloat16": (torch.ones(3).bfloat16(), torch.ones(3).bfloat16()),
+    "infinities": (np.array([1, np.inf, -np.inf]), np.array([1, np.inf, -np.inf])),
+}
+DIFFERENT = {
+    "numbers": (0.5, 0.5001),
+    "sets": ({"a", "b"}, {"a", "c"}),
+    "enums": (Colour.RED, Colour.BLUE),
+    "dates": (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
+    "deques": (deque([1, 2]), deque([2, 1])),
+    "dataclasses": (Both(1, "x"), Both(1, "y")),
+    "keys": ({1: 5, 2: 6}, {1: 5, 3: 6}),
+    "one element": (np.ones(100, "f4"), np.where(np.arange(100) == 7, 1.0015, 1).astype("f4")),
+    "shapes": (FLOATS, FLOATS.reshape(2, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_the_same_in_another_form_agrees(kind):
+    one, other = ALIKE[kind]
+    assert disagreement(leaves_of(one), leaves_of(other)) == ""
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_every_kind_of_value_is_compared(kind):
+    one, other = DIFFERENT[kind]
+    assert disagreement(leaves_of(copy.deepcopy(one)), leaves_of(one)) == ""
+    assert disagreement(leaves_of(one), leaves_of(other))
+
+
+def test_a_float_of_double_precision_is_held_to_it():
+    near = leaves_of(0.1), leaves_of(0.1 * (1 + 5e-8))
+    assert disagreement(*near, "float32") == ""
+    assert disagreement(*near, "float64") == "0.100000005 became 0.1"
+
+
+def test_the_worst_element_is_named():
+    one = np.ones((2, 3), dtype=np.float32)
+    other = one.copy()
+    other[1, 2] = 4
+    assert disagreement(leaves_of(other), leaves_of(one)).endswith("element [1, 2] is off by most")
