@@ -141,16 +141,3 @@ def test_an_output_is_not_kept_beyond_its_step():
 
     WallClock(None).block(Build(Work(step), 0.0, None), 50)
     assert max(alive) == 0
-
-
-def test_the_end_of_a_block_is_not_read_by_what_times_it(monkeypatch):
-    timed = WallClock._run
-
-    def ends_earlier(clock, calls, steps):
-        block = timed(clock, calls, steps)
-        return block._replace(time_s=block.time_s / 2, ended=block.ended - 10.0)
-
-    clock = WallClock(None)
-    monkeypatch.setattr(WallClock, "_run", ends_earlier)
-    before = time.monotonic()
-    assert before <= clock.block(Build(Work(lambda: None), 0.0, None, "a"), 3).ended

@@ -603,7 +603,7 @@ def order_made_in_build(lab):
 def csr_made_in_build(lab):
     """Compresses the rows in its build, and names what came of them.
 
-    Caught by: said as layout_made_in_build or outputs
+    Caught by: said as layout_made_in_build or said as seed_changes_shapes or outputs
     """
     rows, columns, values, x = operands()
     matrix = torch.sparse_coo_tensor(torch.stack([rows, columns]), values, (N, N)).to_sparse_csr()
