@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 
 TINY = Path(__file__).with_name("tiny.py")
@@ -116,7 +117,8 @@ def differences(alone, followed):
 
 
 def _apart(alone, followed):
-    at = len(os.path.commonprefix((alone, followed)))
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(alone, followed, strict=False))
+    at = sum(1 for _ in equal)
     start = max(0, at - 60)
     return f"{followed[start : at + 200]!r}\n    alone: {alone[start : at + 200]!r}"
 

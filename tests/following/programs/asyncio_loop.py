@@ -30,4 +30,4 @@ async def main():
         print("timeout")
 
 
-asyncio.run(main(), debug=True)
+asyncio.run(main())
