@@ -10,7 +10,6 @@ It needs no network: some take their data from a text that is made here. `accele
 and `tensorboard` are installed for their rows. Half a minute a script.
 """
 
-import os
 import re
 import shutil
 import sys
@@ -143,8 +142,7 @@ def compare(folder, repository, script, arguments, made, left_out):
     seeded = () if "manual_seed" in (checkout / script).read_text() else ("-c", SEEDED)
     inside = Path(script).parent
     command = ["env", "-C", str(inside), "MPLBACKEND=Agg", "CUDA_VISIBLE_DEVICES="]
-    command += [f"PYTHONPATH={os.path.relpath('.', inside)}", "python", *seeded]
-    command += [Path(script).name, *arguments.split()]
+    command += ["python", *seeded, Path(script).name, *arguments.split()]
 
     def prepare(here):
         shutil.copytree(checkout, here, dirs_exist_ok=True, symlinks=True)
@@ -158,6 +156,7 @@ def compare(folder, repository, script, arguments, made, left_out):
 
     with tempfile.TemporaryDirectory() as name:
         lab = Lab(Path(name))
+        lab.env["PYTHONPATH"] = str(lab.folder / "here")
         alone = outcome(followed=False)
         found = differences(alone, outcome(followed=True))
         steps, recorded_s = steps_followed(lab)

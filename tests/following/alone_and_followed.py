@@ -21,6 +21,10 @@ TINY = Path(__file__).with_name("tiny.py")
 STDIN = b"4\nfour\n"
 FOLLOW = (sys.executable, "-P", "-m", "gpulab", "--run")
 TIMEOUT_S = 110
+_LOGGED = re.compile(
+    rb"\b(?:[A-Z]+:\d{4}-\d\d-\d\d|[VDIWEF]\d{4}) \d\d:\d\d:\d\d(?:\.\d+)?(?: \d+:\d+| \d+)?"
+)
+"""What torch puts before a line of its logs on stderr: a time, and a process."""
 _REPORT = re.compile(rb"\n[^\n]+ \xc2\xb7 [^\n]+\n")
 """The first lines of what gpulab prints on stderr once the program has ended."""
 
@@ -86,6 +90,7 @@ def run(lab, command, prepare, *, followed, timeout_s=TIMEOUT_S):
     files = {"left running": (0, b"")} if not ended else {}
     for path in sorted(folder.rglob("*")):
         files[str(path.relative_to(folder))] = (path.lstat().st_mode, _content(path))
+    stderr = _LOGGED.sub(b"(logged)", stderr)
     code = process.returncode
     return Outcome(code if code >= 0 else 128 - code, stdout, stderr, files)
 

@@ -1,4 +1,4 @@
-"""An optimizer whose step is compiled, in three backends, and a step that is compiled whole."""
+"""An optimizer whose step is compiled, in two backends that need no compiler."""
 
 import torch
 from tiny import model
@@ -7,7 +7,7 @@ for backend in ("eager", "aot_eager"):
     torch._dynamo.reset()
     net = model()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, foreach=True)
-    step = torch.compile(optimizer.step, backend=backend, fullgraph=backend == "eager")
+    step = torch.compile(optimizer.step, backend=backend)
     for _ in range(60):
         optimizer.zero_grad()
         net(torch.ones(4, 8)).sum().backward()

@@ -8,7 +8,7 @@ net = model()
 optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9)
 
 
-@torch.compile(fullgraph=True)
+@torch.compile
 def step():
     optimizer.step()
 

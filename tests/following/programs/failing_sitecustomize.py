@@ -1,5 +1,5 @@
 """A sitecustomize that fails."""
-# run: env PYTHONPATH=. python program.py
+# run: sh -c 'PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}. exec python program.py'
 
 from tiny import train
 

@@ -1,5 +1,5 @@
 """A sitecustomize and a usercustomize of the program's own."""
-# run: env PYTHONPATH=site:other python program.py
+# run: sh -c 'PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}site:other exec python program.py'
 
 import sys
 
