@@ -12,7 +12,7 @@ for number in range(1200):
     optimizer.zero_grad()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = net(torch.ones(4, 8)).square().mean()
-    if number % 7 == 3:
+    if number % 61 == 3:
         loss = loss * float("inf")
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)

@@ -1,5 +1,8 @@
 """The program's own profiler, around some steps, again and again."""
 
+import re
+from collections import Counter
+
 import torch
 from tiny import model, train
 
@@ -9,6 +12,6 @@ train(net, optimizer, 20)
 for turn in range(12):
     with torch.profiler.profile(record_shapes=True, with_stack=turn % 2 == 0) as profiler:
         train(net, optimizer, 5)
-    events = profiler.key_averages()
-    print(turn, sorted((event.key, event.count) for event in events if "Memory" not in event.key))
+    names = Counter(re.sub(" at 0x.*", "", event.name) for event in profiler.events())
+    print(turn, *sorted(names.items()), sep="\n  ")
     train(net, optimizer, 150)
