@@ -1,4 +1,4 @@
-"""cProfile, with the calls of every function counted."""
+"""cProfile, which counts the calls of functions of torch and its own."""
 
 import cProfile
 import pstats
@@ -15,4 +15,5 @@ for _ in range(4):
     train(net, steps=200)
 stats = pstats.Stats(profile).stats
 for (path, _, name), (_, calls, *_) in sorted(stats.items()):
-    print(path.rpartition("/")[2], name.split(" at 0x")[0], calls)
+    if "/torch/" in path or "/here/" in path:
+        print(path.rpartition("/")[2], name, calls)

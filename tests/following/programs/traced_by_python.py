@@ -1,4 +1,4 @@
-"""The program sets sys.settrace and sys.setprofile, and counts the functions that it sees."""
+"""sys.settrace and sys.setprofile, which count the calls of functions of torch and its own."""
 
 import sys
 import threading
@@ -11,9 +11,10 @@ net = model()
 
 
 def see(frame, event, argument):
-    if event in ("call", "c_call"):
+    if event == "call":
         code = frame.f_code
-        calls[f"{code.co_filename.rpartition('/')[2]}:{code.co_name}"] += 1
+        if "/torch/" in code.co_filename or "/here/" in code.co_filename:
+            calls[f"{code.co_filename.rpartition('/')[2]}:{code.co_name}"] += 1
     return None
 
 
