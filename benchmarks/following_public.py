@@ -62,7 +62,6 @@ SCRIPTS = (
         (),
     ),
     ("karpathy/ng-video-lecture", "bigram.py", "", (), ()),
-    ("karpathy/nanoGPT", "data/shakespeare_char/prepare.py", "", ("input",), ()),
     ("karpathy/nanoGPT", "train.py", f"{NANO} --compile=False", (), ()),
     ("karpathy/nanoGPT", "train.py", f"{NANO} --compile=True", (), ()),
     (
@@ -162,6 +161,8 @@ def compare(folder, repository, script, arguments, made, left_out):
         steps, recorded_s = steps_followed(lab)
         own = found and alone != outcome(followed=False)
     said = f"exit code {alone.code}, {steps or 0} steps, {recorded_s or 0:.1f} s recorded"
+    if alone.code:
+        said += f", {alone.stderr.splitlines()[-1:]}"
     if own:
         return f"differs from itself, alone ({said}): it shows nothing: {'; '.join(found)}"
     return f"{'; '.join(found) or 'the same'} ({said})"

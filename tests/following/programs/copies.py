@@ -1,7 +1,6 @@
 """Copies and pickles of models and optimizers in training, and what they hold."""
 
 import copy
-import hashlib
 import pickle
 
 import torch
@@ -13,7 +12,7 @@ print(train(net, optimizer))
 both = copy.deepcopy((net, optimizer))
 print(train(*both), train(net, optimizer))
 data = pickle.dumps(optimizer)
-print(len(data), hashlib.sha256(data).hexdigest())
+print(len(data), b"gpulab" in data)
 again = pickle.loads(data)
 print(sorted(vars(again)), train(net, again, 5))
-print(hashlib.sha256(pickle.dumps(torch.nn.Linear(2, 2))).hexdigest(), repr(copy.copy(optimizer)))
+print(len(pickle.dumps(torch.nn.Linear(2, 2))), repr(copy.copy(optimizer)))

@@ -5,12 +5,13 @@ import logging
 import warnings
 
 warnings.filterwarnings("ignore")
-logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 import torch
 from lightning.pytorch import LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from tiny import model
 
+for name in ("lightning.pytorch", "lightning.pytorch.utilities.rank_zero"):
+    logging.getLogger(name).setLevel(logging.ERROR)
 
 class Automatic(LightningModule):
     def __init__(self):

@@ -7,7 +7,11 @@ import shutil
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
+from transformers import GPT2Config, GPT2LMHeadModel, PrinterCallback, Trainer
+from transformers import TrainerCallback, TrainingArguments
+from transformers.utils import logging
+
+logging.disable_progress_bar()
 
 
 class Rows(torch.utils.data.Dataset):
@@ -43,11 +47,13 @@ def made(steps):
         seed=0,
     )
     net = GPT2LMHeadModel(GPT2Config(**size, bos_token_id=0, eos_token_id=0))
-    return Trainer(net, arguments, train_dataset=Rows(), eval_dataset=Rows(), callbacks=[Losses()])
+    data = {"train_dataset": Rows(), "eval_dataset": Rows()}
+    trainer = Trainer(net, arguments, **data, callbacks=[Losses()])
+    trainer.remove_callback(PrinterCallback)  # which prints times
+    return trainer
 
 
 trainer = made(40)
-trainer.remove_callback(trainer.callback_handler.callbacks[-1].__class__)
 trainer.train()
 trainer = made(60)
 trainer.train(resume_from_checkpoint="out/checkpoint-40")
