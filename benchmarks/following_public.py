@@ -57,7 +57,7 @@ SCRIPTS = (
     (
         "pytorch/examples",
         "word_language_model/main.py",
-        f"{WORDS} --model Transformer --use-optimizer",
+        f"{WORDS} --model Transformer --use-optimizer --lr 0.01",
         ("train", "valid", "test"),
         (),
     ),
