@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from alone_and_followed import differences, prepared, read, run
+from alone_and_followed import differences, prepared, read, run, steps_followed
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 ALWAYS = {
@@ -14,7 +14,7 @@ ALWAYS = {
     "group_signal",
     "profiler_schedule",
 }
-"""The most telling ones."""
+"""The most telling ones: in the default set, and each has steps that are followed."""
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,5 @@ def test_a_followed_program_does_what_it_does_alone(lab, path):
         again = run(lab, program.command, prepared(program), followed=False)
         assert alone == again, "the program differs from itself, alone: it shows nothing"
     assert not found, "\n".join(found)
+    if path.stem in ALWAYS:
+        assert steps_followed(lab)[0]

@@ -13,7 +13,7 @@ for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1):
     signal.signal(each, lambda number, _: calls.append(signal.Signals(number).name))
     os.killpg(0, each)
     train(net, steps=200)
-    time.sleep(1.5)
+    time.sleep(0.7)
     print(calls, flush=True)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(11))
 os.killpg(0, signal.SIGTERM)
