@@ -35,7 +35,7 @@ TIMES = re.compile(
     rb"[\d.]+ ?(?:ms|s|sec|seconds)\b|ms/batch +[\d.]+|time: +[\d.]+s|mfu [-\d.]+%|\d+:\d\d:\d\d\S*"
 )
 NANO = "--device=cpu --eval_iters=2 --block_size=16 --batch_size=4 --n_layer=1 --n_head=2 "
-NANO += "--n_embd=16 --max_iters=300 --lr_decay_iters=300 --eval_interval=100 "
+NANO += "--n_embd=16 --max_iters=100 --lr_decay_iters=100 --eval_interval=50 "
 NANO += "--dataset=shakespeare_char --dtype=float32"
 WORDS = "--data . --emsize 16 --nhid 16 --nlayers 1 --epochs 2 --batch_size 4 --log-interval 50"
 SCRIPTS = (
@@ -151,7 +151,7 @@ def compare(folder, repository, script, arguments, made, left_out):
             prepare_text(here)
 
     def outcome(*, followed):
-        return without_times(run(lab, command, prepare, followed=followed), left_out)
+        return without_times(run(lab, command, prepare, followed=followed, timeout_s=300), left_out)
 
     with tempfile.TemporaryDirectory() as name:
         lab = Lab(Path(name))
