@@ -160,7 +160,7 @@ def compare(folder, repository, script, arguments, made, left_out):
         found = differences(alone, outcome(followed=True))
         steps, recorded_s = steps_followed(lab)
         own = found and alone != outcome(followed=False)
-    said = f"exit code {alone.code}, {steps or 0} steps, {recorded_s or 0:.1f} s recorded"
+    said = f"exit code {alone.code}, {steps} steps, {recorded_s:.1f} s recorded"
     if alone.code:
         said += f", {alone.stderr.splitlines()[-1:]}"
     if own:

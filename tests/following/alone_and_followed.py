@@ -143,5 +143,7 @@ def prepared(program):
 
 def steps_followed(lab):
     """The steps that the last result counts, and the seconds recorded of them."""
+    if not (lab.folder / "result.json").exists():
+        return 0, 0.0
     program = json.loads((lab.folder / "result.json").read_text())["runs"][0]["program"]
-    return program["steps"], program["recorded_s"]
+    return program["steps"] or 0, program["recorded_s"] or 0.0
