@@ -138,7 +138,8 @@ def compare(folder, repository, script, arguments, made, left_out):
     checkout = folder / repository.replace("/", "+")
     if not checkout.is_dir():
         return "no checkout of it"
-    seeded = () if "manual_seed" in (checkout / script).read_text() else ("-c", SEEDED)
+    seeds_itself = re.search(r"^[^#\n]*manual_seed", (checkout / script).read_text(), re.MULTILINE)
+    seeded = () if seeds_itself else ("-c", SEEDED)
     inside = Path(script).parent
     command = ["env", "-C", str(inside), "MPLBACKEND=Agg", "CUDA_VISIBLE_DEVICES="]
     command += ["python", *seeded, Path(script).name, *arguments.split()]
