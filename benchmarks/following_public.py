@@ -80,11 +80,11 @@ SCRIPTS = (
     ),
     ("rtqichen/torchdiffeq", "examples/ode_demo.py", "--niters 40 --data_size 200", (), ()),
     ("rtqichen/torchdiffeq", "examples/ode_demo.py", "--niters 20 --adjoint", (), ()),
-    ("locuslab/TCN", "TCN/copy_memory/copymem_test.py", "--epochs 1 --blank_len 20", (), ()),
+    ("locuslab/TCN", "TCN/copy_memory/copymem_test.py", "--epochs 1 --blank_len 20 --cuda", (), ()),
     (
         "locuslab/TCN",
         "TCN/adding_problem/add_test.py",
-        "--epochs 1 --seq_len 20 --levels 2 --batch_size 512",
+        "--cuda --epochs 1 --seq_len 20 --levels 2 --batch_size 512",
         (),
         (),
     ),

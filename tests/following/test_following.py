@@ -24,7 +24,7 @@ ALWAYS = {
         for path in PROGRAMS
     ],
 )
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_a_followed_program_does_what_it_does_alone(lab, path):
     program = read(path)
     if missing := program.missing():
