@@ -15,7 +15,8 @@ import gpulab
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = (ROOT / "benchmarks", ROOT / "benchmarks" / "device")
 TESTS = [
-    ROOT / "tests" / name for name in ("", "cuda", "findings", "gauntlet", "triton", "unit/views")
+    ROOT / "tests" / name
+    for name in ("", "cuda", "findings", "following", "gauntlet", "triton", "unit/views")
 ]
 
 

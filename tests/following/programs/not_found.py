@@ -1,0 +1,4 @@
+"""A script that is not there."""
+# run: python not_there.py
+
+print("not run")
