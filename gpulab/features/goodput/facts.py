@@ -130,7 +130,8 @@ def _optimizer(trace: Trace, calls: list[TraceEvent]) -> tuple[float, int]:
     ]
     if not trace.on_device:
         work = trace.operations.get(trace.main, [])
-        return measure(union(spans)), sum(_leaves(work, span) for span in spans)
+        spans = clip(union(spans), *trace.window)  # the window of a program ends within its last
+        return measure(spans), sum(_leaves(work, span) for span in spans)
     kernels = {event.correlation: event for event in trace.device if event.correlation is not None}
     seconds = 0.0
     count = 0
@@ -147,9 +148,8 @@ def _optimizer(trace: Trace, calls: list[TraceEvent]) -> tuple[float, int]:
 def _leaves(work: list[TraceEvent], span: Span) -> int:
     """Operations in a span that call no other."""
     inside = sorted(event.span for event in work if span[0] <= event.start < span[1])
-    following = [start for start, _ in inside[1:]]
-    following.append(span[1])
-    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=True))
+    following = [*(start for start, _ in inside[1:]), span[1]]
+    return sum(begins >= end for (_, end), begins in zip(inside, following, strict=False))
 
 
 def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:

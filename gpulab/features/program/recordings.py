@@ -9,6 +9,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from gpulab.core.events import Profiled
+from gpulab.core.files import read_regular
 from gpulab.core.limits import TRACE_BYTES
 from gpulab.core.statuses import WindowKind
 from gpulab.features.goodput.analysis import call_counts, partition
@@ -71,17 +72,15 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         )
     if trace is not None:
         kept = third or second or first
-        Path(trace).write_bytes(Path(kept.file).read_bytes())
+        Path(trace).write_bytes(read_regular(Path(kept.file), TRACE_BYTES))
         profile = replace(profile, trace=trace)
     return profile
 
 
 def _read(recorded: Recorded) -> Trace:
-    path = Path(recorded.file)
-    if path.stat().st_size > TRACE_BYTES:
-        raise ValueError("a trace of over 1 GiB")
-    return read(json.loads(path.read_bytes()))
+    return read(json.loads(read_regular(Path(recorded.file), TRACE_BYTES)))
 
 
 def _off_cpu(recorded: Recorded) -> dict[str, float]:
-    return {"": max(0.0, recorded.seconds - recorded.cpu_s)}
+    """What others took of its CPU, by the scheduler: a thread that sleeps waits for something."""
+    return {"": recorded.delay_s}
