@@ -16,15 +16,13 @@ from gpulab.catalog.source import is_folder, is_there, real_path
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
-from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
-from gpulab.session.run_files import default_path
+from gpulab.session.run_files import default_path, new_run_file
 from gpulab.session.session import Session
 from gpulab.session.settings import Settings, UsageError
-from gpulab.version import __version__
 
 ALL = "all"
 
@@ -149,7 +147,7 @@ def start(request: RunRequest, path: Path) -> Session:
             request, profile=replace_fields(profile, memory=str(path.with_suffix("")))
         )
     try:
-        file = RunFile(path, __version__)
+        file = new_run_file(path)
     except OSError as error:
         message = f"no run file can be made at {path}: {error.strerror}; choose another path"
         raise UsageError(message) from None
