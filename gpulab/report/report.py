@@ -323,8 +323,7 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     """A program that was started as it is, and the steps of the process that counts: the lowest
     rank's, or else the one with most of them.
 
-    Times of steps are of windows without the profiler. `p50_s` and `p99_s` are of single steps, as
-    the host issued them; `spread` is their interquartile range over the median. `loop_s` is the
+    Times of steps are of windows without the profiler. `loop_s` is the
     time of the steps but for the first, with what is between them; `following_s` is what following
     added to it: what the profiler added to the steps of its windows, which took `recorded_s`, and
     starting and exporting recordings.
@@ -347,9 +346,6 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     """All of that process, the first and those under the profiler included."""
     first_step_s: float | None = None
     """From the start of the program to the end of the first step."""
-    p50_s: float | None = None
-    p99_s: float | None = None
-    spread: float | None = None
     recorded_s: float = 0.0
     following_s: float = 0.0
     loop_s: float = 0.0

@@ -47,7 +47,7 @@ AGENT = Path(__file__).with_name("agent")
 FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
 _COLLECTIVES = "256"
 """That torch keeps of each rank: reading them takes as long as there are many, 2 ms of these."""
-_MOST_BINS, _MOST_ROWS = 5_000, 1_000
+_MOST_ROWS = 1_000
 _CHUNK = 1 << 20
 
 
@@ -112,7 +112,6 @@ class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     steps: PositiveCount
     seconds: StepTime
     cpu_s: Seconds
-    times: Annotated[list[tuple[StepTime, PositiveCount]], msgspec.Meta(max_length=_MOST_BINS)]
     synchronised: bool
     attached: bool
     between_s: Seconds

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from operator import attrgetter
 from statistics import median
 
@@ -64,27 +64,15 @@ class _Steps:
     mark: StepMark = StepMark.MODULE
     windows: list[StepsFollowed] = field(default_factory=list)
     steps: int = 0
-    recorded: bool = False
-    single: dict[float, int] = field(default_factory=lambda: defaultdict(int))
-    """Seconds of plain steps, and how many took as long."""
-    early: dict[float, int] = field(default_factory=lambda: defaultdict(int))
-    """The same of those before the first recording."""
 
     def add(self, event: StepsFollowed) -> None:
         if event.mark != self.mark:
             self.windows, self.steps = [], 0
-            self.single, self.early = defaultdict(int), defaultdict(int)
             self.mark = event.mark
         self.rank = event.rank
         self.steps += event.steps
-        if event.kind == WindowKind.PLAIN:
-            for time_s, count in event.times:
-                self.single[time_s] += count
-                if not self.recorded:
-                    self.early[time_s] += count
-        self.recorded = self.recorded or event.kind == WindowKind.PROFILED
         if len(self.windows) < _MOST_WINDOWS:
-            self.windows.append(replace(event, times=[]))
+            self.windows.append(event)
 
     def of(self, kind: WindowKind) -> list[StepsFollowed]:
         return [window for window in self.windows if window.kind == kind]
@@ -162,16 +150,6 @@ def _following_s(steps: _Steps, plain: Time | None) -> float:
     return added_s + sum(max(0.0, each.seconds - each.steps * plain.median) for each in slowed)
 
 
-def _percentile(ordered: Sequence[tuple[float, int]], share: float) -> float:
-    """Of values with their counts."""
-    total = sum(count for _, count in ordered)
-    counts = accumulate(count for _, count in ordered)
-    for (value, _), reached in zip(ordered, counts, strict=True):
-        if reached >= share * total:
-            return value
-    return ordered[-1][0]
-
-
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
     state = draft.state
     job = state.job
@@ -195,13 +173,6 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
 
 
 def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
-    single = steps.single if _slower_after(steps) is None else steps.early
-    ordered = sorted(single.items())
-    p50_s = p99_s = spread = None
-    if ordered:
-        p50_s = _percentile(ordered, 0.5)
-        p99_s = _percentile(ordered, 0.99)
-        spread = (_percentile(ordered, 0.75) - _percentile(ordered, 0.25)) / p50_s
     recorded = steps.of(WindowKind.PROFILED)
     loop = [window for window in steps.windows if window.kind != WindowKind.FIRST]
     peaks = [window.peak_bytes for window in steps.windows if window.peak_bytes]
@@ -210,9 +181,6 @@ def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progr
         mark=steps.mark,
         steps=steps.steps,
         first_step_s=_first_step_s(state, steps),
-        p50_s=p50_s,
-        p99_s=p99_s,
-        spread=spread,
         recorded_s=sum(window.seconds for window in recorded),
         following_s=_following_s(steps, _time(steps)),
         loop_s=sum(window.seconds + window.between_s for window in loop),

@@ -53,12 +53,6 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     if time is not None:
         words = f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".rstrip()
         yield "step", f"{words}, without the profiler"
-    if program.p50_s and program.p99_s:
-        yield (
-            "single steps",
-            f"p50 {seconds(program.p50_s)}, p99 {seconds(program.p99_s)} "
-            f"({program.p99_s / program.p50_s:.2f}x), middle half within {program.spread:.0%}",
-        )
     if program.peak_bytes:
         yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"
     if program.loop_s:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import signature
-from math import exp, inf, log
+from math import inf
 from threading import get_ident
 from time import perf_counter, sleep, thread_time
 from types import CodeType, ModuleType
@@ -57,12 +57,6 @@ _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
 _MOST_STEPS_LATER = 100_000
-_MOST_SINGLE = 2_000
-"""Steps of a window that are kept one by one: of more, some from all over it stand for all. Of
-100,000 the reading took 40 ms.
-"""
-_GOLDEN = 0.6180339887498949
-_BIN = log(1.01)
 _TEARDOWN = "TEARDOWN_CUPTI"
 """With 1 Kineto takes CUPTI out of the process as a recording ends. It must be set before CUDA
 starts. Without it the steps of a program that launches many small kernels took 18 to 25 % longer
@@ -123,8 +117,9 @@ class Follower:
         self._child = False
         self._plan: _Plan = _everything(records=self._records)
         self._window = next(self._plan)
-        self._stamps: list[float] = []
-        """When each step of the window ended."""
+        self._steps = 0
+        self._ended = 0.0
+        """Of the window, and when the newest of them ended."""
         self._limit = 0.0
         self._most = 0
         """From when, and from how many steps on, the window may be over."""
@@ -306,13 +301,14 @@ class Follower:
         now = perf_counter()
         if (mark != self._mark or get_ident() != self._thread) and not self._begins(mark):
             return
-        self._stamps.append(now)
-        if now >= self._limit or len(self._stamps) >= self._most:
+        self._steps += 1
+        self._ended = now
+        if now >= self._limit or self._steps >= self._most:
             self._check(now)
 
     def _check(self, now: float) -> None:
         """Whether the window is over with the step that has just ended."""
-        window, steps = self._window, len(self._stamps)
+        window, steps = self._window, self._steps
         if steps < window.least or (steps < window.most and now - self._begun < window.seconds):
             return
         try:
@@ -346,7 +342,7 @@ class Follower:
     def _begin_at(self, now: float) -> None:
         """The first step of a window begins."""
         window = self._window
-        self._stamps.clear()
+        self._steps = 0
         self._begun = now
         self._most = window.most
         self._limit = now + window.seconds if window.least < window.most else inf
@@ -375,16 +371,16 @@ class Follower:
                 self._write(
                     type="recorded",
                     recording=window.recording,
-                    steps=len(self._stamps),
+                    steps=self._steps,
                     seconds=seconds,
                     cpu_s=ran_s,
                     delay_s=delay_s,
                     file=file,
-                    known=self._known(len(self._stamps)) if window.recording == "plain" else {},
+                    known=self._known(self._steps) if window.recording == "plain" else {},
                 )
         if window.kind == WARM_UP:
             self._say_device()
-        self._window = self._plan.send(_Done(len(self._stamps), seconds, file))
+        self._window = self._plan.send(_Done(self._steps, seconds, file))
         if self._window.kind == PROFILED and "torch" not in sys.modules:
             self._plan = _later(1e-3)
             self._window = next(self._plan)
@@ -392,7 +388,7 @@ class Follower:
             self._start_recorder()
         if self._window.synchronised:
             _synchronise()
-        self._stamps.clear()
+        self._steps = 0
         self._compiled = _compiled()
         self._between_s = perf_counter() - now
         if self._arrivals is not None:
@@ -439,25 +435,14 @@ class Follower:
         return known
 
     def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
-        stamps, steps = self._stamps, len(self._stamps)
-        kept: Iterable[int] = range(steps)
-        if steps > _MOST_SINGLE:
-            kept = [int(place * _GOLDEN % 1.0 * steps) for place in range(_MOST_SINGLE)]
-        bins: Counter[int] = Counter()
-        for place in kept:
-            time_s = stamps[place] - (stamps[place - 1] if place else self._begun)
-            bins[round(log(max(time_s, 1e-9)) / _BIN)] += 1
-        each = max(1.0, steps / _MOST_SINGLE)
-        times = [[exp(at * _BIN), round(count * each)] for at, count in sorted(bins.items())]
         self._write(
             type="steps",
-            t=stamps[-1],  # perf_counter is the monotonic clock, which all processes share
+            t=self._ended,  # perf_counter is the monotonic clock, which all processes share
             kind=window.kind,
             mark=self._mark,
-            steps=steps,
+            steps=self._steps,
             seconds=seconds,
             cpu_s=0.0 if window.kind == FIRST else ran_s,
-            times=times,
             synchronised=window.synchronised,
             attached=self._attached and window.kind != PROFILED,
             between_s=self._between_s,
@@ -470,9 +455,9 @@ class Follower:
             recorder, self._recorder = self._recorder, None
             if recorder is not None:
                 recorder.discard()
-            if self._stamps and not self._off and self._window.kind != FIRST:
+            if self._steps and not self._off and self._window.kind != FIRST:
                 window = self._window._replace(synchronised=False, recording=None)
-                seconds = self._stamps[-1] - self._begun
+                seconds = self._ended - self._begun
                 self._write_window(window, seconds, thread_time() - self._ran)
             self._stop()
         except Exception:
@@ -488,7 +473,7 @@ class Follower:
             self._recorder = None
             self._mark, self._optimizer, self._thread = None, None, 0
             self._child = True
-            self._stamps.clear()
+            self._steps = 0
             self._unwrap()
         except Exception:
             self._off = True
