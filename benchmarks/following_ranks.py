@@ -120,7 +120,11 @@ def main():
         (folder / "calls.py").write_text(CALLS)
         followed = folder / "followed"
         followed.mkdir()
-        variables = {**environment(followed, profile=False), "RANK": "0", "WORLD_SIZE": "2"}
+        variables = {
+            **environment(followed, [sys.executable], profile=False),
+            "RANK": "0",
+            "WORLD_SIZE": "2",
+        }
         command = [sys.executable, folder / "program.py", pairs, folder / "store"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=variables)
         found = [json.loads(line) for line in process.stdout]

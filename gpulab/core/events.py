@@ -212,12 +212,10 @@ class ProcessFollowed(Event, frozen=True):
 class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     """Steps in a row of one process of a program, on the host's clock; `mark` is what ends a step.
 
-    `times` has the seconds of single steps, each with how many took as long within 1 %; a step
-    ends when the host has issued it. A `synchronised` window begins and ends with an idle device:
+    A `synchronised` window begins and ends with an idle device:
     then `seconds` are what its steps take. `cpu_s` is what the thread ran meanwhile, `between_s`
-    what following took just before it, in none of its steps; `marking_s`, what it takes in each of
-    them, None where it was not measured. `peak_bytes`: the most device memory that torch had
-    allocated so far.
+    what following took just before it, in none of its steps. `peak_bytes`: the most device memory
+    that torch had allocated so far.
     """
 
     sent_by = Sender.SESSION
@@ -227,14 +225,10 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     steps: PositiveCount
     seconds: StepTime
     cpu_s: Seconds = 0.0
-    times: list[tuple[StepTime, PositiveCount]] = []
     synchronised: bool = False
-    costs: bool = False
-    """Whether it shows what the profiler costs: it kept no more than operations."""
     attached: bool = False
     """Whether an earlier recording has left a profiler of the device in the process."""
     between_s: Seconds = 0.0
-    marking_s: Seconds | None = None
     peak_bytes: Count | None = None
 
 

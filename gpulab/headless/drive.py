@@ -21,6 +21,7 @@ from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run
+from gpulab.session.run_files import kept_elsewhere
 from gpulab.session.session import Session
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ def drive(
     program: all that is left to do is to print.
     """
     interrupts.stop_with(live.cancel)
+    if note := kept_elsewhere(live.path):
+        terminal.note(note)
     with progress_of(terminal, before) as progress:
         report = drive_to_end(live, [progress]).report
     interrupted = report.exit_code == ExitCode.INTERRUPTED

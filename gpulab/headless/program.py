@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
@@ -14,27 +18,36 @@ from gpulab.features.late.report import hang
 from gpulab.headless.options import Options
 from gpulab.headless.output import (
     check_json,
-    check_run_file,
     open_terminal,
     say_sharing,
     write_json,
 )
 from gpulab.headless.printed import show_program
-from gpulab.headless.standard_streams import OutputError, print_error
+from gpulab.headless.standard_streams import OutputError, closed_by_caller, print_error
 from gpulab.report.commands import combine
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import drive_to_end
 from gpulab.session.following import start_program
-from gpulab.session.program import ProgramSession
+from gpulab.session.program import NOT_EXECUTABLE, NOT_FOUND, ProgramSession
 from gpulab.session.requests import program_of
-from gpulab.session.run_files import default_path
+from gpulab.session.run_files import default_path, kept_elsewhere
 from gpulab.session.settings import UsageError
+from gpulab.session.witness import Witness
 
 if TYPE_CHECKING:
     from gpulab.session.run import Run
 
-_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_PATIENCE_S = 4.0
+_APART_S = 0.05
+"""In which all processes of a job have a signal that is sent to one after another."""
 
 
 def follow(command: Sequence[str], options: Options) -> int:
@@ -43,11 +56,17 @@ def follow(command: Sequence[str], options: Options) -> int:
         raise UsageError("--json needs a FILE here: stdout is the program's")
     say_sharing(options)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=True)
-    path = options.output or default_path(program_of(command).scenario, options.share)
-    check_run_file(path)
-    check_json(options.json_file, [path])
-    session = start_program(command, options, path, captured=False)
-    with _signals_for(session):
+    try:
+        path = options.output or default_path(program_of(command).scenario, options.share)
+        check_json(options.json_file, [path])
+        witness = Witness(_SIGNALS)
+        session = start_program(command, options, path, captured=False, closed=closed_by_caller)
+    except OSError as error:
+        print_error(f"no file can be written ({error.strerror}): the program is not followed")
+        return _replaced_by(command)
+    if note := _moved(options.output, session.path):
+        print_error(note)
+    with _signals_for(session, witness):
         report = drive_to_end(session, watchers=[_Hangs().tell]).report
     code = session.exit_code
     if not session.started:
@@ -61,6 +80,26 @@ def follow(command: Sequence[str], options: Options) -> int:
         except OutputError as error:  # the exit code is the program's
             print_error(str(error))
     return code
+
+
+def _replaced_by(command: Sequence[str]) -> int:
+    """This process becomes the program; returns only where that is not there."""
+    sys.stderr.flush()
+    for fd in closed_by_caller:
+        os.set_inheritable(fd, False)
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as error:
+        print_error(f"{one_line(command[0])}: {error.strerror}")
+        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+
+
+def _moved(output: Path | None, path: Path) -> str:
+    """What to say where the run file is not where it was to be: the program runs all the same."""
+    if output is None or output == path:
+        return kept_elsewhere(path)
+    reason = "exists, and runs are never overwritten" if output.exists() else "cannot be made"
+    return f"--output {output} {reason}: the run is kept in {path}"
 
 
 class _Hangs:
@@ -80,38 +119,43 @@ class _Hangs:
 
 
 @contextmanager
-def _signals_for(session: ProgramSession) -> Iterator[None]:
-    """Signals to this process are the program's. What a terminal sends comes to the program by
-    itself, which is of the same process group.
+def _signals_for(session: ProgramSession, witness: Witness) -> Iterator[None]:
+    """Signals to this process are the program's while it runs, and reach it once: what is sent to
+    the process group, or to all of a job, or typed, has come to it by itself. Once it has ended
+    they end what this process still does.
     """
+    came: SimpleQueue[tuple[signal.Signals, float] | None] = SimpleQueue()
+    forwarding = threading.Thread(target=_forward, args=(session, witness, came), daemon=True)
 
-    def forward(number: int, _: Any) -> None:
-        session.forward(number)
+    def take(number: int, _: Any) -> None:
+        if session.program_ended:
+            session.stop_reading()
+        else:
+            came.put((signal.Signals(number), monotonic()))
 
-    def forward_unless_typed(number: int, _: Any) -> None:
-        if not _in_foreground():
-            session.forward(number)
-
-    handlers = dict.fromkeys(_FORWARDED, forward)
-    handlers |= dict.fromkeys(_FROM_TERMINAL, forward_unless_typed)
     before: dict[signal.Signals, Any] = {}
-    for number, handler in handlers.items():
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-            before[number] = signal.signal(number, handler)
+            before[number] = signal.signal(number, take)
+    forwarding.start()
     try:
         yield
     finally:
+        came.put(None)
+        forwarding.join(_PATIENCE_S)
         sys.stderr.flush()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _in_foreground() -> bool:
-    """Whether this process is in the foreground of a terminal: then it can be a key."""
-    with suppress(OSError):
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-        try:
-            return os.tcgetpgrp(terminal) == os.getpgrp()
-        finally:
-            os.close(terminal)
-    return False
+def _forward(
+    session: ProgramSession,
+    witness: Witness,
+    came: SimpleQueue[tuple[signal.Signals, float] | None],
+) -> None:
+    while (item := came.get()) is not None:
+        number, at = item
+        sleep(max(0.0, at + _APART_S - monotonic()))
+        if not witness.saw(number, at):
+            session.forward(number)
+    witness.end()

@@ -92,11 +92,17 @@ def _say(terminal: Terminal, host: str, port: int, token: str, *, run_allowed: b
     terminal.say(f"serving on {where}", f"({what}; Ctrl+C ends)")
     if address.is_loopback:
         terminal.say(
-            "from another machine, first: "
-            f"ssh -L {port}:{shown}:{port} {getpass.getuser()}@{host_name()}",
+            f"from another machine, first: ssh -L {port}:{shown}:{port} {_user()}@{host_name()}",
         )
     else:
         terminal.say("anyone on the network can read what is sent: it is not encrypted")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a number without a name
+        return "USER"
 
 
 def _server(command: str, token: str) -> Any:

@@ -23,6 +23,10 @@ _SIZE = re.compile(r"[1-9][0-9]{1,3}")
 """Columns and lines that a terminal can have. COLUMNS=0 would print nothing at all."""
 
 
+closed_by_caller: list[int] = []
+"""Standard streams that were opened here, for the sake of this process alone."""
+
+
 class OutputError(Exception):
     """What was asked for could not be written; the text says what and why."""
 
@@ -63,6 +67,7 @@ def prepare() -> None:
             os.fstat(fd)
         except OSError:
             os.set_inheritable(os.open(os.devnull, flags), True)
+            closed_by_caller.append(fd)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     if sys.stdout is sys.__stdout__:
         sys.stdout = _text_stream(1, sys.stdout, "strict")

@@ -326,12 +326,10 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     """A program that was started as it is, and the steps of the process that counts: the lowest
     rank's, or else the one with most of them.
 
-    Times of steps are of windows without the profiler. `p50_s` and `p99_s` are of single steps, as
-    the host issued them; `spread` is their interquartile range over the median. `recording` is what
-    the profiler adds to a step, relative, by pairs of windows; its ends are of the 99 % interval,
-    None of fewer than 8 pairs. `following_s` is what following took between windows, starting and
-    exporting recordings included, `marking_s` what it takes in each step, as measured in the
-    program, and `recorded_s` the windows under the profiler.
+    Times of steps are of windows without the profiler. `loop_s` is the
+    time of the steps but for the first, with what is between them; `following_s` is what following
+    added to it: what the profiler added to the steps of its windows, which took `recorded_s`, and
+    starting and exporting recordings.
     """
 
     argv: list[str]
@@ -351,16 +349,9 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     """All of that process, the first and those under the profiler included."""
     first_step_s: float | None = None
     """From the start of the program to the end of the first step."""
-    p50_s: float | None = None
-    p99_s: float | None = None
-    spread: float | None = None
-    recording: float | None = None
-    recording_low: float | None = None
-    recording_high: float | None = None
-    recording_pairs: int = 0
     recorded_s: float = 0.0
     following_s: float = 0.0
-    marking_s: float | None = None
+    loop_s: float = 0.0
     peak_bytes: int | None = None
     """Of device memory that torch had allocated."""
     recent: list[float] = []

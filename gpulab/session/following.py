@@ -7,13 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry
-from gpulab.commit import version
 from gpulab.core.files import read_regular
 from gpulab.core.limits import SOURCE_BYTES
-from gpulab.core.run_file import RunFile
 from gpulab.session.program import ProgramSession
 from gpulab.session.requests import program_of, program_request
-from gpulab.session.settings import Settings, UsageError
+from gpulab.session.run_files import default_path, new_run_file
+from gpulab.session.settings import Settings
 
 
 def entry_of(command: Sequence[str]) -> Entry:
@@ -34,17 +33,21 @@ def entry_of(command: Sequence[str]) -> Entry:
 
 
 def start_program(
-    command: Sequence[str], settings: Settings, path: Path, *, captured: bool
+    command: Sequence[str],
+    settings: Settings,
+    path: Path,
+    *,
+    captured: bool,
+    closed: Sequence[int] = (),
 ) -> ProgramSession:
-    """Start it, with its events in a new file. UsageError where there can be no such file: then it
-    was not started.
+    """Start it, with its events in a new file: elsewhere where there can be none at `path`.
+    OSError where there can be none at all.
     """
     request = program_request(command, settings)
     try:
-        file = RunFile(path, version())
-    except OSError as error:
-        message = f"no run file can be made at {path}: {error.strerror}; choose another path"
-        raise UsageError(message) from None
-    session = ProgramSession(request, file, command, captured=captured)
+        file = new_run_file(path)
+    except OSError:
+        file = new_run_file(default_path(program_of(command).scenario))
+    session = ProgramSession(request, file, command, captured=captured, closed=closed)
     session.start()
     return session

@@ -13,16 +13,14 @@ from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, catalog, find, 
 from gpulab.catalog.findings import file_unreadable, no_scenario, takes_arguments
 from gpulab.catalog.needs import broken_torch, first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
-from gpulab.commit import version
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
-from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
-from gpulab.session.run_files import default_path
+from gpulab.session.run_files import default_path, new_run_file
 from gpulab.session.session import Session
 from gpulab.session.settings import Settings, UsageError
 
@@ -149,7 +147,7 @@ def start(request: RunRequest, path: Path) -> Session:
             request, profile=replace_fields(profile, memory=str(path.with_suffix("")))
         )
     try:
-        file = RunFile(path, version())
+        file = new_run_file(path)
     except OSError as error:
         message = (
             f"no run file can be made at {path}: {error.strerror}; choose another path: "

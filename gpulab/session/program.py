@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -51,6 +52,7 @@ NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 those of env(1) and timeout(1).
 """
 _LOOK_S = 0.25
+_TICK_S = 0.1
 _PATIENCE_S = 3.0
 """Between the signals that end it: interrupt, terminate, kill."""
 _NICE = 10
@@ -63,12 +65,21 @@ class ProgramSession(LiveSource):
     """
 
     def __init__(
-        self, request: RunRequest, run_file: RunFile, command: Sequence[str], *, captured: bool
+        self,
+        request: RunRequest,
+        run_file: RunFile,
+        command: Sequence[str],
+        *,
+        captured: bool,
+        closed: Sequence[int] = (),
     ) -> None:
+        """`closed`: standard streams that the caller has closed; they are closed in the program
+        too.
+        """
         super().__init__(request, run_file)
         assert isinstance(request.job, Follow)
         self._job = request.job
-        self._command, self._captured = command, captured
+        self._command, self._captured, self._closed = command, captured, closed
         self._variant = self._job.subject.variants[0].name
         self._process: subprocess.Popen[bytes] | None = None
         self._signals: list[int] = []
@@ -79,6 +90,7 @@ class ProgramSession(LiveSource):
         self._reader: threading.Thread | None = None
         self._read: list[Event] = []
         self._ended: ProgramEnded | None = None
+        self._impatient = False
 
     @property
     def started(self) -> bool:
@@ -103,8 +115,17 @@ class ProgramSession(LiveSource):
             return NOT_EXECUTABLE
         return 128 + ended.signal if ended.signal else ended.code or 0
 
+    @property
+    def program_ended(self) -> bool:
+        """Whether there is nothing left to forward a signal to."""
+        return self._not_started is not None or self._ended is not None
+
+    def stop_reading(self) -> None:
+        """Do without what its recordings say. For signal handlers."""
+        self._impatient = True
+
     def forward(self, number: int) -> None:
-        """Send the program a signal that came to this process. For signal handlers."""
+        """Send the program a signal that came to this process alone."""
         process = self._process
         if process is None:
             self._signals.append(number)
@@ -115,17 +136,13 @@ class ProgramSession(LiveSource):
     def _work(self) -> list[Event]:
         output = CapturedOutput()
         with ExitStack() as stack:
-            folder = Path(
-                stack.enter_context(
-                    tempfile.TemporaryDirectory(prefix="gpulab-", ignore_cleanup_errors=True)
-                )
-            )
+            folder = Path(stack.enter_context(self._folder()))
             followers = Followers(folder, self._variant)
             orphans = stack.enter_context(Orphans(_MARK))
             stack.callback(self._stop_telemetry)
             self._start_telemetry()
             self._append(StageStarted(stage=Stage.MEASURE, variant=self._variant))
-            variables = environment(folder, profile=self._job.profile is not None)
+            variables = environment(folder, self._command, profile=self._job.profile is not None)
             streams = self._start_program(stack, {**variables, **orphans.environment}, output)
             process = self._process
             if process is not None:
@@ -135,12 +152,19 @@ class ProgramSession(LiveSource):
             self._append(*followers.read())
             self._read_recordings(followers)
             if self._reader is not None:
-                self._reader.join()
-                self._append(*self._read)
+                self._append(*self._what_was_read(self._reader))
             if any(process.records_elsewhere for process in followers.processes):
                 self._append(FindingMade(finding=recorded_elsewhere(), explains=True))
         self._append(*output.end())
         return self._last_events()
+
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        """For what its processes write; where there are no temporary files, beside the run's."""
+        make = partial(tempfile.TemporaryDirectory, prefix="gpulab-", ignore_cleanup_errors=True)
+        try:
+            return make()
+        except OSError:
+            return make(dir=self.path.parent)
 
     def _start_program(
         self, stack: ExitStack, variables: Mapping[str, str], output: CapturedOutput
@@ -158,6 +182,8 @@ class ProgramSession(LiveSource):
                         "stdout": output_w,
                         "stderr": output_w,
                     }
+                for fd in self._closed:
+                    os.set_inheritable(fd, False)
                 self._begun = monotonic()
                 self._process = subprocess.Popen(
                     self._command,
@@ -274,6 +300,14 @@ class ProgramSession(LiveSource):
 
         self._reader = threading.Thread(target=read, name="recordings", daemon=True)
         self._reader.start()
+
+    def _what_was_read(self, reader: threading.Thread) -> list[Event]:
+        while reader.is_alive():
+            reader.join(_TICK_S)
+            if self._impatient or self._cancel_asked():
+                finding = recordings_unreadable(message="a signal ended the reading")
+                return [FindingMade(finding=finding, explains=True)]
+        return self._read
 
     def _append(self, *events: Event) -> None:
         self._log.append(*events)

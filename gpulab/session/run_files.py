@@ -3,25 +3,75 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from stat import S_ISDIR
 
+from gpulab.commit import version
+from gpulab.core.run_file import RunFile
 from gpulab.core.text import file_name
 
 
 def state_folder() -> Path:
-    """Where run files and the store of what they leave for later ones are kept."""
+    """Where run files and the store of what they leave for later ones are kept; a temporary one of
+    a user who has no home.
+    """
     from platformdirs import user_state_path
 
-    return user_state_path("gpulab")
+    return _of_user(user_state_path)
 
 
 def config_folder() -> Path:
     """Where what the user wrote for gpulab lies."""
     from platformdirs import user_config_path
 
-    return user_config_path("gpulab")
+    return _of_user(user_config_path)
+
+
+def _of_user(place: Callable[[str], Path]) -> Path:
+    try:
+        folder = place("gpulab")
+    except RuntimeError:  # HOME is not set, and the user's number has no name
+        return temporary_folder()
+    return folder if folder.is_absolute() else temporary_folder()
+
+
+@cache
+def temporary_folder() -> Path:
+    """Of this user; where somebody else made one of its name, a new one."""
+    folder = Path(tempfile.gettempdir()) / f"gpulab-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+        if S_ISDIR(about.st_mode) and about.st_uid == os.getuid():
+            return folder
+    return Path(tempfile.mkdtemp(prefix="gpulab-"))
+
+
+def new_run_file(path: Path) -> RunFile:
+    """A run file at `path`; one that nobody named goes to a temporary folder where there can be
+    none. OSError.
+    """
+    try:
+        return RunFile(path, version())
+    except OSError:
+        if path.parent != runs_folder():
+            raise
+        return RunFile(temporary_folder() / "runs" / path.name, version())
+
+
+def kept_elsewhere(path: Path) -> str:
+    """What to say of a run file that is not where such files are; empty where it is."""
+    if path.parent != temporary_folder() / "runs":
+        return ""
+    reason = "no home folder is known"
+    if runs_folder() != path.parent:
+        reason = f"{at_home(runs_folder())} cannot be written"
+    return f"{reason}: the run is kept in {path.parent} (XDG_STATE_HOME names another place)"
 
 
 def default_path(scenario: str, folder: Path | None = None) -> Path:

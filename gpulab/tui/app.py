@@ -75,9 +75,13 @@ def _start(entry: Entry, settings: Settings) -> Source | Finding:
     if entry.command:
         from gpulab.session.following import start_program
         from gpulab.session.run_files import default_path
+        from gpulab.session.settings import UsageError
 
         path = default_path(entry.name, settings.share)
-        return start_program(entry.command, settings, path, captured=True)
+        try:
+            return start_program(entry.command, settings, path, captured=True)
+        except OSError as error:
+            raise UsageError(f"no run file can be made: {error.strerror}") from None
     from gpulab.session.launch import start_entry
 
     return start_entry(entry, settings)

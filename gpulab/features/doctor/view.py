@@ -25,7 +25,7 @@ ENABLES = {
     "jax_lesson": "the JAX lesson",
     "compile_on_cpu": "torch.compile on a CPU",
     "finer_drawing": "finer drawing; everything has an ASCII form",
-    "runs_without_output": "runs without --output",
+    "runs_without_output": "a history of runs",
 }
 """What a fix makes possible, by its code."""
 

@@ -152,9 +152,9 @@ def _optimizer(
     spans = [note.span for note in updates]
     if not trace.on_device:
         work = trace.operations.get(trace.main, [])
-        # a hook that runs at its end, such as the follower's, is no part of it
-        worked = [_worked(work, span) for span in spans]
-        return measure(union(worked)), sum(_leaves(work, span) for span in spans)
+        # a hook that runs at its end is no part of it, and a window may end within it
+        worked = [_worked(work, span) for span in clip(union(spans), *trace.window)]
+        return measure(union(worked)), sum(_leaves(work, span) for span in worked)
     kernels = {event.correlation: event for event in trace.device if event.correlation is not None}
     seconds = 0.0
     count = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +26,7 @@ from gpulab.core.events import (
     StepsFollowed,
     WorkerReady,
 )
+from gpulab.core.files import open_regular
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
@@ -46,19 +47,37 @@ AGENT = Path(__file__).with_name("agent")
 FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
 _COLLECTIVES = "256"
 """That torch keeps of each rank: reading them takes as long as there are many, 2 ms of these."""
-_MOST_BINS, _MOST_ROWS = 5_000, 1_000
+_MOST_ROWS = 1_000
 _CHUNK = 1 << 20
 
 
-def environment(folder: Path, *, profile: bool) -> dict[str, str]:
+def environment(folder: Path, command: Sequence[str], *, profile: bool) -> dict[str, str]:
     """That of the program: this process's own, with what lets its Pythons be followed."""
     variables = dict(os.environ)
+    if _is_without_site(command):
+        return variables
     before = variables.get("PYTHONPATH")
     variables["PYTHONPATH"] = f"{AGENT}{os.pathsep}{before}" if before else str(AGENT)
-    variables.setdefault("KINETO_LOG_LEVEL", "99")  # it would print into the program's output
     variables.setdefault("TORCH_FR_BUFFER_SIZE", _COLLECTIVES)
     variables.setdefault("TORCH_NCCL_ENABLE_TIMING", "1")
     return {**variables, FOLDER: str(folder), PROFILE: "on" if profile else "off"}
+
+
+def _is_without_site(command: Sequence[str]) -> bool:
+    """Whether a Python is started with -S: then it runs no sitecustomize, and a folder that is
+    first on its path stays there.
+    """
+    if not Path(command[0]).name.startswith("python"):
+        return False
+    words = iter(command[1:])
+    for word in words:
+        if word in ("-W", "-X"):
+            next(words, None)
+        elif not word.startswith("-") or word.startswith(("--", "-c", "-m")):
+            return False
+        elif "S" in word and not word.startswith(("-W", "-X")):
+            return True
+    return False
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -93,12 +112,9 @@ class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     steps: PositiveCount
     seconds: StepTime
     cpu_s: Seconds
-    times: Annotated[list[tuple[StepTime, PositiveCount]], msgspec.Meta(max_length=_MOST_BINS)]
     synchronised: bool
-    costs: bool
     attached: bool
     between_s: Seconds
-    marking_s: Seconds | None
     peak_bytes: Count | None
 
 
@@ -109,6 +125,8 @@ class Recorded(_Message, frozen=True, kw_only=True, tag="recorded"):
     steps: PositiveCount
     seconds: StepTime
     cpu_s: Seconds
+    delay_s: Seconds | None
+    """That its thread was ready to run and did not, where the scheduler says so."""
     file: Text
     known: dict[Name, float] = {}
     """Facts of a step that no recording has."""
@@ -154,7 +172,7 @@ class FollowedProcess:
 
     def read(self) -> Iterator[_Message]:
         """The lines since the last call."""
-        with suppress(OSError), self._path.open("rb") as file:
+        with suppress(OSError), open_regular(self._path) as file:
             file.seek(self._offset)
             data = file.read(_CHUNK)
             self._offset += len(data)
@@ -197,10 +215,7 @@ class Followers:
 
     def read(self) -> Iterator[Event]:
         """What is new, as events."""
-        names: list[str] = []
-        with suppress(OSError):
-            names = sorted(os.listdir(self._folder))  # noqa: PTH208
-        for name in names:
+        for name in self._names():
             if name.endswith((".jsonl", ".start")) and name not in self._known:
                 self._known[name] = FollowedProcess(self._folder / name)
         for name, process in self._known.items():
@@ -208,6 +223,12 @@ class Followers:
                 continue
             for message in process.read():
                 yield from self._events(process, message)
+
+    def _names(self) -> list[str]:
+        """Of the regular files: a pipe of the program would block, and a link leads elsewhere."""
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        return []
 
     def _events(self, process: FollowedProcess, message: _Message) -> Iterator[Event]:
         about = process.process

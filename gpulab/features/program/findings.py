@@ -34,7 +34,9 @@ def no_python() -> None: ...
 @finding("no steps: its Python did not import torch; " + _FOLLOWED, rank=Rank.EXPLAINING)
 def no_torch() -> None: ...
 @finding(
-    "no steps: torch was imported, but no step came to its end; " + _FOLLOWED,
+    "no steps: torch was imported, but no step came to its end; "
+    + _FOLLOWED
+    + ", outside of what torch compiles",
     rank=Rank.EXPLAINING,
 )
 def no_step() -> None: ...

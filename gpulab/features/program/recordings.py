@@ -9,6 +9,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from gpulab.core.events import Profiled
+from gpulab.core.files import read_regular
 from gpulab.core.limits import TRACE_BYTES
 from gpulab.core.payloads import Partition
 from gpulab.core.statuses import WindowKind
@@ -49,7 +50,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         return None
     step_s = median(plain_s)
     recording = _read(first)
-    parts = _partition(recording, first, step_s)
+    parts = _partition(recording, first)
     profile = Profiled(
         variant=variant,
         rank=process.rank,
@@ -57,6 +58,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         plain_s=step_s,
         profiled_s=first.seconds / first.steps,
         partition=parts,
+        waited=_waited(first),
         operations=operations(recording),
         repeatable=True,
         facts=facts(recording, first.steps, **first.known),
@@ -67,24 +69,29 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         profile = replace(
             profile,
             repeatable=call_counts(recording) == call_counts(again),
-            repeated=_partition(again, second, step_s),
+            repeated=_partition(again, second),
             operations=operations(again, _read(third) if third is not None else None),
         )
     if trace is not None:
         kept = third or second or first
-        Path(trace).write_bytes(Path(kept.file).read_bytes())
+        Path(trace).write_bytes(read_regular(Path(kept.file), TRACE_BYTES))
         profile = replace(profile, trace=trace)
     return profile
 
 
 def _read(recorded: Recorded) -> Trace:
-    path = Path(recorded.file)
-    if path.stat().st_size > TRACE_BYTES:
-        raise ValueError("a trace of over 1 GiB")
-    return read(json.loads(path.read_bytes()))
+    return read(json.loads(read_regular(Path(recorded.file), TRACE_BYTES)))
 
 
-def _partition(trace: Trace, recorded: Recorded, step_s: float) -> Partition:
-    """What its window is longer than plain steps is taken for what others had of the CPU."""
+def _partition(trace: Trace, recorded: Recorded) -> Partition:
+    """Of what it did not run, others took what the scheduler says; the rest it waited."""
     off_cpu = {"": max(0.0, recorded.seconds - recorded.cpu_s)}
-    return partition(trace, off_cpu, max(0.0, trace.window_s - step_s * recorded.steps))
+    return partition(trace, off_cpu, recorded.delay_s or 0.0)
+
+
+def _waited(recorded: Recorded) -> float | None:
+    """The share of its time in which its thread slept or waited, where the scheduler says so."""
+    if recorded.delay_s is None:
+        return None
+    waited_s = recorded.seconds - recorded.cpu_s - recorded.delay_s
+    return max(0.0, waited_s / recorded.seconds)

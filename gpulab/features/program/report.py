@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from operator import attrgetter
 from statistics import median
 
@@ -45,7 +45,7 @@ from gpulab.report.report import (
     fields_of,
 )
 from gpulab.report.state import Keep, RunState, VariantState
-from gpulab.stats.statistics import correlated_interval, median_interval
+from gpulab.stats.statistics import correlated_interval
 
 _MOST_WINDOWS = 20_000
 _RECENT = 120
@@ -66,27 +66,15 @@ class _Steps:
     mark: StepMark = StepMark.MODULE
     windows: list[StepsFollowed] = field(default_factory=list)
     steps: int = 0
-    recorded: bool = False
-    single: dict[float, int] = field(default_factory=lambda: defaultdict(int))
-    """Seconds of plain steps, and how many took as long."""
-    early: dict[float, int] = field(default_factory=lambda: defaultdict(int))
-    """The same of those before the first recording."""
 
     def add(self, event: StepsFollowed) -> None:
         if event.mark != self.mark:
             self.windows, self.steps = [], 0
-            self.single, self.early = defaultdict(int), defaultdict(int)
             self.mark = event.mark
         self.rank = event.rank
         self.steps += event.steps
-        if event.kind == WindowKind.PLAIN:
-            for time_s, count in event.times:
-                self.single[time_s] += count
-                if not self.recorded:
-                    self.early[time_s] += count
-        self.recorded = self.recorded or event.kind == WindowKind.PROFILED
         if len(self.windows) < _MOST_WINDOWS:
-            self.windows.append(replace(event, times=[]))
+            self.windows.append(event)
 
     def of(self, kind: WindowKind) -> list[StepsFollowed]:
         return [window for window in self.windows if window.kind == kind]
@@ -150,27 +138,18 @@ def _slower_after(steps: _Steps) -> float | None:
     return change if change > _LASTING else None
 
 
-def _costs(windows: Sequence[StepsFollowed]) -> list[float]:
-    """Of each window under the profiler: its step over that of the plain ones beside it. Where it
-    keeps more than operations it costs more, and is not among them.
+def _following_s(steps: _Steps, plain: Time | None) -> float:
+    """What following added to the steps: between them, and in those that were recorded. Where all
+    steps after a recording take longer, that too.
     """
-    costs = []
-    for before, window, after in zip(windows, windows[1:], windows[2:], strict=False):
-        if window.kind != WindowKind.PROFILED or not window.costs:
-            continue
-        if before.kind == after.kind == WindowKind.PLAIN:
-            costs.append(_step_s(window) / ((_step_s(before) + _step_s(after)) / 2) - 1)
-    return costs
-
-
-def _percentile(ordered: Sequence[tuple[float, int]], share: float) -> float:
-    """Of values with their counts."""
-    total = sum(count for _, count in ordered)
-    counts = accumulate(count for _, count in ordered)
-    for (value, _), reached in zip(ordered, counts, strict=True):
-        if reached >= share * total:
-            return value
-    return ordered[-1][0]
+    added_s = sum(window.between_s for window in steps.windows)
+    if plain is None:
+        return added_s
+    slowed = [window for window in steps.windows if window.kind == WindowKind.PROFILED]
+    if _slower_after(steps) is not None:
+        first = steps.windows.index(slowed[0])
+        slowed = steps.windows[first:]
+    return added_s + sum(max(0.0, each.seconds - each.steps * plain.median) for each in slowed)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
@@ -196,33 +175,17 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
 
 
 def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
-    single = steps.single if _slower_after(steps) is None else steps.early
-    ordered = sorted(single.items())
-    p50_s = p99_s = spread = None
-    if ordered and not _runs_ahead(steps, _percentile(ordered, 0.5)):
-        p50_s = _percentile(ordered, 0.5)
-        p99_s = _percentile(ordered, 0.99)
-        spread = (_percentile(ordered, 0.75) - _percentile(ordered, 0.25)) / p50_s
-    costs = _costs(steps.windows)
-    interval = median_interval(costs)
     recorded = steps.of(WindowKind.PROFILED)
-    marking = [each.marking_s for each in _plain(steps) if each.marking_s is not None]
+    loop = [window for window in steps.windows if window.kind != WindowKind.FIRST]
     peaks = [window.peak_bytes for window in steps.windows if window.peak_bytes]
     return replace(
         program,
         mark=steps.mark,
         steps=steps.steps,
         first_step_s=_first_step_s(state, steps),
-        p50_s=p50_s,
-        p99_s=p99_s,
-        spread=spread,
-        recording=median(costs) if costs else None,
-        recording_low=interval.low if interval else None,
-        recording_high=interval.high if interval else None,
-        recording_pairs=len(costs),
         recorded_s=sum(window.seconds for window in recorded),
-        following_s=sum(window.between_s for window in steps.windows),
-        marking_s=median(marking) if marking else None,
+        following_s=_following_s(steps, _time(steps)),
+        loop_s=sum(window.seconds + window.between_s for window in loop),
         peak_bytes=max(peaks, default=None),
         recent=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
     )

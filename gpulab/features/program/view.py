@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.core.statuses import StepMark
-from gpulab.core.units import byte_count, plural, plus_minus, seconds
+from gpulab.core.units import byte_count, plus_minus, seconds
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.report.report import FollowedReport, ProgramReport, RunReport
 
@@ -53,37 +53,12 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     if time is not None:
         words = f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".rstrip()
         yield "step", f"{words}, without the profiler"
-    if program.p50_s and program.p99_s:
-        yield (
-            "single steps",
-            f"p50 {seconds(program.p50_s)}, p99 {seconds(program.p99_s)} "
-            f"({program.p99_s / program.p50_s:.2f}x), middle half within {program.spread:.0%}",
-        )
     if program.peak_bytes:
         yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"
-    if program.recording is not None:
-        yield "profiler", _recording(program)
-    if program.wall_s:
-        following = program.following_s
-        share = following / program.wall_s
-        words = f"{seconds(following)} between steps ({share:.1%} of the program)"
-        if program.marking_s is not None and time is not None:
-            part = program.marking_s / time.median
-            words = f"{seconds(program.marking_s)} in each step ({part:.1%} of it), {words}"
-        elif program.mark == StepMark.MODULE:
-            words = f"in each step not measured, {words}"
-        yield "following", words
-
-
-def _recording(program: ProgramReport) -> str:
-    words = f"{program.recording:+.0%} of a step"
-    pairs = plural(program.recording_pairs, "pair")
-    if program.recording_low is None:
-        words += f" ({pairs}: too few for an interval)"
-    else:
-        low, high = program.recording_low, program.recording_high
-        words += f" (99 %: {low:+.0%} to {high:+.0%}, {pairs} of windows)"
-    return f"{words}, in no time above"
+    if program.loop_s:
+        share = program.following_s / program.loop_s
+        words = f"{seconds(program.following_s)} of the {seconds(program.loop_s)} of its steps"
+        yield "following", f"{words} ({share:.1%}), recordings included; in no time above"
 
 
 def ended(program: ProgramReport) -> str:

@@ -54,10 +54,9 @@ def test_its_steps_are_counted_timed_and_recorded_apart(trained):
     (variant,) = run["variants"]
     assert variant["name"] == "train.py"
     assert 0 < variant["time_s"]["median"] < program["wall_s"]
-    assert 0 < program["p50_s"] <= program["p99_s"]
-    assert program["recording_pairs"] >= 1
-    assert 0 < program["marking_s"] < variant["time_s"]["median"]
-    assert 0 < program["recorded_s"] < program["wall_s"]
+    assert 0 < program["recorded_s"] < program["loop_s"] < program["wall_s"]
+    assert 0 < program["following_s"] < program["loop_s"]
+    assert trained.stderr.count("following ") == 1
     assert 0 < program["first_step_s"] < program["wall_s"]
     assert [process["steps"] for process in program["processes"] if process["mark"]] == [
         program["steps"]
@@ -100,7 +99,6 @@ def test_a_loop_without_an_optimizer_that_is_killed_keeps_its_steps(lab):
     assert program["mark"] == "module"
     assert program["steps"] > 3
     assert finished.variant("infer.py")["time_s"]["median"] > 0
-    assert 0 < program["marking_s"] < finished.variant("infer.py")["time_s"]["median"]
     assert "ended         by SIGKILL" in finished.stderr
 
 
@@ -123,7 +121,7 @@ def test_steps_that_the_program_names_need_no_torch_and_no_gpulab_there(lab):
     program = finished.run["program"]
     assert (program["mark"], program["steps"]) == ("gpulab.step", 201)
     assert finished.explanations("nothing_to_record_with")
-    assert program["p50_s"] >= 0.01
+    assert finished.variant("steps.py")["time_s"]["median"] >= 0.01
 
 
 def test_what_an_old_python_reads_of_the_agent_is_written_for_it():
@@ -218,11 +216,9 @@ def test_on_the_screen_it_runs_at_once_and_q_ends_it(lab):
         (["--run", "--json", "--", "true"], "--json needs a FILE here: stdout is the program's"),
         (["--run", "coalescing", "--", "true"], "a program follows --"),
         (["--run", "--sweep", "n=1", "--", "true"], "--run -- does not take --sweep"),
-        (["--run", "--output", "there", "--", "true"], "--output there exists"),
     ],
 )
 def test_what_makes_no_sense_starts_nothing(lab, arguments, words):
-    lab.write("there", "")
     finished = lab.call_over(None, *arguments)
     assert (finished.code, finished.stdout) == (2, "")
     assert words in finished.stderr

@@ -21,6 +21,13 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _AGENT = "_gpulab_agent"
 _OPTIMIZER, _MODULE = "torch.optim.optimizer", "torch.nn.modules.module"
 _COMPILER = "torch._dynamo.callback"
+_PROFILERS = {
+    "torch.autograd.profiler",
+    "torch.autograd.profiler_legacy",
+    "torch.profiler.profiler",
+}
+_FOLLOWER = "_gpulab_follower"
+"""The name by which Dynamo finds what stands there."""
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
 
@@ -39,8 +46,9 @@ class Agent:
         if self._follower is None and not self._failed:
             try:
                 path = os.path.join(_HERE, "gpulab_follower.py")
-                spec = spec_from_file_location("gpulab_follower", path)
+                spec = spec_from_file_location(_FOLLOWER, path)
                 module = module_from_spec(spec)  # type: ignore[arg-type]
+                sys.modules[_FOLLOWER] = module
                 spec.loader.exec_module(module)  # type: ignore[union-attr]
                 self._follower = module.Follower(self._folder)
             except Exception:
@@ -56,6 +64,8 @@ class Agent:
             follower.watch_optimizers(module)
         elif name == _COMPILER:
             follower.watch_compiler(module)
+        elif name in _PROFILERS:
+            follower.watch_profilers(module)
         else:
             follower.watch_modules(module)
 
@@ -92,7 +102,7 @@ class _Finder:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._awaited = {_OPTIMIZER, _MODULE, _COMPILER}
+        self._awaited = {_OPTIMIZER, _MODULE, _COMPILER, *_PROFILERS}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self._awaited:

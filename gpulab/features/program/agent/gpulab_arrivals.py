@@ -217,9 +217,6 @@ class Arrivals:
                 if kind == CALL:
                     arrivals._calling = _NO_CALL
 
-        frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
-        if hasattr(frames, "skip_code"):
-            frames.skip_code(timed.__code__)  # type: ignore[attr-defined]
         setattr(holder, name, timed)
         self._unwrap.append(lambda: setattr(holder, name, function))
 

@@ -16,15 +16,16 @@ import gc
 import json
 import os
 import sys
-import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
-from functools import wraps
-from importlib.util import module_from_spec, spec_from_file_location
-from math import exp, inf, log
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import signature
+from math import inf
 from threading import get_ident
-from time import perf_counter, thread_time
-from types import ModuleType
+from time import perf_counter, sleep, thread_time
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -40,17 +41,15 @@ _CHOOSING = 10
 """Outermost calls of modules until it is clear which of them are steps."""
 _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 """Where Dynamo keeps the call of a module that nobody changed."""
-_WRAPPED_CALL = ("_compiled_call_impl", "_call_impl")
-"""All that the call of a module of torch 2 refers to."""
-_MARKING_S, _MOST_MARKS = 0.1, 200
-"""Seconds of warm-up, and marks, over which the marks are timed."""
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_COST_PAIRS = 7
-"""With the first recording that is eight windows: the fewest whose range holds their median at
-99 %.
-"""
+_OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals")
+_PATIENCE_S = 5.0
+"""For a window to end, of a thread that starts a profiler."""
+_LOG_LEVEL = "KINETO_LOG_LEVEL"
+_PROFILERS = ("profile", "_KinetoProfile", "emit_nvtx", "emit_itt")
+"""Classes of torch's modules of profilers."""
 _MOST_EVENTS = 10_000
 """A recording of more takes longer to read than its steps took."""
 _BYTES_OF_EVENT = 300
@@ -58,12 +57,6 @@ _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
 _MOST_STEPS_LATER = 100_000
-_MOST_SINGLE = 2_000
-"""Steps of a window that are kept one by one: of more, some from all over it stand for all. Of
-100,000 the reading took 40 ms.
-"""
-_GOLDEN = 0.6180339887498949
-_BIN = log(1.01)
 _TEARDOWN = "TEARDOWN_CUPTI"
 """With 1 Kineto takes CUPTI out of the process as a recording ends. It must be set before CUDA
 starts. Without it the steps of a program that launches many small kernels took 18 to 25 % longer
@@ -100,37 +93,6 @@ class _Done(NamedTuple):
 _Plan = Generator[_Window, _Done, None]
 
 
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _middle(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
-
-
-def _never_compiled(function: Any) -> bool:
-    """Keep Dynamo from the frames of a function, as of torch's own call of a module: what they call
-    it compiles. Whether this torch can do so.
-    """
-    frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
-    if hasattr(frames, "skip_code"):
-        frames.skip_code(function.__code__)
-        return True
-    if not hasattr(frames, "set_code_exec_strategy"):
-        return False
-    action = frames._FrameAction
-    skip = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
-    frames.set_code_exec_strategy(function.__code__, skip)
-    return True
-
-
-def _holds(module: Any, kind: type) -> bool:
-    """Whether a module of another class has one of that class within it."""
-    if module is None or type(module) is kind:
-        return False
-    return any(type(each) is kind for each in module.modules())
-
-
 class Follower:
     """Of one process. The methods that the program's hooks call never raise."""
 
@@ -141,38 +103,33 @@ class Follower:
         self._records = os.environ.get(_PROFILE) == "on" and not self._rank
         self._arrivals: Any = None
         """Of a rank of a job of several."""
-        self._fd: int | None = None
+        self._file: str | None = None
         self._off = False
         self._mark: str | None = None
         self._thread = 0
         self._optimizer: Any = None
-        self._optimizers: Any = None
-        self._module_class: Any = None
-        self._call: Any = None
-        self._own_call: Any = None
-        self._depth = 0
+        self._modules_call: Any = None
+        """The call of every module while it is watched: torch's own, and the one in its place."""
         self._calls: Counter[type] = Counter()
-        self._outermost: list[Any] = []
-        """The modules that were called until it was clear which class of them is a step."""
+        """Of outermost modules, until it is clear which class of them is a step."""
         self._step_class: Any = None
         self._told_of_compiling = self._has_compiled = False
-        self._hooked = False
-        """Whether that class alone has a hook, instead of all modules."""
         self._child = False
         self._plan: _Plan = _everything(records=self._records)
         self._window = next(self._plan)
-        self._stamps: list[float] = []
-        """When each step of the window ended. It stays the same list."""
+        self._steps = 0
+        self._ended = 0.0
+        """Of the window, and when the newest of them ended."""
         self._limit = 0.0
         self._most = 0
         """From when, and from how many steps on, the window may be over."""
-        self._begun = self._ran = 0.0
+        self._begun = self._ran = self._delayed = 0.0
         self._between_s = 0.0
-        self._marking_s: float | None = None
-        """What marking a step takes; None until it has been measured."""
-        self._costs: list[float] = []
-        self._untime: Callable[[], None] | None = None
         self._recorder: _Recorder | None = None
+        self._own_profiler = 0
+        """The thread in which a profiler that is made now is ours."""
+        self._profilers: list[Any] = []
+        """Those that the program made, as long as they live."""
         self._recordings = 0
         self._attached = False
         """Whether CUPTI, which makes every launch longer, stays in the process."""
@@ -184,136 +141,142 @@ class Follower:
     # what the program's own code reaches
 
     def watch_optimizers(self, module: ModuleType) -> None:
-        """`module` is torch.optim.optimizer, just imported."""
+        """`module` is torch.optim.optimizer, just imported. Dynamo traces the hooks of optimizers
+        that it compiles: it finds nothing in ours, which stays the same one for ever.
+        """
         self._say_torch()
         if self._arrivals is not None:
             self._arrivals.watch_optimizers(module)
         register = getattr(module, "register_optimizer_step_post_hook", None)
-        if register is not None:
-            self._optimizers = register(self._optimizer_stepped)
+        if register is None or not _never_compiled():
+            return
+        torch, stepped = sys.modules["torch"], self._optimizer_stepped
+
+        def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not torch.compiler.is_compiling():
+                stepped(optimizer)
+
+        register(hook)
 
     def watch_compiler(self, module: ModuleType) -> None:
-        """`module` is torch._dynamo.callback, just imported. What is compiled may have the hook of
-        a class in it, and a graph that must be whole would break there. A hook on all modules is
-        what Dynamo takes for the call that nobody changed.
-        """
+        """`module` is torch._dynamo.callback, just imported."""
         handler = module.callback_handler
         run = handler.run_start_callbacks
 
-        def unhooked_first(*args: Any) -> Any:
+        def told_first(*args: Any) -> Any:
             self._compiles()
             return run(*args)
 
-        handler.run_start_callbacks = unhooked_first  # clear() would forget a callback
+        handler.run_start_callbacks = told_first  # clear() would forget a callback
         self._told_of_compiling = True
 
     def _compiles(self) -> None:
-        """Something is about to be compiled."""
+        """Something is about to be compiled, here or in another thread: marks of callers would be
+        a part of it.
+        """
         self._has_compiled = True
-        if self._arrivals is not None:
-            self._arrivals.compiles()
-        if not self._hooked:
-            return
         try:
-            self._unhook_class()
-            self._module_class.__call__ = self._own_call
-            for name in _CALL_HOLDERS:
-                if name in sys.modules:
-                    sys.modules[name].unpatched_nn_module_call = self._own_call  # type: ignore[attr-defined]
+            if self._recorder is not None:
+                self._recorder.end_marks()
+            if self._arrivals is not None:
+                self._arrivals.compiles()
         except Exception:
             self._stop()
+
+    def _can_mark(self) -> bool:
+        """Whether marks of callers meet no compiler."""
+        told = self._told_of_compiling or "torch._dynamo" not in sys.modules
+        return told and not self._has_compiled
 
     def watch_modules(self, module: ModuleType) -> None:
         """`module` is torch.nn.modules.module, just imported: wrap the call of every module, until
         there is a better mark of steps.
         """
         self._say_torch()
-        self._module_class = module.Module
-        self._call = module.Module.__call__
-        self._own_call = self._outermost_marked(self._call)
-        module.Module.__call__ = self._own_call
+        if not _never_compiled():
+            return
+        kind = module.Module
+        self._modules_call = kind, kind.__call__, self._outermost_marked(kind.__call__)
+        kind.__call__ = self._modules_call[2]
 
     def _outermost_marked(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """`call`, of any module, which tells of those that no other module makes."""
-        follower = self
-
-        @wraps(call)
-        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if follower._depth or follower._thread not in (0, get_ident()):
-                return call(module, *args, **kwargs)
-            follower._depth = 1
-            try:
-                return call(module, *args, **kwargs)
-            finally:
-                follower._depth = 0
-                follower._module_called(module)
-
-        return called
-
-    def _marked(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call of a module that has none of its own, with a step at its end. It does what
-        `call`, that of all modules, would do: one more Python function took 5 % of a small one.
-        """
-        follower, stamps, append, clock = self, self._stamps, self._stamps.append, perf_counter
-        kind, thread, inside = self._module_class, self._thread, False
+        follower, thread, inside = self, get_ident(), False
+        torch = sys.modules["torch"]
 
         @wraps(call)
         def called(module: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal inside
-            if inside or get_ident() != thread:
-                return kind.__call__(module, *args, **kwargs)
-            inside = True
+            if torch.compiler.is_compiling():
+                return call(module, *args, **kwargs)
+            outermost = not inside and get_ident() == thread
+            inside = inside or outermost
             try:
-                if kind.__call__ is call:
-                    return module._call_impl(*args, **kwargs)
-                return kind.__call__(module, *args, **kwargs)  # torch.fx exchanges it
+                return call(module, *args, **kwargs)
+            except BaseException as error:
+                _leave_traceback(error)
+                raise
             finally:
-                inside = False
-                now = clock()
-                append(now)
-                if now >= follower._limit or len(stamps) >= follower._most:
-                    follower._check(now)
+                if outermost:
+                    inside = False
+                    follower._module_called(module)
 
         return called
+
+    def watch_profilers(self, module: ModuleType) -> None:
+        """`module` has profilers of torch, and was just imported. One that is in its warm-up says
+        of itself that it is not enabled, and torch is ended by a second one.
+        """
+        for kind in _PROFILERS:
+            profiler = vars(module).get(kind)
+            for name in ("__init__", "__enter__", "_prepare_trace"):
+                if profiler is not None and name in vars(profiler):
+                    self._watch_profiler(profiler, name)
+
+    def _watch_profiler(self, profiler: Any, name: str) -> None:
+        follower, function = self, getattr(profiler, name)
+
+        @wraps(function)
+        def first_told(own: Any, *args: Any, **kwargs: Any) -> Any:
+            follower._profiles(own, starts=name != "__init__")
+            try:
+                return function(own, *args, **kwargs)
+            except BaseException as error:
+                _leave_traceback(error)
+                raise
+
+        setattr(profiler, name, first_told)
+
+    def _profiles(self, profiler: Any, *, starts: bool) -> None:
+        """The program has made a profiler, or `starts` one: ours ends first."""
+        if self._own_profiler == get_ident():
+            return
+        try:
+            self._profilers = [each for each in self._profilers if each() is not None]
+            self._profilers.append(ref(profiler))
+            recorder = self._recorder
+            if starts and recorder is not None and getattr(profiler, "enabled", True):
+                recorder.discard()
+        except Exception:
+            self._stop()
+
+    def _profiled_elsewhere(self) -> bool:
+        """Whether a profiler of the program lives, or is to come by its environment."""
+        alive = [each() for each in self._profilers]
+        made = any(each is not None and getattr(each, "enabled", True) for each in alive)
+        return made or "KINETO_USE_DAEMON" in os.environ
 
     def called(self) -> None:
         """`gpulab.step()`."""
         self._step(CALL)
 
-    def _optimizer_stepped(self, optimizer: Any, *_: Any) -> None:
-        if self._mark == CALL:
+    def _optimizer_stepped(self, optimizer: Any) -> None:
+        if self._off or self._mark == CALL:
             return
         if self._optimizer is None or self._optimizer() is None:
             self._optimizer = ref(optimizer)
         if self._optimizer() is optimizer:
             self._step(OPTIMIZER)
-            if self._mark == OPTIMIZER and not self._off:
-                self._hook_optimizers(self._marking_one(self._optimizer))
-
-    def _marking_one(self, own: Any) -> Callable[..., Any]:
-        """The hook of optimizers once it is known whose steps count."""
-        follower, stamps, append, clock = self, self._stamps, self._stamps.append, perf_counter
-        thread = self._thread
-
-        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if own() is not optimizer or get_ident() != thread:
-                if own() is None:
-                    follower._optimizer_stepped(optimizer)
-                return
-            now = clock()
-            append(now)
-            if now >= follower._limit or len(stamps) >= follower._most:
-                follower._check(now)
-
-        return stepped
-
-    def _hook_optimizers(self, hook: Callable[..., Any]) -> None:
-        """torch may be going through its hooks, here or in another thread: ours is exchanged, and
-        never taken away.
-        """
-        handle = self._optimizers
-        if handle is not None:
-            handle.hooks_dict_ref()[handle.id] = hook
 
     def _module_called(self, module: Any) -> None:
         """Of the outermost modules, those of the class that is called most often are steps: a loss
@@ -324,49 +287,12 @@ class Follower:
         kind = type(module)
         if self._step_class is None:
             self._calls[kind] += 1
-            self._outermost.append(ref(module))
             if kind is next(iter(self._calls)):
                 self._step(MODULE)
-            if len(self._outermost) >= _CHOOSING:
+            if sum(self._calls.values()) >= _CHOOSING:
                 self._step_class = self._calls.most_common(1)[0][0]
-                self._hook_class()
         elif kind is self._step_class:
             self._step(MODULE)
-
-    def _hook_class(self) -> None:
-        """From here on calls of the class of steps are marked, and those of no other module: a hook
-        on all took a fifth of a step of one small module.
-        """
-        kind, self._outermost, modules = self._step_class, [], self._outermost
-        try:
-            if self._mark != MODULE or self._has_compiled:
-                return
-            if "torch._dynamo" in sys.modules and not self._told_of_compiling:
-                return
-            if kind.__call__ is not self._own_call:
-                return
-            if any(_holds(module(), kind) for module in modules):
-                return  # within those its calls are no steps
-            call = self._call
-            code = getattr(call, "__code__", None)
-            if code is None or code.co_names != _WRAPPED_CALL:
-                return
-            marked = self._marked(call)
-            if not _never_compiled(marked):
-                return
-            self._unwrap()
-            kind.__call__ = marked
-            self._hooked = True
-        except Exception:
-            self._stop()
-
-    def _unhook_class(self) -> None:
-        """Give the class of steps its own call back."""
-        self._untime_marks()
-        if not self._hooked:
-            return
-        self._hooked = False
-        del self._step_class.__call__
 
     def _step(self, mark: str) -> None:
         """A step has ended."""
@@ -375,17 +301,19 @@ class Follower:
         now = perf_counter()
         if (mark != self._mark or get_ident() != self._thread) and not self._begins(mark):
             return
-        self._stamps.append(now)
-        if now >= self._limit or len(self._stamps) >= self._most:
+        self._steps += 1
+        self._ended = now
+        if now >= self._limit or self._steps >= self._most:
             self._check(now)
 
     def _check(self, now: float) -> None:
         """Whether the window is over with the step that has just ended."""
-        window, steps = self._window, len(self._stamps)
+        window, steps = self._window, self._steps
         if steps < window.least or (steps < window.most and now - self._begun < window.seconds):
             return
         try:
-            self._window_over(now)
+            if not _capturing():  # a graph of the program: nothing else may use the device
+                self._window_over(now)
         except Exception:
             self._stop()
 
@@ -402,11 +330,8 @@ class Follower:
             self._mark, self._thread = mark, get_ident()
             if mark != MODULE:
                 self._unwrap()
-            if mark == CALL:
-                self._hook_optimizers(_nothing)
             self._plan = _everything(records=self._records)
             self._window = next(self._plan)
-            self._marking_s = None
             self._ran = 0.0
             self._begin_at(self._started)
         except Exception:
@@ -417,23 +342,25 @@ class Follower:
     def _begin_at(self, now: float) -> None:
         """The first step of a window begins."""
         window = self._window
-        self._stamps.clear()
+        self._steps = 0
         self._begun = now
         self._most = window.most
         self._limit = now + window.seconds if window.least < window.most else inf
 
     def _window_over(self, now: float) -> None:
         window, recorder, file = self._window, self._recorder, None
-        self._untime_marks()
+        if recorder is not None:
+            recorder.end_window()
         if window.synchronised:
             _synchronise()
             now = perf_counter()
         if recorder is not None:
-            self._recorder = None
             recorder.stop()
+            self._recorder = None
             self._attached = _on_cuda() and os.environ.get(_TEARDOWN) != "1"
         seconds = now - self._begun
         ran_s = thread_time() - self._ran
+        delay_s = _since(self._delayed)
         self._write_window(window, seconds, ran_s)
         if recorder is not None and recorder.valid:
             self._recordings += 1
@@ -444,38 +371,46 @@ class Follower:
                 self._write(
                     type="recorded",
                     recording=window.recording,
-                    steps=len(self._stamps),
+                    steps=self._steps,
                     seconds=seconds,
                     cpu_s=ran_s,
+                    delay_s=delay_s,
                     file=file,
-                    known=self._known(len(self._stamps)) if window.recording == "plain" else {},
+                    known=self._known(self._steps) if window.recording == "plain" else {},
                 )
         if window.kind == WARM_UP:
             self._say_device()
-        self._window = self._plan.send(_Done(len(self._stamps), seconds, file))
+        self._window = self._plan.send(_Done(self._steps, seconds, file))
         if self._window.kind == PROFILED and "torch" not in sys.modules:
             self._plan = _later(1e-3)
             self._window = next(self._plan)
         if self._window.kind == PROFILED:
-            self._recorder = _Recorder.started(self._window.recording)
-            if self._recorder is None:  # the program profiles itself
-                self._plan = _later(1e-3)
-                self._window = next(self._plan)
-                self._write(type="profiled elsewhere")
-        if self._marking_s is None and self._window.kind != PROFILED:
-            self._time_marks()
+            self._start_recorder()
         if self._window.synchronised:
             _synchronise()
-        self._stamps.clear()
+        self._steps = 0
         self._compiled = _compiled()
         self._between_s = perf_counter() - now
         if self._arrivals is not None:
             begun = now - seconds if window.kind == PROFILED else now
             self._arrivals.following(begun, perf_counter())
-        self._ran = thread_time()
+        self._ran, self._delayed = thread_time(), _delayed_s()
         self._begin_at(perf_counter())
         if self._recorder is not None:
-            self._recorder.mark()
+            self._recorder.begin_window()
+
+    def _start_recorder(self) -> None:
+        """Record the window; where the program profiles itself, none from now on."""
+        if not self._profiled_elsewhere():
+            self._own_profiler = get_ident()
+            try:
+                self._recorder = _Recorder.started(self._window.recording, self._can_mark())
+            finally:
+                self._own_profiler = 0
+        if self._recorder is None:
+            self._plan = _later(1e-3)
+            self._window = next(self._plan)
+            self._write(type="profiled elsewhere")
 
     def _known(self, steps: int) -> dict[str, float]:
         """Facts that no recording has: what was compiled, loaders' processes, parameters."""
@@ -500,30 +435,17 @@ class Follower:
         return known
 
     def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
-        stamps, steps = self._stamps, len(self._stamps)
-        kept: Iterable[int] = range(steps)
-        if steps > _MOST_SINGLE:
-            kept = [int(place * _GOLDEN % 1.0 * steps) for place in range(_MOST_SINGLE)]
-        bins: Counter[int] = Counter()
-        for place in kept:
-            time_s = stamps[place] - (stamps[place - 1] if place else self._begun)
-            bins[round(log(max(time_s, 1e-9)) / _BIN)] += 1
-        each = max(1.0, steps / _MOST_SINGLE)
-        times = [[exp(at * _BIN), round(count * each)] for at, count in sorted(bins.items())]
         self._write(
             type="steps",
-            t=stamps[-1],  # perf_counter is the monotonic clock, which all processes share
+            t=self._ended,  # perf_counter is the monotonic clock, which all processes share
             kind=window.kind,
             mark=self._mark,
-            steps=steps,
+            steps=self._steps,
             seconds=seconds,
             cpu_s=0.0 if window.kind == FIRST else ran_s,
-            times=times,
             synchronised=window.synchronised,
             attached=self._attached and window.kind != PROFILED,
-            costs=window.recording in ("", "plain"),
             between_s=self._between_s,
-            marking_s=self._marking_s,
             peak_bytes=_peak_bytes(),
         )
 
@@ -533,9 +455,9 @@ class Follower:
             recorder, self._recorder = self._recorder, None
             if recorder is not None:
                 recorder.discard()
-            if self._stamps and not self._off and self._window.kind != FIRST:
+            if self._steps and not self._off and self._window.kind != FIRST:
                 window = self._window._replace(synchronised=False, recording=None)
-                seconds = self._stamps[-1] - self._begun
+                seconds = self._ended - self._begun
                 self._write_window(window, seconds, thread_time() - self._ran)
             self._stop()
         except Exception:
@@ -546,132 +468,67 @@ class Follower:
         Before that it may be the program itself, which went to the background.
         """
         try:
-            stepped = self._mark not in (None, MODULE)
-            self._fd = None  # the parent's: its number may soon be another file
+            self._off = self._off or self._mark not in (None, MODULE)
+            self._file = None
             self._recorder = None
-            if stepped:
-                self._off = True
-            self._mark, self._optimizer, self._thread, self._depth = None, None, 0, 0
+            self._mark, self._optimizer, self._thread = None, None, 0
             self._child = True
-            self._stamps.clear()
+            self._steps = 0
             self._unwrap()
-            self._hook_optimizers(_nothing if stepped else self._optimizer_stepped)
         except Exception:
             self._off = True
 
     def _stop(self) -> None:
         self._off = True
         self._unwrap()
-        self._hook_optimizers(_nothing)
 
     def _unwrap(self) -> None:
         """Give modules their own call back, unless somebody has wrapped it again."""
-        self._unhook_class()
-        kind, own = self._module_class, self._own_call
-        if kind is None or kind.__call__ is not own:
+        if self._modules_call is None:
             return
-        kind.__call__ = self._call
+        kind, call, own = self._modules_call
+        if kind.__call__ is not own:
+            return
+        kind.__call__ = call
         # what Dynamo takes for the call that nobody changed: imported since, it is ours
         for name in _CALL_HOLDERS:
             dynamo = sys.modules.get(name)
             if dynamo is not None and getattr(dynamo, "unpatched_nn_module_call", None) is own:
-                dynamo.unpatched_nn_module_call = self._call  # type: ignore[attr-defined]
-
-    def _time_marks(self) -> None:
-        """Until the window is over, each mark is timed, among the steps: by themselves, one after
-        another, marks took a third of what they take there.
-        """
-        costs, clock = self._costs, perf_counter
-        costs.clear()
-        if not 1 < self._window.most <= _MOST_MARKS:
-            return
-        if self._mark == MODULE:
-            if self._hooked:
-                self._time_calls()
-            return
-        hooks = self._optimizers.hooks_dict_ref() if self._mark == OPTIMIZER else {}
-        mark = hooks[self._optimizers.id] if hooks else self.called
-
-        def timed(*args: Any) -> None:
-            begun = clock()
-            mark(*args)
-            costs.append(clock() - begun)
-
-        def untime() -> None:
-            if hooks:
-                self._hook_optimizers(mark)
-            else:
-                del self.called
-
-        self._untime = untime
-        if hooks:
-            self._hook_optimizers(timed)
-        else:
-            self.called = timed  # type: ignore[method-assign]
-
-    def _time_calls(self) -> None:
-        """The same of calls of modules: what is not within the call that torch would make."""
-        costs, clock, kind = self._costs, perf_counter, self._step_class
-        mark, call = kind.__call__, kind._call_impl
-        within_s = 0.0
-
-        def within(module: Any, *args: Any, **kwargs: Any) -> Any:
-            nonlocal within_s
-            begun = clock()
-            try:
-                return call(module, *args, **kwargs)
-            finally:
-                within_s = clock() - begun
-
-        @wraps(mark)
-        def timed(module: Any, *args: Any, **kwargs: Any) -> Any:
-            begun = clock()
-            try:
-                return mark(module, *args, **kwargs)
-            finally:
-                costs.append(clock() - begun - within_s)
-
-        def untime() -> None:
-            kind.__call__ = mark
-            del kind._call_impl
-
-        self._untime = untime
-        kind._call_impl, kind.__call__ = within, timed
-
-    def _untime_marks(self) -> None:
-        untime, self._untime = self._untime, None
-        if untime is None:
-            return
-        untime()
-        if self._costs:
-            reads = [perf_counter() for _ in range(_MOST_MARKS)]
-            between = [reads[at + 1] - reads[at] for at in range(_MOST_MARKS - 1)]
-            self._marking_s = max(0.0, _middle(self._costs) - _middle(between))
+                dynamo.unpatched_nn_module_call = call  # type: ignore[attr-defined]
 
     # lines
 
     def _write(self, **line: Any) -> None:
-        if self._fd is None:
-            name = f"{os.getpid()}-{os.urandom(4).hex()}.jsonl"
-            path = os.path.join(self._folder, name)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-            self._fd = os.open(path, flags, 0o600)
-            self._write(
-                type="process",
-                pid=os.getpid(),
-                parent=os.getppid(),
-                python="{}.{}.{}".format(*sys.version_info[:3]),
-                rank=self._rank,
-                torch=_torch_version(),
-            )
-        os.write(self._fd, json.dumps(line).encode() + b"\n")
+        """Nothing stays open: a program may close all numbers, and open files of its own there."""
+        data = json.dumps(line).encode() + b"\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        if self._file is None:
+            self._file = self._new_file()
+            flags |= os.O_CREAT | os.O_EXCL
+            about = {
+                "type": "process",
+                "pid": os.getpid(),
+                "parent": os.getppid(),
+                "python": "{}.{}.{}".format(*sys.version_info[:3]),
+                "rank": self._rank,
+                "torch": _torch_version(),
+            }
+            data = json.dumps(about).encode() + b"\n" + data
+        fd = os.open(self._file, flags, 0o600)
+        try:
+            os.write(fd, data)
+        finally:
+            os.close(fd)
+
+    def _new_file(self) -> str:
+        return os.path.join(self._folder, f"{os.getpid()}-{os.urandom(4).hex()}.jsonl")
 
     def _say_torch(self) -> None:
         """That torch is being imported here: only processes that do so have a file."""
         try:
             if self._records and _cuda_version() >= _TEARDOWN_FROM:
                 os.environ.setdefault(_TEARDOWN, "1")
-            if self._fd is None:
+            if self._file is None:
                 self._write(type="torch")
                 self._watch_ranks()
         except Exception:
@@ -682,8 +539,9 @@ class Follower:
         if self._rank is None or self._child:
             return
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpulab_arrivals.py")
-        spec = spec_from_file_location("gpulab_arrivals", path)
+        spec = spec_from_file_location("_gpulab_arrivals", path)
         module = module_from_spec(spec)  # type: ignore[arg-type]
+        sys.modules["_gpulab_arrivals"] = module
         spec.loader.exec_module(module)  # type: ignore[union-attr]
         if module.rank_and_ranks() is not None:
             self._arrivals = module.Arrivals(self._write)
@@ -719,8 +577,8 @@ class Follower:
 
 
 def _everything(records: bool) -> _Plan:
-    """First step, warm-up, plain windows; then pairs of a recorded window with the plain ones
-    beside it; then plain steps for ever.
+    """First step, warm-up, plain windows; then recorded windows, each with a plain one behind it;
+    then plain steps for ever.
     """
     yield _Window(FIRST, 1, 1, 0.0)
     done = yield _Window(WARM_UP, 1, 1, 0.0)
@@ -730,11 +588,9 @@ def _everything(records: bool) -> _Plan:
         done = yield _Window(WARM_UP, 1, 1_000, max(0.0, _WARM_S - seconds))
         steps += done.steps
         seconds += done.seconds
-    if done.step_s < _MARKING_S:  # else there are too few marks to wait for
-        done = yield _Window(WARM_UP, 1, _MOST_MARKS, _MARKING_S)
-    plain, step_s = PLAIN, done.step_s
+    step_s = done.step_s
     for _ in range(_PLAIN_BEFORE_ON_DEVICE if _on_cuda() else _PLAIN_BEFORE):
-        done = yield _plain(plain, _steps_of(step_s))
+        done = yield _plain(_steps_of(step_s))
         step_s = done.step_s
     if records:
         step_s = yield from _recordings(step_s)
@@ -743,18 +599,15 @@ def _everything(records: bool) -> _Plan:
 
 def _recordings(step_s: float) -> Generator[_Window, _Done, float]:
     """A step to start the profiler, which takes a second on a device; recordings of operations, of
-    their shapes, of memory and callers; and pairs that show what recording costs.
+    their shapes, of memory and callers.
     """
     done = yield _Window(PROFILED, 1, 1, 0.0, "one", True)
     events = _events_in(done.file)
     steps = max(1, min(_steps_of(step_s), _MOST_EVENTS // events))
-    done = yield _plain(PLAIN, steps)
+    done = yield _plain(steps)
     for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
         yield _Window(PROFILED, count, count, 0.0, recording, True)
-        done = yield _plain(PLAIN, steps)
-    for _ in range(_COST_PAIRS):
-        yield _Window(PROFILED, steps, steps, 0.0, "", True)
-        done = yield _plain(PLAIN, steps)
+        done = yield _plain(steps)
     return done.step_s
 
 
@@ -766,8 +619,8 @@ def _later(step_s: float) -> _Plan:
         seconds = min(seconds * _GROWTH, _LATER_MOST_S)
 
 
-def _plain(kind: str, steps: int) -> _Window:
-    return _Window(kind, steps, steps, 0.0, None, True)
+def _plain(steps: int) -> _Window:
+    return _Window(PLAIN, steps, steps, 0.0, None, True)
 
 
 def _steps_of(step_s: float) -> int:
@@ -786,18 +639,16 @@ def _events_in(file: str | None) -> int:
 class _Recorder:
     """torch's profiler over one window; it gives way to one that the program starts."""
 
-    def __init__(self, profile: Any, kind: Any) -> None:
-        self._profile, self._kind = profile, kind
+    def __init__(self, profile: Any, marks: Marks | None) -> None:
+        self._profile, self._marks = profile, marks
         self._window: Any = None
-        self._prepare: Callable[..., Any] | None = None
-        self._marks: Any = None
-        self.valid = True
+        self._thread = get_ident()
+        self._running = self.valid = True
 
     @classmethod
-    def started(cls, recording: str | None) -> _Recorder | None:
+    def started(cls, recording: str | None, marks: bool) -> _Recorder | None:
         """None where the program records itself."""
         import torch
-        from torch.autograd import profiler
         from torch.profiler import ProfilerActivity, profile
 
         if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]
@@ -808,68 +659,144 @@ class _Recorder:
         full = recording == "callers"
         # on a CPU torch writes a warning to stderr where memory is recorded
         memory = full and len(activities) > 1
+        options: dict[str, Any] = {}
+        # without it some versions warn, once; and what hides a warning shows others again
+        if "acc_events" in signature(profile.__init__).parameters:
+            options["acc_events"] = True
         made = profile(
             activities=activities,
             record_shapes=recording in ("shapes", "callers"),
             profile_memory=memory,
+            **options,
         )
-        recorder = cls(made, profiler.profile)
-        with warnings.catch_warnings():  # that it begins anew in each window
-            warnings.simplefilter("ignore")
+        with _quiet():
             made.__enter__()  # type: ignore[no-untyped-call]
-        recorder._guard()
-        if full and not _compiled():
-            recorder._marks = Marks()
-        return recorder
+        return cls(made, Marks() if full and marks else None)
 
-    def _guard(self) -> None:
-        """A profiler that the program starts meanwhile would find this one in its way."""
-        prepare = self._prepare = self._kind._prepare_trace
-
-        @wraps(prepare)
-        def first_ended(other: Any) -> Any:
-            self.discard()
-            return prepare(other)
-
-        self._kind._prepare_trace = first_ended
-
-    def mark(self) -> None:
-        """The window begins."""
+    def begin_window(self) -> None:
         import torch
 
-        if self.valid:
+        if self._running:
             # record_function takes up to 0.3 ms in a recording, this 5 us
             self._window = torch._C._profiler._RecordFunctionFast(WINDOW)
             self._window.__enter__()
             if self._marks is not None:
                 self._marks.begin()
 
+    def end_window(self) -> None:
+        """What comes after the steps is in no figure of them."""
+        window, self._window = self._window, None
+        self.end_marks()
+        if window is not None:
+            window.__exit__(None, None, None)
+
+    def end_marks(self) -> None:
+        """In the thread that began them."""
+        if self._marks is not None and get_ident() == self._thread:
+            self._marks.end()
+
     def stop(self) -> None:
-        if self.valid:
-            if self._marks is not None:
-                self._marks.end()
-            if self._window is not None:
-                self._window.__exit__(None, None, None)
-            self._unguard()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+        if self._running:
+            self.end_window()
+            with _quiet():
                 self._profile.__exit__(None, None, None)
+            self._running = False
 
     def discard(self) -> None:
-        """End it without a recording; never raises."""
+        """End it without a recording; never raises. In another thread wait for its window: torch
+        ends a profiler in the thread that began it alone.
+        """
         try:
-            self.stop()
+            if get_ident() == self._thread:
+                self.stop()
         except Exception:
             pass
+        until = perf_counter() + _PATIENCE_S
+        while self._running and perf_counter() < until and get_ident() != self._thread:
+            sleep(0.01)
         self.valid = False
 
     def export(self, file: str) -> None:
         self._profile.export_chrome_trace(file)
 
-    def _unguard(self) -> None:
-        if self._prepare is not None:
-            self._kind._prepare_trace = self._prepare
-            self._prepare = None
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Kineto would print into the program's output; what the program sets is its own."""
+    if _LOG_LEVEL in os.environ:
+        yield
+        return
+    os.environ[_LOG_LEVEL] = "99"
+    try:
+        yield
+    finally:
+        os.environ.pop(_LOG_LEVEL, None)
+
+
+def _leave_traceback(error: BaseException) -> None:
+    """Take the frame that calls this out of the traceback: it is the program's. A bare `raise`
+    puts it back before Python 3.11.
+    """
+    traceback = error.__traceback__
+    if traceback is not None:
+        error.__traceback__ = traceback.tb_next
+
+
+def _since(delayed_s: float | None) -> float | None:
+    now_s = _delayed_s()
+    if now_s is None or delayed_s is None:
+        return None
+    return max(0.0, now_s - delayed_s)
+
+
+def _delayed_s() -> float | None:
+    """That this thread was ready to run and did not; None where the scheduler does not say."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _capturing() -> bool:
+    return _on_cuda() and bool(sys.modules["torch"].cuda.is_current_stream_capturing())
+
+
+def _never_compiled() -> bool:
+    """Keep Dynamo from the frames of these modules; what they call it takes as ever. Whether this
+    torch can do so: from 2.1 on. What is traced within a frame of the program's is another matter:
+    there `is_compiling` is true.
+    """
+    frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
+    if find_spec("torch.compiler") is None or frames is None:
+        return False
+    skip = getattr(frames, "skip_code", None)
+    if skip is None:
+        action = frames._FrameAction
+        strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        skip = partial(_set_strategy, frames, strategy)
+    for name in _OWN_MODULES:
+        if name in sys.modules:
+            for code in _codes(sys.modules[name]):
+                skip(code)
+    return True
+
+
+def _set_strategy(frames: Any, strategy: Any, code: CodeType) -> None:
+    frames.set_code_exec_strategy(code, strategy)
+
+
+def _codes(holder: Any) -> Iterator[CodeType]:
+    """All that a module, a class or a piece of code has in it."""
+    values = holder.co_consts if isinstance(holder, CodeType) else list(vars(holder).values())
+    for value in values:
+        own = getattr(value, "__module__", None) in _OWN_MODULES
+        if own and isinstance(value, type):
+            yield from _codes(value)
+        inner = getattr(getattr(value, "__func__", value), "__code__", value)
+        if isinstance(inner, CodeType) and (own or inner is value):
+            yield inner
+            yield from _codes(inner)
 
 
 def _compiled() -> tuple[int, float] | None:
@@ -958,6 +885,8 @@ class Marks:
         """Leave it, unless the program has entered a mode since that is still on: then it stays,
         and does nothing.
         """
+        if not self.on:
+            return
         self.on = False
         from torch.overrides import _get_current_function_mode_stack
 
