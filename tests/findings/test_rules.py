@@ -61,6 +61,12 @@ def test_an_optimizer_is_judged_only_by_kernels_of_its_own(judged, unlike):
     assert code not in judged(code, facts=unlike)
 
 
+def test_an_optimizer_is_not_judged_where_its_thread_hardly_ran(judged):
+    code = "optimizer_not_fused"
+    parts = {"useful": 0.3, "not running": 0.7}
+    assert code not in judged(code, partition=parts, repeated=parts)
+
+
 def test_workers_are_named_and_none_is_promised_to_help(judged):
     known = judged("data_wait", facts={"workers": 2})["data_wait"]
     assert "2 worker processes" in sentence(known.finding)

@@ -25,8 +25,10 @@ had changed since the version that wrote the files. These were meant to change:
 - a row of operations has fields for totals, the device, memory, line, module and work, unknown in these files;
 - checks that are gone (timer, outputs compared outside) are neither listed nor missed, a comparison that claims nothing
   has no grade, and what a CPU's nearer caches may hold is held against ten times its cache's roof;
-- lines of a program are of newer files, a bound that may be a roof's within the intervals says so, contention that
-  hides the cause is too disturbed to judge, and on a CPU the operation that takes most is named where no rule says why.
+- lines of a program are of newer files, a bound that may be a roof's within the intervals says so, and contention that
+  hides the cause is too disturbed to judge;
+- findings have a share of the step and no bounds, hold by both recordings, and those that nobody can know are gone; what
+  a thread of a CPU did not run is waiting, contention, or not running.
 """
 
 import json

@@ -28,6 +28,7 @@ from gpulab.features.findings.step import Step
 
 _NO_PROFILE = Missing("where the time of a step goes", "--profile all")
 _NO_SOLO = Missing("a solo run with telemetry of the GPU", "--telemetry on")
+_FACTS = "a recording by this version"
 _BUSY = 0.8
 _FULL = 0.9
 _AS_DECLARED = 1.2
@@ -62,6 +63,9 @@ class Question:
     asked: Callable[[Step], bool] = lambda _: True
 
 
+_STARTS = "what starting its operations takes, of a CPU"
+_CODE = "code of torch.compile: none runs, or it is compiled again"
+_SHARED = "accesses to shared memory in its kernels"
 Number = Callable[[Step], Evidence | None]
 _RULES = {rule.name: rule for rule in RULES}
 
@@ -75,10 +79,10 @@ def _unknown(missing: Missing) -> Answer:
 
 
 def _by_rule(
-    code: str, number: Number, least: float, *, above: bool = False
+    code: str, number: Number, least: float, *, above: bool = False, without: str = _FACTS
 ) -> Callable[[Step], Answer]:
     """Yes where the rule holds. No where the number that it looks at first is below `least`, or
-    `above` it.
+    `above` it. `without`: what is missing where there is no such number.
     """
 
     def answer(step: Step) -> Answer:
@@ -92,7 +96,7 @@ def _by_rule(
         if isinstance(judged, Missing):
             return _unknown(judged)
         if shown is None:
-            return _unknown(Missing("the number that would decide it"))
+            return _unknown(Missing(without))
         return Answer(Said.UNKNOWN, (shown,), missing=Missing("more than this number"))
 
     return answer
@@ -278,7 +282,9 @@ SECTIONS: dict[str, Sequence[Question]] = {
     "waiting": (
         Question("Is the device busy?", _device_is_busy, Said.YES),
         Question("Does it wait for data?", _by_rule("data_wait", _part("data wait"), 0.1)),
-        Question("Many small launches?", _by_rule("many_small_operations", _idle, 0.2)),
+        Question(
+            "Many small launches?", _by_rule("many_small_operations", _idle, 0.2, without=_STARTS)
+        ),
         Question(
             "Does the host wait in the step?",
             _by_rule("waits_empty_queue", _of_step("host in waits", "sync_s"), 0.1),
@@ -302,7 +308,9 @@ SECTIONS: dict[str, Sequence[Question]] = {
             _by_rule("rank_late", _lateness, 0.05),
             asked=_has_ranks,
         ),
-        Question("Compiling, or broken graphs?", _by_rule("compiles_in_steps", _broken, 1)),
+        Question(
+            "Compiling, or broken graphs?", _by_rule("compiles_in_steps", _broken, 1, without=_CODE)
+        ),
         Question(
             "Optimizer in many kernels?",
             _by_rule("optimizer_not_fused", _of_step("optimizer", "optimizer_s"), 0.1),
@@ -314,7 +322,11 @@ SECTIONS: dict[str, Sequence[Question]] = {
             _by_rule("sectors_wasted", _use, 0.5, above=True),
             asked=_has_kernels,
         ),
-        Question("Bank conflicts?", _by_rule("bank_conflicts", _conflicts, 2), asked=_has_kernels),
+        Question(
+            "Bank conflicts?",
+            _by_rule("bank_conflicts", _conflicts, 2, without=_SHARED),
+            asked=_has_kernels,
+        ),
         Question("Does it move more than it must?", _moves_more, asked=_on_gpu),
         Question("Pointwise operations not fused?", _by_rule("not_fused", _pointwise, 0.5)),
         Question("Does it fit in 90 % of memory?", _memory_fits, Said.YES, asked=_on_gpu),

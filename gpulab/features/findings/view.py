@@ -84,7 +84,7 @@ def amount(evidence: Evidence) -> str:
     value = evidence.value
     match evidence.unit:
         case "share":
-            return f"{value:.0%}"
+            return f"{value:.0%}".replace("-0%", "0%") if abs(value) < 0.01 else f"{value:.0%}"
         case "s":
             return seconds(value)
         case "bytes":

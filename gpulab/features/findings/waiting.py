@@ -46,6 +46,7 @@ _PAGE_BYTES = 4096
 _OF_FRESH = 0.25
 """Of the fresh bytes of a step: a line that matters."""
 _ONCE = 1.01
+_DISTURBED = 0.5
 _OPTIMIZES = Threshold(0.1, "gpulab's own profiles")
 _KERNELS = Threshold(3.0, "gpulab: a fused or foreach optimizer has fewer than one a parameter")
 _SLOWED = Threshold(0.05, "gpuprof: 5 % of the samples")
@@ -349,6 +350,8 @@ def _updates(step: Step) -> Judged:
         return None
     if not facts.parameters or not _is_one_optimizer(facts):
         return None
+    if step.share("not running", "preempted") >= _DISTURBED:
+        return None  # where the thread was kept from its CPU is by chance
     share = min(1.0, facts.optimizer_s / facts.step_s)
     kernels = facts.optimizer_kernels
     if share < _OPTIMIZES.value or kernels <= _KERNELS.value * facts.parameters:

@@ -367,6 +367,9 @@ class _Job:
             name: part * (means[late.rank][name] - median(means[rank][name] for rank in others))
             for name in PARTS
         }
+        # the collector runs in a few steps, which the median one is none of
+        collected = [self._mean_parts(self._parts(rank), self._steps)["gc"] for rank in others]
+        excess["gc"] = max(excess["gc"], late.gc_s - median(collected))
         cause, excess_s = _cause(late, late_s, excess, self._listed(others))
         worst = self._worst(late.rank)[0]
         return LateRank(

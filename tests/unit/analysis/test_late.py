@@ -300,3 +300,21 @@ def test_who_computes_more_is_kept_from_its_cpu_more_and_that_is_no_cause(run_s,
     late = replace(first, late_s=0.03, run_s=run_s[0], delay_s=0.045)
     other = replace(second, run_s=run_s[1], delay_s=0.015)
     assert _cause(late, 0.03, {"forward": 0.03, "loader": 0.0}, [other])[0] == cause
+
+
+@dataclass
+class Collecting(Made):
+    """A job whose rank 1 is 10 ms late in each step, and 0.2 s in every fourth: it collects."""
+
+    def _step(self, rank, step, now, spans):
+        late = {"forward": 0.01}
+        if step % 4 == 0:
+            late["gc"] = 0.2
+        self.more = {1: late}
+        return super()._step(rank, step, now, spans)
+
+
+def test_a_collector_that_runs_in_few_steps_is_the_cause_by_what_it_takes_of_all():
+    late = analysed(folded(Collecting(ranks=2).events())).late
+    assert (late.rank, late.cause) == (1, LateCause.GC)
+    assert late.excess_s == pytest.approx(0.05, rel=0.1)
