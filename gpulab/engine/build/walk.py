@@ -103,7 +103,9 @@ class Walk:
             plain = tensor.data.as_subclass(torch.Tensor) if _is_own(tensor) else tensor.data
         parts = _sparse_parts(plain)
         if self._live:
-            yield from map(self._leaf, map(_dense, parts))
+            for part in map(_dense, parts):
+                self.read_only |= _is_of_file(part)
+                yield self._leaf(part)
         else:
             dense = _dense(plain.to_dense() if len(parts) > 1 else plain)
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
@@ -142,6 +144,7 @@ class Walk:
             self._require_values(values, _ARRAYS)
         numpy = sys.modules["numpy"]
         if isinstance(values, numpy.ma.MaskedArray):
+            self.read_only = True
             yield from self._of_each([values.filled(0), numpy.ma.getmaskarray(values)])
         elif values.dtype.names:
             yield from self._of_mapping({name: values[name] for name in values.dtype.names})
@@ -214,6 +217,11 @@ def _tensors_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 def _is_own(tensor: torch.Tensor) -> bool:
     """Whether it is of a class that is none of torch's."""
     return type(tensor).__module__.partition(".")[0] != "torch"
+
+
+def _is_of_file(tensor: torch.Tensor) -> bool:
+    """Whether what is written to it is written to a file."""
+    return getattr(tensor.untyped_storage(), "filename", None) is not None
 
 
 def _is_foreign(tensor: torch.Tensor) -> bool:
