@@ -30,7 +30,7 @@ def followed(lab, *command, flags=("--telemetry", "off"), **options):
 def trained(module_lab):
     """A training loop with workers, which crashes at its end."""
     module_lab.write("train.py", TRAIN)
-    return followed(module_lab, sys.executable, "train.py", "2", flags=("--trace", "t.json"))
+    return followed(module_lab, sys.executable, "train.py", "3", flags=("--trace", "t.json"))
 
 
 def test_a_training_loop_has_its_own_output_traceback_and_exit_code(trained):
