@@ -59,14 +59,13 @@ def follow(command: Sequence[str], options: Options) -> int:
     try:
         path = options.output or default_path(program_of(command).scenario, options.share)
         check_json(options.json_file, [path])
-        witness = Witness(_SIGNALS)
         session = start_program(command, options, path, captured=False, closed=closed_by_caller)
     except OSError as error:
         print_error(f"no file can be written ({error.strerror}): the program is not followed")
         return _replaced_by(command)
     if note := _moved(options.output, session.path):
         print_error(note)
-    with _signals_for(session, witness):
+    with _signals_for(session):
         report = drive_to_end(session, watchers=[_Hangs().tell]).report
     code = session.exit_code
     if not session.started:
@@ -119,11 +118,12 @@ class _Hangs:
 
 
 @contextmanager
-def _signals_for(session: ProgramSession, witness: Witness) -> Iterator[None]:
+def _signals_for(session: ProgramSession) -> Iterator[None]:
     """Signals to this process are the program's while it runs, and reach it once: what is sent to
     the process group, or to all of a job, or typed, has come to it by itself. Once it has ended
     they end what this process still does.
     """
+    witness = Witness(_SIGNALS)
     came: SimpleQueue[tuple[signal.Signals, float] | None] = SimpleQueue()
     forwarding = threading.Thread(target=_forward, args=(session, witness, came), daemon=True)
 
