@@ -123,7 +123,8 @@ class Follower:
         self._limit = 0.0
         self._most = 0
         """From when, and from how many steps on, the window may be over."""
-        self._begun = self._ran = self._delayed: "float | None" = None
+        self._begun = self._ran = 0.0
+        self._delayed: float | None = None
         self._between_s = 0.0
         self._recorder: _Recorder | None = None
         self._own_profiler = 0
