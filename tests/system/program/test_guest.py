@@ -37,7 +37,7 @@ def run_alone(lab, *command):
         env=lab.env,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=300,
     )
 
 
@@ -54,6 +54,7 @@ def assert_same(lab, *command):
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("form", ["optimizer", "step", "model", "late"])
 def test_what_is_compiled_is_compiled_as_alone(lab, form, backend):
+    lab.timeout_s = 300
     lab.write("compiled.py", COMPILED)
     finished, _ = assert_same(lab, "compiled.py", form, backend)
     assert finished.run["program"]["steps"] >= 700
