@@ -7,6 +7,7 @@ import pytest
 from recorded import SMALL_RUN, recorded_path, write_run
 
 from gpulab.catalog.recordings import recordings
+from gpulab.catalog.todays import with_todays_text
 from gpulab.core import events as e
 from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.report.build import fold_all, new_state
@@ -30,12 +31,17 @@ def playback(clock):
     return Playback(recorded_path("h200/pinned_memory"), clock)
 
 
+def events_of(path):
+    """With the lesson as it is told today, and the note that says so."""
+    return with_todays_text(path, read_run_file(path).events)
+
+
 def taken(playback):
     return len(playback.take())
 
 
 def test_it_plays_at_its_own_speed_or_another_and_pauses(playback, clock):
-    every = len(read_run_file(playback.path).events)
+    every = len(events_of(playback.path))
     clock.now += 10
     assert playback.position_s == 10
     first = taken(playback)
@@ -117,7 +123,7 @@ def test_while_it_plays_the_stage_before_is_not_the_one_that_has_just_begun(play
 
 
 def test_step_by_step_it_comes_to_the_end_with_every_event_once(playback):
-    every = read_run_file(playback.path).events
+    every = events_of(playback.path)
     playback.step()
     whole = playback.take()
     steps = 1
