@@ -1,8 +1,4 @@
 """A program with a wrong syntax, which no Python runs."""
-# run: python wrong.py
+# run: python -c 'x = = 1'
 
 print("not run")
-# --- wrong.py
-import torch
-print("never"
-x = = 1
