@@ -45,7 +45,7 @@ def start_program(
     try:
         file = new_run_file(path)
     except OSError:
-        file = new_run_file(default_path(request.job.subject.scenario))
+        file = new_run_file(default_path(program_of(command).scenario))
     session = ProgramSession(request, file, command, captured=captured, closed=closed)
     session.start()
     return session
