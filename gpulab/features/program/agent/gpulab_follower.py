@@ -355,13 +355,13 @@ class Follower:
         if window.synchronised:
             _synchronise()
             now = perf_counter()
+        ran_s = thread_time() - self._ran
+        delay_s = _since(self._delayed)
         if recorder is not None:
             recorder.stop()
             self._recorder = None
             self._attached = _on_cuda() and os.environ.get(_TEARDOWN) != "1"
         seconds = now - self._begun
-        ran_s = thread_time() - self._ran
-        delay_s = _since(self._delayed)
         self._write_window(window, seconds, ran_s)
         if recorder is not None and recorder.valid:
             self._recordings += 1
