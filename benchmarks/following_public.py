@@ -80,13 +80,6 @@ SCRIPTS = (
     ("rtqichen/torchdiffeq", "examples/ode_demo.py", "--niters 40 --data_size 200", (), ()),
     ("rtqichen/torchdiffeq", "examples/ode_demo.py", "--niters 20 --adjoint", (), ()),
     ("locuslab/TCN", "TCN/copy_memory/copymem_test.py", "--epochs 1 --blank_len 20 --cuda", (), ()),
-    (
-        "locuslab/TCN",
-        "TCN/adding_problem/add_test.py",
-        "--cuda --epochs 1 --seq_len 20 --levels 2 --batch_size 512",
-        (),
-        (),
-    ),
     ("hunkim/PyTorchZeroToAll", "05_linear_regression.py", "", (), ()),
     ("hunkim/PyTorchZeroToAll", "07_diabets_logistic.py", "", (), ()),
     ("hunkim/PyTorchZeroToAll", "08_2_dataset_loade_logistic.py", "", (), ()),
