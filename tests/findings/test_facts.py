@@ -74,18 +74,13 @@ def test_an_optimizer_without_operations_takes_nothing():
     assert (made.optimizer_s, made.optimizer_kernels) == (0.0, 0)
 
 
-def test_an_optimizer_that_does_nothing_takes_no_operation():
-    made = of(event("user_annotation", "Optimizer.step#SGD.step", 100, 110), op("mm", 300, 400))
-    assert (made.optimizer_kernels, made.optimizer_s) == (0, pytest.approx(10 * US))
-
-
 def test_what_ends_the_recording_is_no_part_of_the_optimizer():
     made = of(
         event("user_annotation", "Optimizer.step#SGD.step", 900, 5000),  # the window ends at 1000
         op("add_", 910, 950),
         op("empty", 2000, 2100),
     )
-    assert (made.optimizer_kernels, made.optimizer_s) == (1, pytest.approx(100 * US))
+    assert (made.optimizer_kernels, made.optimizer_s) == (1, pytest.approx(40 * US))
 
 
 def test_launches_are_summed_by_grid_and_calls_of_compiled_code_counted():

@@ -67,7 +67,7 @@ other work a run makes fewer steps to look at.
 def test_every_cheat_has_a_twin():
     assert sorted(CHEATS) == sorted(HONEST)
     assert CHEATS.keys() >= OF_EACH_KIND
-    assert len(CHEATS) >= 100
+    assert len(CHEATS) >= 90
 
 
 def test_every_switch_of_a_check_finds_what_it_switches_off():

@@ -71,8 +71,7 @@ def test_the_checklist_is_answered_when_a_run_has_ended(hostile_scenario, tmp_pa
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("6")
-        await until(pilot, lambda: "profiling checklist" in shown(pilot))
-        assert "n/a: not measurable here" in flat(pilot)
+        await until(pilot, lambda: "n/a: not judged" in flat(pilot))
 
     recording = File(run_file("fixes", tmp_path))
     visit(journey, hostile_scenario, size=(80, 24), starter=lambda entry, settings: recording)
@@ -91,7 +90,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         assert not list(tmp_path.glob("*.md"))
         await pilot.press("question_mark")
         await until(pilot, lambda: "run it" in flat(pilot))
-        assert "6 show its checklist" in flat(pilot)
+        assert "1 show its lesson" in flat(pilot)
         await pilot.press("escape", "r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")

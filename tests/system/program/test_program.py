@@ -215,7 +215,7 @@ def test_on_the_screen_it_runs_at_once_and_q_ends_it(lab):
         (["--run", "--"], "write a program after --"),
         (["--run", "--json", "--", "true"], "--json needs a FILE here: stdout is the program's"),
         (["--run", "coalescing", "--", "true"], "a program follows --"),
-        (["--run", "--sweep", "n=1", "--", "true"], "--run -- does not take --sweep"),
+        (["--run", "--sweep", "n=1", "--", "true"], "--run -- PROGRAM does not take --sweep"),
     ],
 )
 def test_what_makes_no_sense_starts_nothing(lab, arguments, words):
