@@ -1,5 +1,5 @@
-"""What a page shows of a run that its report has no place for: the source, all readings, the
-processes; from the run file.
+"""What a page shows of a run that its report has no place for: the source and the command,
+from the run file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpulab.catalog.todays import with_todays_text
-from gpulab.core.events import Event, RunStarted, StageStarted, Telemetry
+from gpulab.core.events import Event, RunStarted
 from gpulab.core.jobs import RunRequest
 from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.features.live.panel import LiveRun, live_run
@@ -33,14 +33,6 @@ class Record:
     @property
     def request(self) -> RunRequest | None:
         return next((e.request for e in self.events if isinstance(e, RunStarted)), None)
-
-    @property
-    def readings(self) -> list[Telemetry]:
-        return [event for event in self.events if isinstance(event, Telemetry)]
-
-    @property
-    def stages(self) -> list[StageStarted]:
-        return [event for event in self.events if isinstance(event, StageStarted)]
 
 
 def record_of(report: RunReport) -> Record:
