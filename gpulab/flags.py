@@ -413,11 +413,8 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--export",
             _PRINTS_A_RUN | _COMPARE,
             type=path,
-            metavar="FILE.html|md|svg|cast",
-            help=(
-                "the run as a page to share, a report in Markdown, a picture of the screen, or a "
-                "cast for asciinema"
-            ),
+            metavar="FILE.html|md",
+            help="the run as a page to share, or as a report in Markdown",
         ),
         _flag(
             "--trace",

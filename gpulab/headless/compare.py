@@ -24,7 +24,7 @@ from gpulab.features.compare.gating import gated
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.export.forms import OF_COMPARISONS, rendered_comparison
+from gpulab.features.export.forms import rendered_comparison
 from gpulab.headless.export import check_export, export
 from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
 from gpulab.headless.options import Options
@@ -48,7 +48,7 @@ def compare(words: Sequence[str], options: Options) -> int:
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     check_json(options.json_file)
     if options.export:
-        check_export(options.export, OF_COMPARISONS)
+        check_export(options.export)
     check_ci_files(options)
     demands = Demands(options)
     demands.say(terminal)

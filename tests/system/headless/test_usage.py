@@ -65,7 +65,7 @@ def gpulab(lab, monkeypatch, capsys):
         (["--new", "mine.py"], "the file exists, and stays as it is"),
         (["--run", "mine.py", "--plot", "out.jpg"], "the name ends in .png, .svg, .pdf"),
         (["--run", "mine.py", "--plot", "/proc/nowhere/out.png"], "--plot /proc/nowhere/out.png"),
-        (["--run", "mine.py", "--export", "x.pdf"], "ends in .html, .md, .svg, .cast"),
+        (["--run", "mine.py", "--export", "x.pdf"], "ends in .html, .md"),
         (["--run", "mine.py", "--export", "no/x.html"], "--export no/x.html: No such file"),
         (["--run", "mine.py", "--json", "no/out.json"], "--json no/out.json: No such file"),
         (["--calibrate", "mine.py"], "mine.py: pass it after --run or --list"),

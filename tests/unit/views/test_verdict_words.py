@@ -37,7 +37,6 @@ from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
-from gpulab.report.report import Time
 from gpulab.report.results import outcome
 from gpulab.report.sentences import to_json
 from gpulab.report.short_result import ShortResult
