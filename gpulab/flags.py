@@ -389,20 +389,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="what passed and failed, as JUnit XML",
         ),
         _flag(
-            "--benchmark-json",
-            _GATED,
-            type=path,
-            metavar="FILE",
-            help="times for github-action-benchmark (customSmallerIsBetter)",
-        ),
-        _flag(
-            "--bmf",
-            _GATED,
-            type=path,
-            metavar="FILE",
-            help="times and speedups in the Bencher Metric Format",
-        ),
-        _flag(
             "--plot",
             _PRINTS_A_RUN | {Mode.CALIBRATE},
             type=path,
