@@ -69,10 +69,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--device",
             _ON_A_DEVICE | {Mode.FLEET, Mode.COMPARE},
             metavar="cuda:N|cpu",
-            help=(
-                "default: cuda:0 if available, otherwise cpu; --run also takes all: each GPU "
-                "alone, then all together"
-            ),
+            help="default: cuda:0 if available, otherwise cpu",
         ),
         _flag(
             "--set",

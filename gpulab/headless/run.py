@@ -217,7 +217,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 _LOOK_S = 0.2
-ALL_DEVICES = "all"
 
 
 def run(names: Sequence[str], options: Options) -> int:
@@ -231,10 +230,6 @@ def run(names: Sequence[str], options: Options) -> int:
         from gpulab.headless.what_if import what_if
 
         return what_if(names, options)
-    if options.device == ALL_DEVICES:
-        from gpulab.headless.devices import on_all_devices
-
-        return on_all_devices(names, options)
     if options.keep:
         raise UsageError("--keep writes what --try makes: add --try")
     demands = Demands(options)
