@@ -69,10 +69,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--device",
             _ON_A_DEVICE | {Mode.FLEET, Mode.COMPARE},
             metavar="cuda:N|cpu",
-            help=(
-                "default: cuda:0 if available, otherwise cpu; --run also takes all: each GPU "
-                "alone, then all together"
-            ),
+            help="default: cuda:0 if available, otherwise cpu",
         ),
         _flag(
             "--set",
@@ -389,20 +386,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="what passed and failed, as JUnit XML",
         ),
         _flag(
-            "--benchmark-json",
-            _GATED,
-            type=path,
-            metavar="FILE",
-            help="times for github-action-benchmark (customSmallerIsBetter)",
-        ),
-        _flag(
-            "--bmf",
-            _GATED,
-            type=path,
-            metavar="FILE",
-            help="times and speedups in the Bencher Metric Format",
-        ),
-        _flag(
             "--plot",
             _PRINTS_A_RUN | {Mode.CALIBRATE},
             type=path,
@@ -413,11 +396,8 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--export",
             _PRINTS_A_RUN | _COMPARE,
             type=path,
-            metavar="FILE.html|md|svg|cast",
-            help=(
-                "the run as a page to share, a report in Markdown, a picture of the screen, or a "
-                "cast for asciinema"
-            ),
+            metavar="FILE.html|md",
+            help="the run as a page to share, or as a report in Markdown",
         ),
         _flag(
             "--trace",

@@ -19,14 +19,14 @@ from gpulab.core.statuses import Conclusion
 from gpulab.core.text import cut
 from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
 from gpulab.features.compare.findings import file_skipped
-from gpulab.features.compare.for_ci import cases_of, metrics_of
+from gpulab.features.compare.for_ci import cases_of
 from gpulab.features.compare.gating import gated
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.export.forms import OF_COMPARISONS, rendered_comparison
+from gpulab.features.export.forms import rendered_comparison
 from gpulab.headless.export import check_export, export
-from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
+from gpulab.headless.gate import Demands, check_junit, write_junit
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.sides import measure_sides, refuse_measuring
@@ -48,8 +48,8 @@ def compare(words: Sequence[str], options: Options) -> int:
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     check_json(options.json_file)
     if options.export:
-        check_export(options.export, OF_COMPARISONS)
-    check_ci_files(options)
+        check_export(options.export)
+    check_junit(options)
     demands = Demands(options)
     demands.say(terminal)
     if is_measured(words, options.what):
@@ -77,7 +77,7 @@ def finish(report: ComparisonReport, options: Options, demands: Demands, termina
         write_json(report, options.json)
     if options.export:
         export([(partial(rendered_comparison, report), options.export)], terminal)
-    write_for_ci(options, cases_of(report), metrics_of(report))
+    write_junit(options, cases_of(report))
     return report.exit_code
 
 

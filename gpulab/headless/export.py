@@ -1,23 +1,21 @@
-"""`--export`: each run as a page, a report in Markdown, a picture of the screen, or a cast; a
-comparison as one of the first two.
-"""
+"""`--export`: each run, or a comparison, as a page or as a report in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gpulab.core.files import write_whole
-from gpulab.features.export.forms import ENDINGS, MARKS
+from gpulab.features.export.forms import MARKS
 from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
 
 
-def check_export(target: Path, endings: Sequence[str] = ENDINGS) -> None:
+def check_export(target: Path) -> None:
     """UsageError where it could not be written: found before anything is measured."""
-    if target.suffix not in endings:
-        raise UsageError(f"--export {target}: the name ends in {', '.join(endings)}")
+    if target.suffix not in MARKS:
+        raise UsageError(f"--export {target}: the name ends in {', '.join(MARKS)}")
     check_written("--export", target, (MARKS[target.suffix],))
 
 

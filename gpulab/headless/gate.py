@@ -1,8 +1,8 @@
-"""The gate of `--run` and `--compare`: what flags and a file demand, and the files for a CI."""
+"""The gate of `--run` and `--compare`: what flags and a file demand, and the file for a CI."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gpulab.catalog.catalog import catalog
 from gpulab.core.files import write_whole
 from gpulab.core.jobs import Required
-from gpulab.features.gate.outputs import Case, Metric, benchmark_json, bmf, junit
+from gpulab.features.gate.outputs import Case, junit
 from gpulab.features.gate.thresholds import (
     DEFAULT_FILE,
     ThresholdError,
@@ -27,12 +27,8 @@ from gpulab.session.settings import UsageError
 
 _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
-_MARKS = {
-    "--junit": (b'<testsuites name="gpulab"',),
-    "--benchmark-json": (b'"unit": "ns"', b'"unit": "x"'),
-    "--bmf": (b'"latency": {', b'"relative-time": {'),
-}
-"""What is in a file that was written here; the formats of others say nothing of their maker."""
+_MARKS = (b'<testsuites name="gpulab"',)
+"""What is in a file that was written here."""
 
 
 class Demands:
@@ -123,32 +119,19 @@ def _has_file(scenario: str, folder: Path) -> bool:
     )
 
 
-def _ci_files(options: Options) -> list[tuple[str, Path]]:
-    files = (
-        ("--junit", options.junit),
-        ("--benchmark-json", options.benchmark_json),
-        ("--bmf", options.bmf),
-    )
-    return [(flag, path) for flag, path in files if path is not None]
-
-
-def check_ci_files(options: Options) -> None:
-    """UsageError where one of them cannot be written, or would replace a file of somebody else: it
-    is known before anything is measured.
+def check_junit(options: Options) -> None:
+    """UsageError where it cannot be written, or would replace a file of somebody else: it is known
+    before anything is measured.
     """
-    for flag, path in _ci_files(options):
-        check_written(flag, path, _MARKS[flag])
+    if options.junit is not None:
+        check_written("--junit", options.junit, _MARKS)
 
 
-def write_for_ci(options: Options, cases: Sequence[Case], metrics: Sequence[Metric]) -> None:
-    """What was asked for. OutputError where it cannot be written."""
-    makers: dict[str, Callable[[], bytes]] = {
-        "--junit": lambda: junit(cases),
-        "--benchmark-json": lambda: benchmark_json(metrics),
-        "--bmf": lambda: bmf(metrics),
-    }
-    for flag, path in _ci_files(options):
-        try:
-            write_whole(path, makers[flag]())
-        except OSError as error:
-            raise OutputError(f"{flag} {path}: {error.strerror}") from None
+def write_junit(options: Options, cases: Sequence[Case]) -> None:
+    """Where it was asked for. OutputError where it cannot be written."""
+    if options.junit is None:
+        return
+    try:
+        write_whole(options.junit, junit(cases))
+    except OSError as error:
+        raise OutputError(f"--junit {options.junit}: {error.strerror}") from None

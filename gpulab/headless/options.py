@@ -32,8 +32,6 @@ class Options(Settings):
     gate: Path | None = None
     """Thresholds of scenarios, in TOML."""
     junit: Path | None = None
-    benchmark_json: Path | None = None
-    bmf: Path | None = None
     repeat: int | None = None
     """How many times the whole is measured, in fresh processes."""
     every_s: float | None = None
@@ -82,8 +80,6 @@ class Options(Settings):
             "--output": self.output,
             "--json": self.json_file,
             "--junit": self.junit,
-            "--benchmark-json": self.benchmark_json,
-            "--bmf": self.bmf,
             "--plot": self.plot,
             "--export": self.export,
             "--trace": self.trace,

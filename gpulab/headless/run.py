@@ -20,7 +20,7 @@ from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
 from gpulab.core.units import duration, seconds, span, times
 from gpulab.draw.styles import QUICK, STYLES, with_star
-from gpulab.features.gate.runs import cases_of_command, metrics_of_command
+from gpulab.features.gate.runs import cases_of_command
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.features.repeats.report import over_runs_of
@@ -29,7 +29,7 @@ from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
-from gpulab.headless.gate import Demands, check_ci_files, write_for_ci
+from gpulab.headless.gate import Demands, check_junit, write_junit
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
 from gpulab.headless.plot import plot
@@ -217,7 +217,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 _LOOK_S = 0.2
-ALL_DEVICES = "all"
 
 
 def run(names: Sequence[str], options: Options) -> int:
@@ -231,14 +230,10 @@ def run(names: Sequence[str], options: Options) -> int:
         from gpulab.headless.what_if import what_if
 
         return what_if(names, options)
-    if options.device == ALL_DEVICES:
-        from gpulab.headless.devices import on_all_devices
-
-        return on_all_devices(names, options)
     if options.keep:
         raise UsageError("--keep writes what --try makes: add --try")
     demands = Demands(options)
-    check_ci_files(options)
+    check_junit(options)
     planned = plan_runs(names, options, demands)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     demands.say(terminal)
@@ -358,7 +353,7 @@ class _Command:
             write_json(command, options.json)
         repeated = command.over_runs
         cases = cases_of_command(reports, repeated, self._demands.required_of)
-        write_for_ci(options, cases, metrics_of_command(reports, repeated))
+        write_junit(options, cases)
         pictures: list[tuple[Sequence[RunReport], Path]] = []
         pages: list[tuple[Callable[[str], str], Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):

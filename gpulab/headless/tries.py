@@ -119,8 +119,6 @@ def refuse_others(flag: str, options: Options, *, params: bool) -> None:
         "--fail-below": bool(options.fail_below),
         "--gate": options.gate is not None,
         "--junit": options.junit is not None,
-        "--benchmark-json": options.benchmark_json is not None,
-        "--bmf": options.bmf is not None,
         "--plot": options.plot is not None,
         "--export": options.export is not None,
         "--trace": options.trace is not None,

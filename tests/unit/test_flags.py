@@ -40,8 +40,6 @@ VALUES = {
     "--fail-if-slower": "3%",
     "--gate": "gpulab.toml",
     "--junit": "j.xml",
-    "--benchmark-json": "b.json",
-    "--bmf": "b.json",
     "--from-start": "1000",
     "--plot": "p.png",
     "--export": "p.html",

@@ -2,12 +2,15 @@
 findings.
 """
 
+import argparse
 import re
+import subprocess
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from gpulab.cli import add_flags
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
@@ -80,3 +83,19 @@ def test_every_code_of_a_finding_is_on_its_page():
     # Those of checks of the machine are left to the code, as the page says.
     missing = {code for code in DECLARATIONS if f"`{code}`" not in JSON}
     assert sorted(missing - vars(doctor).keys()) == []
+
+
+def test_the_loops_over_the_gpus_of_a_machine_are_commands(tmp_path):
+    """As a shell runs them: each GPU has a file of its own in the folder that is read then."""
+    page = (GUIDE / "15-fleet.md").read_text()
+    for block in re.findall(r"^```\n(for .*?)^```$", page, re.MULTILINE | re.DOTALL):
+        script = 'gpulab() { echo "$@"; }\n' + block
+        said = subprocess.check_output(["bash", "-c", script], cwd=tmp_path, text=True)
+        *runs, last = said.splitlines()
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        add_flags(parser)
+        read = [parser.parse_args(line.split()) for line in runs]
+        assert {each.device for each in read} == {f"cuda:{number}" for number in range(8)}
+        assert len({each.output for each in read}) == 8
+        (folder,) = {str(each.output.parent) for each in read}
+        assert folder in last

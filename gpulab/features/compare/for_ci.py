@@ -1,13 +1,13 @@
-"""What a CI reads of a comparison: a test for each gate, or else for each row; and the figures."""
+"""What a CI reads of a comparison: a test for each gate, or else for each row."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from gpulab.core.statuses import Conclusion, Verdict
-from gpulab.features.compare.report import ComparisonReport, Estimate, Pairing
+from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.words import conclusion, title
-from gpulab.features.gate.outputs import Case, CaseStatus, Metric
+from gpulab.features.gate.outputs import Case, CaseStatus
 from gpulab.features.gate.report import Gate, GateKind
 from gpulab.features.gate.runs import case_of, distinct_names
 from gpulab.report.sentences import sentence
@@ -41,37 +41,3 @@ def _name(gate: Gate) -> str:
 
 def _suites(report: ComparisonReport) -> list[str]:
     return distinct_names([(each.scenario, each.b.params) for each in report.comparisons])
-
-
-def metrics_of(report: ComparisonReport) -> list[Metric]:
-    """Of B: the times or the time over the baseline, and the time as a multiple of A's."""
-    metrics = []
-    for each, scenario in zip(report.comparisons, _suites(report), strict=True):
-        device = each.b.device.name if each.b.device else ""
-        for row in each.rows:
-            name = f"{scenario}/{row.variant}"
-            if row.b and row.pairing != Pairing.WITHIN_RUNS:
-                metrics.append(_metric(name, row.b, device))
-            if row.own_speedup and row.against:
-                own = _metric(name, _inverse(row.own_speedup), device)
-                metrics.append(replace(own, over=row.against))
-            if row.ratio:
-                ratio = Estimate(value=row.ratio, low=row.low, high=row.high)
-                after = _metric(f"{name} after", _inverse(ratio), device)
-                metrics.append(replace(after, over="before"))
-    return metrics
-
-
-def _metric(name: str, estimate: Estimate, device: str) -> Metric:
-    return Metric(
-        name=name, value=estimate.value, low=estimate.low, high=estimate.high, device=device
-    )
-
-
-def _inverse(ratio: Estimate) -> Estimate:
-    """The time as a multiple of the other's, of how many times as fast it is."""
-    return Estimate(
-        value=1 / ratio.value,
-        low=1 / ratio.high if ratio.high else None,
-        high=1 / ratio.low if ratio.low else None,
-    )

@@ -5,17 +5,26 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+
+from rich.console import Console
 
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import headline
 from gpulab.features.export.record import Record
+from gpulab.features.live.panel import LiveRun
+from gpulab.features.live.report import LiveDetail
 from gpulab.report.build import CALIBRATION
 from gpulab.report.report import RunReport
+from gpulab.report.results import result
 from gpulab.report.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
+
+_WIDTH = 100
+"""Columns of the text."""
 
 
 def title(report: RunReport) -> str:
@@ -47,7 +56,7 @@ class Answer:
 def answer(record: Record) -> Answer:
     """Of the comparison that matters most; without one, of the run."""
     report = record.report
-    comparison = record.live.main_comparison if report.compares else None
+    comparison = LiveRun(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
         spread = plus_minus(time.low, time.high, time.median)
@@ -67,6 +76,16 @@ def answer(record: Record) -> Answer:
     verdict = with_star(shown(comparison).words, quick=report.quick)
     _, why = headline(report)
     return Answer(f"{speedup} {verdict}", STYLES[comparison.verdict], words, why)
+
+
+def text(record: Record) -> str:
+    """The whole result as `--verbose` prints it, without colours."""
+    file = StringIO()
+    console = Console(
+        width=_WIDTH, file=file, force_terminal=False, force_jupyter=False, color_system=None
+    )
+    console.print(result(record.report))
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
 def source_of(request: RunRequest | None) -> str:

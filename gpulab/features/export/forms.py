@@ -12,25 +12,19 @@ from gpulab.report.report import RunReport
 _MODULES: Mapping[str, str] = {
     "html": "page:page",
     "md": "markdown:document",
-    "svg": "screen:screen",
-    "cast": "cast:cast",
-    "text": "screen:text",
+    "text": "facts:text",
 }
-_COMMENTS = {"md": "\n[//]: # (gpulab)\n", "svg": "<!-- gpulab -->\n"}
-"""At the end, where nobody sees them: no HTML in Markdown, which some readers show."""
+_COMMENTS = {"md": "\n[//]: # (gpulab)\n"}
+"""At the end, where nobody sees it: no HTML in Markdown, which some readers show."""
 MARKS = {
     ".html": b'<meta name="generator" content="gpulab ',
     ".md": _COMMENTS["md"].encode(),
-    ".svg": _COMMENTS["svg"].encode(),
-    ".cast": b'"title": "gpulab: ',
 }
 """By the endings of files that are written: what only such a file holds."""
-ENDINGS = tuple(MARKS)
-OF_COMPARISONS = (".html", ".md")
 
 
 def rendered_comparison(report: ComparisonReport, form: str) -> str:
-    """In one of the first two forms."""
+    """As a page, or in Markdown."""
     # a page brings what colours code, which takes a while
     from gpulab.features.export.comparison import rendered
 

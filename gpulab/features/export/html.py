@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
 from io import StringIO
@@ -16,7 +16,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from gpulab.core.text import plain
-from gpulab.draw import table as columns_of
 
 _WIDTH = 200
 """Columns that views may take which ask for a width: enough for all that they have to say."""
@@ -28,12 +27,10 @@ class Html(str):
     __slots__ = ()
 
 
-def element(name: str, /, *content: str, **attributes: str | float | None) -> Html:
-    """An element of HTML or SVG. `class_` is class, and `stroke_width` stroke-width; attributes
-    that are None are left out.
-    """
+def element(name: str, /, *content: str, **attributes: str | None) -> Html:
+    """An element. `class_` is class, and `data_n` data-n; attributes that are None are left out."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -42,7 +39,7 @@ def element(name: str, /, *content: str, **attributes: str | float | None) -> Ht
     return Html(f"<{name}{written}>{joined(content)}</{name}>")
 
 
-_EMPTY = {"meta", "br", "rect", "line", "path", "circle", "polyline"}
+_EMPTY = {"meta", "br"}
 
 
 def joined(parts: Iterable[str]) -> Html:
@@ -53,12 +50,6 @@ def joined(parts: Iterable[str]) -> Html:
 def escaped(text: str) -> Html:
     """What a reader can see of a text, as HTML."""
     return Html(escape(plain(text)))
-
-
-def _value(value: str | float) -> str:
-    if isinstance(value, str):
-        return escape(plain(value))
-    return f"{round(value, 1):g}"
 
 
 def of(content: RenderableType | None) -> Html:
@@ -127,21 +118,6 @@ def _cell(name: str, column: Column, content: RenderableType) -> Html:
     names = ["n"] if column.justify == "right" else []
     names += ["line1"] if column.no_wrap else []
     return element(name, inside, class_=" ".join(names) or None)
-
-
-def columns(shown: Sequence[columns_of.Column]) -> Html:
-    """The table of columns whose texts were laid out elsewhere."""
-    aligned = ["n" if column.right else "line1" for column in shown]
-    heads = [
-        element("th", column.head, class_=class_)
-        for column, class_ in zip(shown, aligned, strict=True)
-    ]
-    rows = []
-    for texts in zip(*(column.texts for column in shown), strict=True):
-        cells = zip(texts, aligned, strict=True)
-        rows.append(element("tr", *(element("td", text, class_=class_) for text, class_ in cells)))
-    head = element("thead", element("tr", *heads))
-    return element("div", element("table", head, element("tbody", *rows)), class_="wide")
 
 
 def spans(text: Text) -> Html:

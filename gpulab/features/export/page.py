@@ -15,25 +15,17 @@ from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
 from gpulab.commit import version
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
-from gpulab.core.statuses import IntervalUnit
 from gpulab.core.text import plain
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.code.view import FAILED_HERE, SIGNS, MarkedCode, marked_code, measured
 from gpulab.features.export import html
-from gpulab.features.export.charts import (
-    parts_picture,
-    placed_roofline,
-    roofline_picture,
-    telemetry_picture,
-    times_picture,
-)
 from gpulab.features.export.facts import answer, command, facts, source_of, subtitle, title
 from gpulab.features.export.html import Html, element, joined
 from gpulab.features.export.record import Record
 from gpulab.features.findings.view import advice
 from gpulab.features.fixes.view import fixes
 from gpulab.features.goodput.operations import operations
-from gpulab.features.goodput.view import job_goodput, measured_parts
+from gpulab.features.goodput.view import goodput, job_goodput, phases
 from gpulab.features.kernels.view import kernels
 from gpulab.features.late.view import job_ranks
 from gpulab.features.memory.view import memory
@@ -41,8 +33,7 @@ from gpulab.features.program.view import program_view
 from gpulab.features.ranks.view import ranks
 from gpulab.features.roofline.ceilings_view import CeilingTable
 from gpulab.features.roofline.report import roofline_of
-from gpulab.features.roofline.view import first_family, limits, notes, point_table
-from gpulab.features.telemetry.fields import RATE_HZ
+from gpulab.features.roofline.view import limits, roofline_view
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.features.what_if.view import what_if
@@ -52,8 +43,8 @@ from gpulab.report.view import Line, comparison_table, failure_causes, note_line
 
 _STYLE = Path(__file__).with_name("page.css")
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
-_WIDE = 400
-"""Columns that tables and notes may take: a browser folds them."""
+_COLUMNS, _ROWS = 100, 32
+"""Of the roofline, which is letters: the plot above its table."""
 
 
 def page(record: Record) -> str:
@@ -110,15 +101,16 @@ def _sections(record: Record) -> Iterator[tuple[str, Iterator[Html]]]:
     yield "Result", _result(record)
     yield "Lesson", _lesson(record.request)
     yield "Code", _code(record)
-    yield "Where the time goes", _parts(report)
+    yield "Where the time goes", _views(*(view(report) for view in _PARTS))
     yield "Roofline and limits", _roofline(report)
     yield "Findings", _findings(report)
     yield "Memory, kernels, tuning", _views(*(view(report) for view in _TABLES))
     yield "Trust", _trust(report)
-    yield "Telemetry", _telemetry(record)
+    yield "Telemetry", _views(solo_runs(report))
     yield "Environment", _environment(record)
 
 
+_PARTS = (phases, goodput, operations)
 _TABLES = (ranks, memory, tunings, kernels, job_goodput)
 
 
@@ -146,10 +138,7 @@ def _result(record: Record) -> Iterator[Html]:
         return
     yield from _answer(record)
     yield from _lines(required(report))
-    if report.shows == "speedup" or report.functions:
-        yield _figure(times_picture(record), _of_times(report))
-    else:
-        yield html.of(lesson_figure(report))
+    yield html.of(lesson_figure(report))
     if report.fixes:
         yield html.of(fixes(report, None))
     if report.what_if is not None:
@@ -159,21 +148,6 @@ def _result(record: Record) -> Iterator[Html]:
     failed = failures(report)
     if failed.plain.strip():
         yield element("pre", element("code", html.spans(failed)))
-
-
-def _figure(picture: Html | None, caption: str) -> Html:
-    if picture is None:
-        return Html("")
-    return element("figure", picture, element("figcaption", caption))
-
-
-def _of_times(report: RunReport) -> str:
-    words = (
-        f"Measured: time per {report.per}, the median as a bar with its "
-        f"{report.method.confidence:.0%} interval"
-    )
-    unit = "process" if report.method.unit == IntervalUnit.PROCESSES else "build"
-    return f"{words}; a dot is the median of one {unit}."
 
 
 def _answer(record: Record) -> Iterator[Html]:
@@ -248,37 +222,14 @@ def _block(block: MarkedCode) -> Html:
     return element("pre", element("code", *lines))
 
 
-def _parts(report: RunReport) -> Iterator[Html]:
-    picture = parts_picture(report)
-    if picture is None:
-        return
-    on_gpu = "an upper bound, since gaps between launches count; " if report.on_gpu else ""
-    profiled = any(v.goodput and v.goodput.goodput is not None for v in report.variants)
-    words = f"Measured by the marks of the step: {on_gpu}one bar is one step."
-    if profiled:
-        words = "Profiled, corrected for what the profiler adds: one bar is one step."
-    yield _figure(picture, words)
-    yield html.of(measured_parts(report))
-    yield html.of(operations(report))
-
-
 def _roofline(report: RunReport) -> Iterator[Html]:
     roofline = roofline_of(report)
     if roofline is not None:
-        family = first_family(roofline)
-        words = (
+        yield html.of(roofline_view(roofline, width=_COLUMNS, height=_ROWS))
+        yield _source_of(
             "Rates are measured, of declared work; roofs are measured on this device where no "
             "other source is named."
         )
-        plot = placed_roofline(roofline, family)
-        if plot is not None:
-            yield _figure(roofline_picture(roofline, family, plot), words)
-        columns = point_table(roofline.points, family, width=_WIDE).columns
-        if roofline.points:
-            # bars of glyphs, which repeat a share, have a gap and no head
-            yield html.columns([column for column in columns if column.head or not column.gap])
-        for note in notes(roofline.points, family, plot, width=_WIDE):
-            yield element("p", note, class_="dim")
     for variant in report.variants:
         yield html.of(limits([variant]))
 
@@ -294,12 +245,6 @@ def _trust(report: RunReport) -> Iterator[Html]:
         return
     yield from _lines(trust_lines(report))
     yield html.of(checks(report))
-
-
-def _telemetry(record: Record) -> Iterator[Html]:
-    words = f"Measured, {RATE_HZ} readings a second, drawn as means; at the right the highest."
-    yield _figure(telemetry_picture(record), words)
-    yield html.of(solo_runs(record.report))
 
 
 def _environment(record: Record) -> Iterator[Html]:

@@ -1,4 +1,4 @@
-"""What a CI reads of gpulab: JUnit XML, the JSON of github-action-benchmark, and Bencher's."""
+"""What a CI reads of gpulab: JUnit XML."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from gpulab.core.text import one_line, plain, plain_json
-
-_NS = 1e9
+from gpulab.core.text import one_line
 
 
 class CaseStatus(StrEnum):
@@ -75,60 +73,3 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
         "errors": str(statuses.count(CaseStatus.ERROR)),
         "skipped": str(statuses.count(CaseStatus.SKIPPED)),
     }
-
-
-class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure with its interval. Seconds, unless `over` says of what it is the time as a
-    multiple: 0.5 over the baseline is half of its time.
-    """
-
-    name: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    over: str = ""
-    device: str = ""
-
-
-def benchmark_json(metrics: Sequence[Metric]) -> bytes:
-    """For github-action-benchmark with `tool: customSmallerIsBetter`. Units never change from run
-    to run: it compares bare numbers.
-    """
-    entries = []
-    for metric in metrics:
-        scale = 1.0 if metric.over else _NS
-        entry: dict[str, object] = {
-            "name": plain(_title(metric)),
-            "unit": "x" if metric.over else "ns",
-            "value": metric.value * scale,
-        }
-        if metric.low is not None and metric.high is not None:
-            entry["range"] = f"± {(metric.high - metric.low) / 2 * scale:.4g}"
-        if metric.device:
-            entry["extra"] = plain(metric.device)
-        entries.append(entry)
-    return _json(entries)
-
-
-def bmf(metrics: Sequence[Metric]) -> bytes:
-    """The Bencher Metric Format: by benchmark its measures. `latency` is in nanoseconds; the other
-    measure, `relative-time`, is that of the baseline, or of A, as 1.
-    """
-    benchmarks: dict[str, dict[str, dict[str, float]]] = {}
-    for metric in metrics:
-        scale = 1.0 if metric.over else _NS
-        measure = {"value": metric.value * scale}
-        if metric.low is not None and metric.high is not None:
-            measure |= {"lower_value": metric.low * scale, "upper_value": metric.high * scale}
-        kind = "relative-time" if metric.over else "latency"
-        benchmarks.setdefault(plain(_title(metric)), {})[kind] = measure
-    return _json(benchmarks)
-
-
-def _title(metric: Metric) -> str:
-    name = one_line(metric.name)
-    return f"{name} over {one_line(metric.over)}" if metric.over else name
-
-
-def _json(value: object) -> bytes:
-    return plain_json(msgspec.json.format(msgspec.json.encode(value))) + b"\n"

@@ -1,4 +1,4 @@
-"""What a CI reads of the runs of one command: a test for each comparison, and the figures."""
+"""What a CI reads of the runs of one command: a test for each comparison."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import with_interval
-from gpulab.features.gate.outputs import Case, CaseStatus, Metric
+from gpulab.features.gate.outputs import Case, CaseStatus
 from gpulab.features.gate.report import Gate, GateKind, GateOutcome, outcome_of
 from gpulab.features.repeats.report import OverRuns
-from gpulab.report.report import RunReport, Time
+from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence_with_place, with_reason
 from gpulab.scenario import Param
 from gpulab.stats.verdicts import Judged, shown
@@ -43,25 +43,6 @@ def cases_of_command(
             least = required_of(entry.scenario).of(entry.variant)
             cases.append(_comparison(entry.scenario, entry, None, least))
     return cases
-
-
-def metrics_of_command(reports: Sequence[RunReport], over_runs: Sequence[OverRuns]) -> list[Metric]:
-    """The time of each variant, and that over its baseline; of smoke runs nothing."""
-    if over_runs:
-        return [metric for entry in over_runs for metric in _over_runs(entry)]
-    metrics: list[Metric] = []
-    for report, name in zip(reports, _names(reports), strict=True):
-        if not report.smoke:
-            device = report.device.name if report.device else ""
-            metrics += [
-                _time(f"{name}/{variant.name}", time, device) for variant, time in report.timed
-            ]
-            metrics += [
-                metric
-                for entry in report.comparisons
-                if (metric := relative(f"{name}/{entry.variant}", entry, device))
-            ]
-    return metrics
 
 
 class Speedup(Judged, Protocol):
@@ -133,32 +114,6 @@ def case_of(gate: Gate, name: str) -> Case:
         kind=kinds.get(gate.outcome, ""),
         message=gate.words,
     )
-
-
-def relative(name: str, entry: Speedup, device: str) -> Metric | None:
-    """The time as a multiple of that of the baseline; None without a speedup."""
-    if not entry.speedup or entry.against is None:
-        return None
-    return Metric(
-        name=name,
-        over=entry.against,
-        value=1 / entry.speedup,
-        low=1 / entry.high if entry.high else None,
-        high=1 / entry.low if entry.low else None,
-        device=device,
-    )
-
-
-def _time(name: str, time: Time, device: str = "") -> Metric:
-    return Metric(name=name, value=time.median, low=time.low, high=time.high, device=device)
-
-
-def _over_runs(entry: OverRuns) -> Iterator[Metric]:
-    name = f"{entry.scenario}/{entry.variant}"
-    if entry.time_s:
-        yield _time(name, entry.time_s)
-    if metric := relative(name, entry, ""):
-        yield metric
 
 
 def _names(reports: Sequence[RunReport]) -> list[str]:

@@ -194,18 +194,6 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
     return Group(table, "", *below)
 
 
-def measured_parts(report: RunReport) -> RenderableType | None:
-    """The seconds of each part of every step that was profiled, and the notes; None where none
-    was.
-    """
-    profiled = _profiled(report)
-    if not profiled:
-        return None
-    parts = parts_table(profiled, frozenset())
-    below: list[RenderableType] = [parts] if parts else []
-    return Group(*below, *_notes(report, profiled))
-
-
 def _profiled(report: RunReport) -> dict[str, GoodputReport]:
     return {
         variant.name: variant.goodput

@@ -19,15 +19,8 @@ from msgspec.structs import replace
 from gpulab.core.files import write_whole
 from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.payloads import KernelText
-from gpulab.core.text import cut
+from gpulab.core.text import cut, one_line
 from gpulab.core.wire import UNREADABLE
-from gpulab.features.kernels.allowed import (
-    Folders,
-    RefusedError,
-    allowed_options,
-    check_includes,
-    included_folders,
-)
 from gpulab.features.kernels.compiler_process import CompilerEndedError, compiler_process
 from gpulab.features.kernels.nvrtc import Hello, Source
 
@@ -41,10 +34,24 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(
     r"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr[^\w]*(?:\.\w+ )*(?:\d+ )?)?\w+(?:\[(\d+)\])?"
 )
+_OPTION = re.compile(
+    r"-[DU][A-Za-z_]\w*(\([\w, .]*\))?(=.*)?|-I(?P<folder>.+)"
+    r"|--?(std=c\+\+\d\d|(ftz|prec-div|prec-sqrt|fmad)=(true|false)|maxrregcount=\d{1,9})"
+    r"|--?(use_fast_math|extra-device-vectorization|restrict)|-(lineinfo|default-device|w)"
+)
+"""What changes the code alone: by others the compiler writes files, and --show compiles what nobody
+has run.
+"""
+_OPTIONS = (
+    "-DNAME=VALUE, -UNAME, -IFOLDER, --std=c++17, --use_fast_math, --ftz=true, --prec-div=false, "
+    "--prec-sqrt=false, --fmad=false, --maxrregcount=32, -lineinfo, --extra-device-vectorization, "
+    "--restrict, -default-device, -w"
+)
 KERNELS_FOLDER = "GPULAB_KERNELS"
 """Environment variable: the folder in which a run's processes share what they compiled."""
 _HEADER = "cuda_fp16.h"
 _CACHED = 256
+_SHOWN = 100
 
 
 class CompileError(SyntaxError):
@@ -109,18 +116,10 @@ def _compiled(text: KernelText, arch: str, file: str) -> Compiled:
     quoted = file.replace("\\", "\\\\").replace('"', '\\"')
     numbered = f'#line {text.line} "{quoted}"\n{text.code}'.encode(errors="replace")
     name = text.name.encode(errors="replace")
-    folders = Folders.of(file, header_folders())
-    try:
-        options = allowed_options(text.options, folders)
-        search = [*folders.toolkit, *included_folders(options)]
-        search += [folders.own] if folders.own else []
-        # a name is source, too
-        check_includes(numbered + b"\n" + name, search, folders)
-    except RefusedError as error:
-        line = _line_in(text, file, error.what)
-        raise CompileError(f"{error} (in {text.name})", (file, line, None, None)) from None
+    folder = Path(os.path.realpath(file)).parent
+    options = [_allowed(option, folder, text, file) for option in text.options]
     flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *options]
-    flags += [f"-I{folder}" for folder in search]
+    flags += [f"-I{place}" for place in (*header_folders(), folder)]
     _require_compiler()
     try:
         code = compiler_process().compile(Source(numbered, name, [*map(os.fsencode, flags)]))
@@ -135,6 +134,17 @@ def _compiled(text: KernelText, arch: str, file: str) -> Compiled:
         raise _compile_error(message, text, file)
     kinds = parameters(code.ptx, code.entry)
     return Compiled(text.name, arch, code.entry, code.ptx, code.cubin, kinds, *resources, code.log)
+
+
+def _allowed(option: str, folder: Path, text: KernelText, file: str) -> str:
+    """The same, a relative path as one of the scenario's folder. CompileError."""
+    parts = _OPTION.fullmatch(option)
+    if parts is None or not option.isprintable():
+        shown = cut(one_line(option), _SHOWN)
+        message = f"{shown}: an option that is not allowed; those are {_OPTIONS} (in {text.name})"
+        line = literal_line(option, file, text.line) or text.line
+        raise CompileError(message, (file, line, None, None))
+    return f"-I{folder / parts['folder']}" if parts["folder"] else option
 
 
 def architectures() -> tuple[str, ...]:
@@ -223,11 +233,3 @@ def literal_line(value: str, file: str, near: int = 1) -> int | None:
         if isinstance(node, ast.Constant) and node.value == value
     ]
     return min(lines, key=lambda line: abs(line - near), default=None)
-
-
-def _line_in(text: KernelText, file: str, what: str) -> int:
-    """The line of an option, or of what stands in the source."""
-    if what in text.options:
-        return literal_line(what, file, text.line) or text.line
-    before, found, _ = text.code.partition(what)
-    return text.line + before.count("\n") if found else text.line

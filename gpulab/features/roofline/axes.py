@@ -210,28 +210,12 @@ class Placed:
         return {(self.row, self.column + at) for at in range(self.width)}
 
 
-@dataclass(frozen=True)
-class RoofLine:
-    """A roof as a line between two intensities."""
-
-    ceiling: Ceiling
-    start: float
-    end: float
-
-    def rate(self, intensity: float) -> float:
-        """At its height there."""
-        slope = self.ceiling.roof in (MEMORY, CACHE)
-        return self.ceiling.median * intensity if slope else self.ceiling.median
-
-
 @dataclass
 class Plot:
     """What was drawn and placed inside the axes."""
 
     axes: Axes
     lines: dict[Cell, tuple[str, str]] = field(default_factory=dict)
-    roofs: list[RoofLine] = field(default_factory=list)
-    """Those that `lines` draw in cells."""
     placed: list[Placed] = field(default_factory=list)
     occupied: set[Cell] = field(default_factory=set)
     unlabelled: list[Ceiling] = field(default_factory=list)

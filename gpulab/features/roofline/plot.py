@@ -29,7 +29,6 @@ from gpulab.features.roofline.axes import (
     FamilyRoofs,
     Placed,
     Plot,
-    RoofLine,
 )
 from gpulab.features.roofline.bound import Point, Roofline
 
@@ -138,14 +137,9 @@ def _apart(plot: Plot, first: Ceiling, second: Ceiling) -> bool:
 
 def _draw(plot: Plot, ceiling: Ceiling, top: float, steepest: float, style: str) -> list[Cell]:
     """One line; its cells, also where dots are finer."""
-    axes = plot.axes
     if _is_slope(ceiling):
-        lowest = max(10.0**axes.left, 10.0**axes.bottom / ceiling.median)
-        plot.roofs.append(RoofLine(ceiling, lowest, top / ceiling.median))
         _dots(plot, ceiling, top, style)
         return _slope(plot, ceiling.median, top)
-    start = max(10.0**axes.left, ceiling.median / steepest)
-    plot.roofs.append(RoofLine(ceiling, start, 10.0**axes.right))
     line = _flat(plot, ceiling.median, ceiling.median / steepest)
     measured = ceiling.source == MEASURED
     mark = _THIRDS[plot.axes.level(ceiling.median) % THIRDS] if measured else "·"

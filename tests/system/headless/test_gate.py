@@ -2,6 +2,10 @@
 
 import json
 import lzma
+import re
+import shutil
+import subprocess
+from importlib.resources import files
 from xml.etree import ElementTree
 
 import pytest
@@ -112,14 +116,14 @@ def test_a_changed_driver_is_no_regression(gpulab, lab, before):
     assert "driver changed: nothing is shown of the code alone" in process.stdout
 
 
-def test_files_for_a_ci_hold_what_was_measured_whatever_it_is_called(gpulab, lab, before):
+def test_the_file_for_a_ci_holds_what_was_measured_whatever_it_is_called(gpulab, lab, before):
     def rename(event):
         text = json.dumps(event).replace('"in_triton"', json.dumps(HOSTILE))
         event |= json.loads(text)
 
     renamed = [variant_of(NAME, lab.folder / f"{side}.jsonl", rename) for side in "ab"]
-    files = ("--junit", "j.xml", "--benchmark-json", "b.json", "--bmf", "m.json")
-    process = gpulab("--compare", *renamed, "--fail-if-slower", "90%", *files, "--markdown")
+    junit = ("--junit", "j.xml")
+    process = gpulab("--compare", *renamed, "--fail-if-slower", "90%", *junit, "--markdown")
     assert process.code == 0
     assert "| \\<b\\>\\|\\`x\\`@<!-- -->all | 1.003x |" in process.stdout
     suite = ElementTree.parse(lab.folder / "j.xml").getroot()[0]
@@ -131,31 +135,42 @@ def test_files_for_a_ci_hold_what_was_measured_whatever_it_is_called(gpulab, lab
         "skipped": "0",
     }
     assert f"{HOSTILE}, after over before" in {case.get("name") for case in suite}
-    benchmarks = json.loads((lab.folder / "b.json").read_text())
-    assert {entry["unit"] for entry in benchmarks} == {"ns", "x"}
-    assert {"name", "unit", "value", "range", "extra"} == benchmarks[0].keys()
-    measures = json.loads((lab.folder / "m.json").read_text())
-    time = measures["vector_add/in_torch"]["latency"]
-    assert time["lower_value"] <= time["value"] <= time["upper_value"]
 
 
-def test_files_for_a_ci_of_runs(gpulab, lab):
-    files = ("--junit", "j.xml", "--bmf", "m.json")
-    process = gpulab("--run", "mine.py", "--telemetry", "off", "--fail-below", "100x", *files)
+def test_the_file_for_a_ci_of_runs(gpulab, lab):
+    junit = ("--junit", "j.xml")
+    process = gpulab("--run", "mine.py", "--telemetry", "off", "--fail-below", "100x", *junit)
     assert process.code == 5
     cases = ElementTree.parse(lab.folder / "j.xml").getroot()[0]
     failure = cases[1].find("failure")
     assert (cases[1].get("name"), failure.get("type")) == ("after over before", "fail below")
     assert failure.get("message").startswith("after: at least 100x, measured 2.0")
-    measures = json.loads((lab.folder / "m.json").read_text())
-    assert measures["mine/after over before"]["relative-time"]["value"] == pytest.approx(0.5, 0.1)
     process = gpulab("--run", "mine.py", "--telemetry", "off", "--junit", "nowhere/j.xml")
     assert process.code == 2
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq")
+def test_the_lines_of_jq_in_the_guide_make_the_files_of_others(gpulab, lab):
+    assert gpulab("--replay", "batched_matmul", "--json", "result.json").code == 0
+    page = (files("gpulab") / "guide" / "08-ci.md").read_text()
+    lines = re.findall(r"^jq '.*?' result\.json$", page, re.MULTILINE | re.DOTALL)
+    benchmark, bencher = (
+        json.loads(subprocess.check_output(line, shell=True, cwd=lab.folder)) for line in lines
+    )
+    (run,) = json.loads((lab.folder / "result.json").read_text())["runs"]
+    assert {entry["name"]: entry["value"] for entry in benchmark} == {
+        f"batched_matmul/{entry['variant']} over {entry['against']}": 1 / entry["speedup"]
+        for entry in run["comparisons"]
+    }
+    times = {name: measured["latency"] for name, measured in bencher.items()}
+    assert times.keys() == {f"batched_matmul/{variant['name']}" for variant in run["variants"]}
+    for time in times.values():
+        assert 1_000 < time["lower_value"] <= time["value"] <= time["upper_value"]
 
 
 def test_no_file_for_a_ci_destroys_a_run_file(gpulab, lab, before, after):
     run = lab.folder / "run.jsonl"
     run.write_bytes(lzma.decompress(recorded_path(NAME).read_bytes()))
-    process = gpulab("--compare", before, after, "--bmf", run)
+    process = gpulab("--compare", before, after, "--junit", run)
     assert process.code == 2
     assert "that is a run file, which is never overwritten" in process.stderr

@@ -65,7 +65,7 @@ def gpulab(lab, monkeypatch, capsys):
         (["--new", "mine.py"], "the file exists, and stays as it is"),
         (["--run", "mine.py", "--plot", "out.jpg"], "the name ends in .png, .svg, .pdf"),
         (["--run", "mine.py", "--plot", "/proc/nowhere/out.png"], "--plot /proc/nowhere/out.png"),
-        (["--run", "mine.py", "--export", "x.pdf"], "ends in .html, .md, .svg, .cast"),
+        (["--run", "mine.py", "--export", "x.pdf"], "ends in .html, .md"),
         (["--run", "mine.py", "--export", "no/x.html"], "--export no/x.html: No such file"),
         (["--run", "mine.py", "--json", "no/out.json"], "--json no/out.json: No such file"),
         (["--calibrate", "mine.py"], "mine.py: pass it after --run or --list"),
@@ -143,8 +143,6 @@ def test_json_never_replaces_a_run_file(lab, gpulab):
 _OUTPUTS = {
     "--json": "step.py",
     "--junit": "j.xml",
-    "--benchmark-json": "b.json",
-    "--bmf": "m.json",
     "--plot": "p.png",
     "--export": "README.md",
     "--trace": "t.json",
@@ -183,7 +181,7 @@ def test_outputs_of_an_earlier_command_are_replaced(lab, gpulab):
     (lab.folder / "r.json").touch()
     for _ in range(2):
         assert gpulab("--replay", "batched_matmul", *words).code == 0
-    for ending in ("html", "svg", "cast"):
+    for ending in ("html", "md"):
         for _ in range(2):
             assert gpulab("--replay", "batched_matmul", "--export", f"e.{ending}").code == 0
     for ending in ("png", "pdf"):

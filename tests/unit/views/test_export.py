@@ -1,11 +1,7 @@
-"""A run as a page, as Markdown, as a picture of the screen, and as a cast: whole, small, and safe
-whatever the texts of its run file are.
-"""
+"""A run as a page and as Markdown: whole, small, and safe whatever the texts of its run file are."""
 
-import json
 import re
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import pytest
 from hostile import EACH_RECORDING, FORGED, hostile
@@ -17,12 +13,12 @@ from gpulab.core.events import RunStarted
 from gpulab.core.readable import readable
 from gpulab.core.run_file import read_run_file
 from gpulab.core.text import plain
-from gpulab.features.export.cast import HEIGHT
 from gpulab.features.export.forms import rendered
 from gpulab.features.export.markdown import document
 from gpulab.features.export.page import page
 from gpulab.features.export.record import record_of
-from gpulab.features.export.screen import screen
+from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import roofline_view
 from gpulab.headless.scripting import load
 from gpulab.session.saved import recordings
 
@@ -30,9 +26,7 @@ LARGEST = 100_000
 """Bytes of a page."""
 _EMPTY = {"meta", "br"}
 _ATTRIBUTES = {
-    *("class", "charset", "name", "content", "lang", "scope", "data-n", "role", "aria-label"),
-    *("viewbox", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "cx", "cy", "r", "d"),
-    *("points", "open", "http-equiv"),
+    *("class", "charset", "name", "content", "lang", "scope", "data-n", "open", "http-equiv"),
 }
 MARKUP = '"></style></svg></td><script>alert(1)</script><img src=x onerror=alert(1)>'
 """Would end whatever it stands in."""
@@ -110,7 +104,6 @@ def test_a_lesson_with_markup_in_title_text_code_and_parameters_shows_it(tmp_pat
     assert not read.tags & {"script", "img", "a"}
     assert "".join(read.texts).count("onerror=alert(1)") >= 4
     assert_nothing_but_text(report.render("md"))
-    ElementTree.fromstring(report.render("svg"))
 
 
 def assert_nothing_but_text(markdown):
@@ -123,48 +116,10 @@ def assert_nothing_but_text(markdown):
 
 
 @EACH_RECORDING
-def test_other_forms_of_hostile_runs_are_whole(recorded, tmp_path):
+def test_markdown_of_hostile_runs_is_whole(recorded, tmp_path):
     report = report_of(recorded, tmp_path)
     record = record_of(replace(forged(report), run_file=report.run_file))
-    picture = screen(record)
-    ElementTree.fromstring(picture)
-    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
     assert_nothing_but_text(document(record))
-
-
-def shown(lines):
-    """The screen of a cast as its lines, and the markers."""
-    rows, markers = [[" "] * 120 for _ in range(HEIGHT)], []
-    for _, kind, text in lines:
-        if kind == "m":
-            markers.append(text)
-            continue
-        for row, column, words in re.findall(
-            r"\x1b\[(\d+);(\d+)H((?:[^\x1b]|\x1b\[[\d;]*m)*)", text
-        ):
-            words = re.sub(r"\x1b\[[\d;]*m", "", words)
-            start = int(column) - 1
-            rows[int(row) - 1][start : start + len(words)] = words
-        known = re.sub(r"\x1b\[([\d;]*[mH]|2J|\?25[lh])", "", text)
-        assert known == plain(known)
-    assert {len(row) for row in rows} == {120}
-    return ["".join(row) for row in rows], markers
-
-
-def test_a_cast_has_the_stages_as_markers_and_ends_with_the_result(tmp_path):
-    report = report_of("lesson-batched_matmul", tmp_path)
-    header, *lines = map(json.loads, report.render("cast").splitlines())
-    assert (header["version"], header["width"], header["height"]) == (2, 120, HEIGHT)
-    assert header["idle_time_limit"] == 2
-    times = [at for at, _, _ in lines]
-    assert times == sorted(times)
-    assert header["duration"] == times[-1]
-    rows, markers = shown(lines)
-    assert (markers[:2], markers[-1]) == (["start", "check"], "result")
-    assert {"measure", "profile"} <= set(markers)
-    assert any(row.startswith("FASTER       bmm") for row in rows)
-    while_measuring, _ = shown(lines[: lines.index([times[-2], "m", "result"]) - 1])
-    assert any("bmm over loop" in row for row in while_measuring)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +133,18 @@ def test_a_cast_has_the_stages_as_markers_and_ends_with_the_result(tmp_path):
 def test_the_page_of_a_normal_run_is_small(path):
     text = load(path).render("html")
     assert len(text.encode()) <= LARGEST
-    assert text.count("<svg") >= 2
+    assert "<svg" not in text
+    assert text.count("<table>") >= 2
+
+
+def test_the_page_shows_the_roofline_and_the_parts_as_a_terminal_does(tmp_path):
+    """Letters in a block of code: its decades say that an axis is logarithmic."""
+    report = report_of("lesson-batched_matmul", tmp_path)
+    texts = "".join(Strict(page(record_of(report))).texts)
+    plot = roofline_view(roofline_of(report), width=100, height=32).plain
+    assert plot.replace("\n", "") in texts
+    for words in ("FLOP/byte", "where the time goes", "of a step"):
+        assert words in texts
 
 
 def test_without_its_file_a_run_still_has_a_page_which_says_what_is_missing(tmp_path):
@@ -190,12 +156,11 @@ def test_without_its_file_a_run_still_has_a_page_which_says_what_is_missing(tmp_
     assert "lesson-batched_matmul.jsonl: No such file" in text
     assert "5.83x faster" in text
     assert len(text) < len(whole)
-    assert "FASTER" in report.render("cast")
 
 
 def test_forms_by_name(tmp_path):
     report = report_of("function", tmp_path)
     assert "train:step" in report.render("text")
     assert report.render("md").startswith("# ")
-    with pytest.raises(ValueError, match=r"'pdf': write one of html, md, svg, cast, text"):
+    with pytest.raises(ValueError, match=r"'pdf': write one of html, md, text"):
         rendered(report, "pdf")

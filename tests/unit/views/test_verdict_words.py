@@ -37,7 +37,6 @@ from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
-from gpulab.report.report import Time
 from gpulab.report.results import outcome
 from gpulab.report.sentences import to_json
 from gpulab.report.short_result import ShortResult
@@ -182,11 +181,3 @@ def test_a_row_has_the_ratio_to_the_baseline_and_another_is_named(tmp_path):
     bars = printed(panel_view(TIMES, live, width=100, height=20), 100)
     (bar,) = (line for line in bars.splitlines() if line.startswith("random_order"))
     assert f"{shown:.3f}x" in bar
-
-
-def test_bars_of_a_page_are_as_long_as_the_times():
-    times = {"old": 1.0, "new": 0.02}
-    variants = [variant(name, time_s=Time(median=time)) for name, time in times.items()]
-    page = run(*variants, comparisons=[compared(**WIDE)]).render("html")
-    old, new = (float(width) for width in re.findall(r'<rect[^>]* width="([\d.]+)"', page))
-    assert new / old == pytest.approx(0.02, rel=0.01)

@@ -1,1 +1,0 @@
-"""Every GPU of a machine, alone and together with the others."""
