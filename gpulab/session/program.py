@@ -39,7 +39,6 @@ from gpulab.features.program.findings import (
     program_killed,
     program_not_started,
     program_timed_out,
-    recorded_elsewhere,
     recordings_unreadable,
 )
 from gpulab.features.program.recordings import profiled, to_profile
@@ -153,8 +152,9 @@ class ProgramSession(LiveSource):
             self._read_recordings(followers)
             if self._reader is not None:
                 self._append(*self._what_was_read(self._reader))
-            if any(process.records_elsewhere for process in followers.processes):
-                self._append(FindingMade(finding=recorded_elsewhere(), explains=True))
+            reasons = (process.not_recorded for process in followers.processes)
+            if reason := next(filter(None, reasons), None):
+                self._append(FindingMade(finding=reason, explains=True))
         self._append(*output.end())
         return self._last_events()
 

@@ -27,6 +27,7 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.files import open_regular
+from gpulab.core.findings import Finding
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
@@ -42,6 +43,7 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
+from gpulab.features.program.findings import recorded_elsewhere, torch_of_another_thread
 
 AGENT = Path(__file__).with_name("agent")
 FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
@@ -97,7 +99,7 @@ class _Torch(_Message, frozen=True, tag="torch"):
 
 
 class _Elsewhere(_Message, frozen=True, tag="profiled elsewhere"):
-    pass
+    other_thread: bool = False
 
 
 class _Device(_Message, frozen=True, kw_only=True, tag="device"):
@@ -162,7 +164,8 @@ class FollowedProcess:
         self.windows: list[_Steps] = []
         """Of the recordings, and the plain ones beside them."""
         self.recordings: dict[str, Recorded] = {}
-        self.records_elsewhere = False
+        self.not_recorded: Finding | None = None
+        """Why it is not, or no more."""
         self.plain_for_ever = False
         """Whether nothing more will be recorded."""
 
@@ -193,7 +196,8 @@ class FollowedProcess:
             case Recorded():
                 self.recordings[message.recording] = message
             case _Elsewhere():
-                self.records_elsewhere = True
+                own = recorded_elsewhere()
+                self.not_recorded = torch_of_another_thread() if message.other_thread else own
             case _Steps(kind=WindowKind.PLAIN, synchronised=False):
                 self.plain_for_ever = True
             case _Steps(kind=WindowKind.PLAIN | WindowKind.PROFILED):

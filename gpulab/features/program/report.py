@@ -34,6 +34,7 @@ from gpulab.features.program.findings import (
     recordings_unreadable,
     slower_after_recording,
     too_few_steps,
+    torch_of_another_thread,
 )
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import (
@@ -55,6 +56,9 @@ _ENOUGH, _LASTING = 3, 0.05
 """Windows on each side of the first recording, and what they may differ by."""
 _AHEAD = 0.25
 """What a single step in the middle may differ by from the windows of steps."""
+_WHY_NO_PROFILE = {
+    found.code for found in (recorded_elsewhere, recordings_unreadable, torch_of_another_thread)
+}
 _RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
 
 
@@ -251,7 +255,7 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
         return too_few_steps(count=program.steps)
     job = state.job
     said = {event.finding.code for event in state.all(FindingMade)}
-    if said & {recorded_elsewhere.code, recordings_unreadable.code}:
+    if said & _WHY_NO_PROFILE:
         return None
     profiled = any(variant.last(Profiled) for variant in state.variants.values())
     if isinstance(job, Follow) and job.profile is not None and not profiled:

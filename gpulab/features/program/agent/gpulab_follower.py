@@ -16,13 +16,13 @@ import gc
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import signature
 from math import inf
+from signal import getsignal, valid_signals
 from threading import get_ident
 from time import perf_counter, sleep, thread_time
 from types import CodeType, ModuleType
@@ -45,6 +45,8 @@ _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
 _OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals")
+_ENTRIES = ("_optimizer_stepped", "_module_called", "_compiles", "_profiles")
+"""From where on all that is called is of these modules, or of the standard library."""
 _PATIENCE_S = 5.0
 """For a window to end, of a thread that starts a profiler."""
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
@@ -110,7 +112,7 @@ class Follower:
         self._optimizer: Any = None
         self._modules_call: Any = None
         """The call of every module while it is watched: torch's own, and the one in its place."""
-        self._calls: Counter[type] = Counter()
+        self._calls: dict[type, int] = {}
         """Of outermost modules, until it is clear which class of them is a step."""
         self._step_class: Any = None
         self._told_of_compiling = self._has_compiled = False
@@ -127,6 +129,8 @@ class Follower:
         self._delayed: float | None = None
         self._between_s = 0.0
         self._recorder: _Recorder | None = None
+        self._torch_thread = 0
+        """The one that imported torch: Kineto writes to stderr where another one records first."""
         self._own_profiler = 0
         """The thread in which a profiler that is made now is ours."""
         self._profilers: list[Any] = []
@@ -146,6 +150,7 @@ class Follower:
         that it compiles: it finds nothing in ours, which stays the same one for ever.
         """
         self._say_torch()
+        self._torch_thread = get_ident()
         if self._arrivals is not None:
             self._arrivals.watch_optimizers(module)
         register = getattr(module, "register_optimizer_step_post_hook", None)
@@ -181,8 +186,9 @@ class Follower:
                 self._recorder.end_marks()
             if self._arrivals is not None:
                 self._arrivals.compiles()
-        except Exception:
+        except Exception as error:
             self._stop()
+            _raise_of_a_handler(error)
 
     def _can_mark(self) -> bool:
         """Whether marks of callers meet no compiler."""
@@ -258,8 +264,9 @@ class Follower:
             recorder = self._recorder
             if starts and recorder is not None and getattr(profiler, "enabled", True):
                 recorder.discard()
-        except Exception:
+        except Exception as error:
             self._stop()
+            _raise_of_a_handler(error)
 
     def _profiled_elsewhere(self) -> bool:
         """Whether a profiler of the program lives, or is to come by its environment."""
@@ -287,11 +294,11 @@ class Follower:
             return
         kind = type(module)
         if self._step_class is None:
-            self._calls[kind] += 1
+            self._calls[kind] = self._calls.get(kind, 0) + 1
             if kind is next(iter(self._calls)):
                 self._step(MODULE)
             if sum(self._calls.values()) >= _CHOOSING:
-                self._step_class = self._calls.most_common(1)[0][0]
+                self._step_class = max(self._calls, key=self._calls.__getitem__)
         elif kind is self._step_class:
             self._step(MODULE)
 
@@ -315,8 +322,9 @@ class Follower:
         try:
             if not _capturing():  # a graph of the program: nothing else may use the device
                 self._window_over(now)
-        except Exception:
+        except Exception as error:
             self._stop()
+            _raise_of_a_handler(error)
 
     # windows
 
@@ -335,8 +343,9 @@ class Follower:
             self._window = next(self._plan)
             self._ran = 0.0
             self._begin_at(self._started)
-        except Exception:
+        except Exception as error:
             self._stop()
+            _raise_of_a_handler(error)
             return False
         return True
 
@@ -402,7 +411,8 @@ class Follower:
 
     def _start_recorder(self) -> None:
         """Record the window; where the program profiles itself, none from now on."""
-        if not self._profiled_elsewhere():
+        other_thread = self._torch_thread != get_ident()
+        if not (other_thread or self._profiled_elsewhere()):
             self._own_profiler = get_ident()
             try:
                 self._recorder = _Recorder.started(self._window.recording, self._can_mark())
@@ -411,7 +421,7 @@ class Follower:
         if self._recorder is None:
             self._plan = _later(1e-3)
             self._window = next(self._plan)
-            self._write(type="profiled elsewhere")
+            self._write(type="profiled elsewhere", other_thread=other_thread)
 
     def _known(self, steps: int) -> dict[str, float]:
         """Facts that no recording has: what was compiled, loaders' processes, parameters."""
@@ -633,7 +643,8 @@ def _steps_of(step_s: float) -> int:
 def _events_in(file: str | None) -> int:
     try:
         return max(1, os.stat(file or "").st_size // _BYTES_OF_EVENT)
-    except OSError:
+    except OSError as error:
+        _raise_of_a_handler(error)
         return 1_000
 
 
@@ -698,10 +709,12 @@ class _Recorder:
 
     def stop(self) -> None:
         if self._running:
-            self.end_window()
-            with _quiet():
-                self._profile.__exit__(None, None, None)
-            self._running = False
+            try:
+                self.end_window()
+                with _quiet():
+                    self._profile.__exit__(None, None, None)
+            finally:
+                self._running = False
 
     def discard(self) -> None:
         """End it without a recording; never raises. In another thread wait for its window: torch
@@ -710,8 +723,8 @@ class _Recorder:
         try:
             if get_ident() == self._thread:
                 self.stop()
-        except Exception:
-            pass
+        except Exception as error:
+            _raise_of_a_handler(error)
         until = perf_counter() + _PATIENCE_S
         while self._running and perf_counter() < until and get_ident() != self._thread:
             sleep(0.01)
@@ -732,6 +745,22 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         os.environ.pop(_LOG_LEVEL, None)
+
+
+def _raise_of_a_handler(error: Exception) -> None:
+    """Raise what a handler of a signal of the program's has raised while these modules ran."""
+    codes = {_code_of(getsignal(number)) for number in valid_signals()}
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            raise error
+        traceback = traceback.tb_next
+
+
+def _code_of(handler: Any) -> Any:
+    function = getattr(handler, "func", handler)
+    function = getattr(function, "__func__", function)
+    return getattr(function, "__code__", getattr(type(function).__call__, "__code__", None))
 
 
 def _leave_traceback(error: BaseException) -> None:
@@ -755,7 +784,8 @@ def _delayed_s() -> float | None:
     try:
         with open("/proc/thread-self/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError) as error:
+        _raise_of_a_handler(error)
         return None
 
 
@@ -773,9 +803,7 @@ def _never_compiled() -> bool:
         return False
     skip = getattr(frames, "skip_code", None)
     if skip is None:
-        action = frames._FrameAction
-        strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
-        skip = partial(_set_strategy, frames, strategy)
+        skip = partial(_set_strategy, frames)
     for name in _OWN_MODULES:
         if name in sys.modules:
             for code in _codes(sys.modules[name]):
@@ -783,8 +811,11 @@ def _never_compiled() -> bool:
     return True
 
 
-def _set_strategy(frames: Any, strategy: Any, code: CodeType) -> None:
-    frames.set_code_exec_strategy(code, strategy)
+def _set_strategy(frames: Any, code: CodeType) -> None:
+    """Dynamo takes what is called from here as ever only where the program's own is called."""
+    action = frames._FrameAction
+    within = action.SKIP if code.co_name in _ENTRIES else action.DEFAULT
+    frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, within))
 
 
 def _codes(holder: Any) -> Iterator[CodeType]:
