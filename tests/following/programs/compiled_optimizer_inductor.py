@@ -18,4 +18,4 @@ for _ in range(30):
     net(torch.ones(4, 8)).sum().backward()
     step()
 print(sum(p.double().sum().item() for p in net.parameters()))
-print(dict(torch._dynamo.utils.counters["frames"]))
+print(dict(torch._dynamo.utils.counters["graph_break"]))

@@ -10,5 +10,5 @@ step = torch.compile(optimizer.step, backend="eager")
 for _ in range(20):
     net(torch.ones(4, 8)).sum().backward()
     step()
-print(dict(torch._dynamo.utils.counters["frames"]))
+print(dict(torch._dynamo.utils.counters["graph_break"]))
 print(train(net, optimizer))

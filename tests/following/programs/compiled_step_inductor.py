@@ -19,4 +19,4 @@ def step(x):
 
 for _ in range(100):
     loss = step(torch.ones(4, 8))
-print(f"{loss.item():.6f}", dict(torch._dynamo.utils.counters["frames"]))
+print(f"{loss.item():.6f}", dict(torch._dynamo.utils.counters["graph_break"]))

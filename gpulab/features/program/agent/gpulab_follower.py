@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -21,7 +20,10 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import signature
+from json import dumps
 from math import inf
+from os import close, getpid, read, write
+from os import open as open_file
 from signal import getsignal, valid_signals
 from threading import get_ident
 from time import perf_counter, sleep, thread_time
@@ -375,7 +377,7 @@ class Follower:
         if recorder is not None and recorder.valid:
             self._recordings += 1
             if window.recording:
-                name = f"{os.getpid()}-{self._recordings}-{window.recording}.json"
+                name = f"{getpid()}-{self._recordings}-{window.recording}.json"
                 file = os.path.join(self._folder, name)
                 recorder.export(file)
                 self._write(
@@ -511,28 +513,28 @@ class Follower:
 
     def _write(self, **line: Any) -> None:
         """Nothing stays open: a program may close all numbers, and open files of its own there."""
-        data = json.dumps(line).encode() + b"\n"
+        data = dumps(line).encode() + b"\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         if self._file is None:
             self._file = self._new_file()
             flags |= os.O_CREAT | os.O_EXCL
             about = {
                 "type": "process",
-                "pid": os.getpid(),
+                "pid": getpid(),
                 "parent": os.getppid(),
                 "python": "{}.{}.{}".format(*sys.version_info[:3]),
                 "rank": self._rank,
                 "torch": _torch_version(),
             }
-            data = json.dumps(about).encode() + b"\n" + data
-        fd = os.open(self._file, flags, 0o600)
+            data = dumps(about).encode() + b"\n" + data
+        fd = open_file(self._file, flags, 0o600)
         try:
-            os.write(fd, data)
+            write(fd, data)
         finally:
-            os.close(fd)
+            close(fd)
 
     def _new_file(self) -> str:
-        return os.path.join(self._folder, f"{os.getpid()}-{os.urandom(4).hex()}.jsonl")
+        return os.path.join(self._folder, f"{getpid()}-{os.urandom(4).hex()}.jsonl")
 
     def _say_torch(self) -> None:
         """That torch is being imported here: only processes that do so have a file."""
@@ -782,8 +784,11 @@ def _since(delayed_s: float | None) -> float | None:
 def _delayed_s() -> float | None:
     """That this thread was ready to run and did not; None where the scheduler does not say."""
     try:
-        with open("/proc/thread-self/schedstat") as file:
-            return int(file.read().split()[1]) / 1e9
+        file = open_file("/proc/thread-self/schedstat", os.O_RDONLY)
+        try:
+            return int(read(file, 100).split()[1]) / 1e9
+        finally:
+            close(file)
     except (OSError, ValueError, IndexError) as error:
         _raise_of_a_handler(error)
         return None
