@@ -21,6 +21,7 @@ from gpulab.catalog.source import UnreadableError, is_folder
 from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
 from gpulab.core.text import plain
+from gpulab.core.units import plural
 from gpulab.report.build import CALIBRATION
 from gpulab.session.playback import Playback
 from gpulab.session.run import File, Run
@@ -59,7 +60,7 @@ def find_run(name: str) -> Path:
     if recorded := recording(name):
         return recorded
     if earlier:
-        raise UsageError(f"{name}: there are {len(earlier)} runs of {scenario} here")
+        raise UsageError(f"{name}: {plural(len(earlier), 'run')} of {scenario} here")
     raise UsageError(
         f"there is no run named {name}: write a run file, a scenario that has run here, or a "
         f"recording, such as {_an_example()}"

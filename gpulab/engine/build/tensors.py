@@ -109,12 +109,6 @@ def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     ]
 
 
-def on_gpu_if_large(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or of a large one on the host a copy on the GPU in use."""
-    (place,) = _places([tensor])
-    return tensor.to(place) if place.type == "cuda" else tensor
-
-
 def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
     """Where copies of all of them are to lie: those on the host on a GPU where they are large.
 

@@ -54,8 +54,6 @@ _OLDEST = (3, 9)
 """Python that the agent runs in."""
 _ENOUGH, _LASTING = 3, 0.05
 """Windows on each side of the first recording, and what they may differ by."""
-_AHEAD = 0.25
-"""What a single step in the middle may differ by from the windows of steps."""
 _WHY_NO_PROFILE = {
     found.code for found in (recorded_elsewhere, recordings_unreadable, torch_of_another_thread)
 }
@@ -193,13 +191,6 @@ def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progr
         peak_bytes=max(peaks, default=None),
         recent=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
     )
-
-
-def _runs_ahead(steps: _Steps, p50_s: float) -> bool:
-    """Whether single steps are not timed: the host of a device asks for them, and goes on."""
-    time = _time(steps)
-    on_device = any(window.peak_bytes for window in steps.windows)
-    return on_device and time is not None and abs(p50_s / time.median - 1) > _AHEAD
 
 
 def _first_step_s(state: RunState, steps: _Steps) -> float | None:

@@ -20,7 +20,6 @@ def look():
     ):
         digest = hashlib.sha256(inspect.getsource(each).encode()).hexdigest()[:12]
         print(each.__qualname__, inspect.signature(each), digest)
-    print(torch.nn.Module.__call__ is torch.nn.Module._wrapped_call_impl)
     print("__call__" in vars(torch.nn.Sequential), "__call__" in vars(torch.nn.Linear))
     print(sorted(set(vars(torch.optim.SGD)) - set(dir(torch.optim.Optimizer))))
 
