@@ -4,10 +4,13 @@
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+import random
+
 import torch
 from accelerate import Accelerator
 from transformers import BertConfig, BertForSequenceClassification, get_scheduler
 
+random.seed(0)
 torch.manual_seed(0)
 size = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 net = BertForSequenceClassification(BertConfig(**size, intermediate_size=32))
