@@ -4,14 +4,11 @@
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-import random
-
 import torch
 from accelerate import Accelerator
-from transformers import BertConfig, BertForSequenceClassification, get_scheduler
+from transformers import BertConfig, BertForSequenceClassification, get_scheduler, set_seed
 
-random.seed(0)
-torch.manual_seed(0)
+set_seed(0)
 size = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 net = BertForSequenceClassification(BertConfig(**size, intermediate_size=32))
 optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
