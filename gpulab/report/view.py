@@ -36,6 +36,8 @@ from gpulab.stats.verdicts import in_table, shown
 Line = tuple[str, str]
 """Text and style."""
 _AGREE = "outputs agree"
+_NAME = 16
+"""Letters of a name that stay in one line."""
 _HEADS = {
     Clock.WALL: "block, one wait",
     Clock.RETURN: "no wait",
@@ -118,7 +120,8 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
     live = report.under_way
     table = columns_table()
     # Under way nothing jumps when a number comes in.
-    table.add_column("variant", overflow="fold", min_width=7)
+    longest = max((len(variant.name) for variant in report.variants), default=0)
+    table.add_column("variant", overflow="fold", min_width=max(7, min(longest, _NAME)))
     table.add_column(
         f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None
     )
@@ -128,8 +131,9 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
         table.add_column(
             "99 % interval", justify="right", no_wrap=True, min_width=14 * live or None
         )
-        least = (12 + report.quick) * live or None
-        table.add_column("so far" if live else "verdict", no_wrap=True, min_width=least)
+        least = 12 + report.quick
+        # "faster, at least 49x" goes on in a second line before a name is broken
+        table.add_column("so far" if live else "verdict", no_wrap=live, min_width=least)
     else:
         table.add_column("", no_wrap=True)
     for index, variant in enumerate(report.variants):

@@ -234,8 +234,7 @@ def phases(report: RunReport) -> RenderableType | None:
             if part.share >= _LEAST:
                 shares.append(", " if shares else "").append_text(part.mark)
                 waits = " (waits)" if part.words in waiting else ""
-                words = bars.WORDS.get(part.words, part.words)
-                shares.append(f" {words} {part.share:.0%}{waits}")
+                shares.append(f" {part.words} {part.share:.0%}{waits}")
         table.add_row(name, bars.parts_bar(parts), shares)
     heading = "phase share, an upper bound" if report.on_gpu else "phase share"
     return Group(Text(heading, "bold"), table)
