@@ -332,6 +332,7 @@ def test_inputs_that_cannot_be_written_to_are_left_alone_and_such_state_is_refus
         t.live_leaves("state", inputs)
 
 
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 def test_a_file_that_is_mapped_is_never_written_to(tmp_path):
     path = tmp_path / "values"
     path.write_bytes(FLOATS.tobytes())
@@ -340,6 +341,11 @@ def test_a_file_that_is_mapped_is_never_written_to(tmp_path):
     for array in (mapped, mapped[2:], np.asarray(mapped), shared):
         t.poison(t.leaves(array))
     assert t.live_leaves("inputs", mapped[1:]) == t.live_leaves("inputs", shared) == []
+    for mode in ("r", "r+"):  # to write to the first ends the process
+        tensor = torch.from_numpy(np.memmap(path, dtype=np.float32, mode=mode))
+        for part in (tensor, tensor[2:]):
+            assert t.live_leaves("inputs", [torch.ones(2), part]) == []
+            t.poison(t.leaves(part))
     mapped.flush()
     assert path.read_bytes() == FLOATS.tobytes()
 

@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2b
 from math import isfinite
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,6 +58,7 @@ class Walk:
         self._count = 0
         self.numbers = self.read_only = False
         """What a live tree holds that cannot be written to."""
+        self._not_ours: list[tuple[int, int]] | None = None
 
     def tensors(self, tree: Any) -> Iterator[torch.Tensor]:
         if isinstance(tree, torch.Tensor):
@@ -104,11 +106,22 @@ class Walk:
         parts = _sparse_parts(plain)
         if self._live:
             for part in map(_dense, parts):
-                self.read_only |= _is_of_file(part)
+                self.read_only |= self._is_of_file(part)
                 yield self._leaf(part)
         else:
             dense = _dense(plain.to_dense() if len(parts) > 1 else plain)
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
+
+    def _is_of_file(self, tensor: torch.Tensor) -> bool:
+        """Whether what is written to it is written to a file, or to other processes' memory, or
+        ends this one.
+        """
+        if not _is_foreign(tensor):
+            return False
+        if self._not_ours is None:
+            self._not_ours = _read_only_or_shared()
+        address = tensor.untyped_storage().data_ptr()
+        return any(start <= address < end for start, end in self._not_ours)
 
     def _of_mapping(self, tree: Mapping[Any, Any]) -> Iterator[torch.Tensor]:
         if is_of_scenario(tree) and not isinstance(tree, dict):
@@ -219,9 +232,15 @@ def _is_own(tensor: torch.Tensor) -> bool:
     return type(tensor).__module__.partition(".")[0] != "torch"
 
 
-def _is_of_file(tensor: torch.Tensor) -> bool:
-    """Whether what is written to it is written to a file."""
-    return getattr(tensor.untyped_storage(), "filename", None) is not None
+def _read_only_or_shared() -> list[tuple[int, int]]:
+    """Addresses of this process that it may not write to, or that a file or others have too."""
+    found = []
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        addresses, access = line.split(maxsplit=2)[:2]
+        if access[1] != "w" or access[3] == "s":
+            start, _, end = addresses.partition("-")
+            found.append((int(start, 16), int(end, 16)))
+    return found
 
 
 def _is_foreign(tensor: torch.Tensor) -> bool:
