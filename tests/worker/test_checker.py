@@ -207,6 +207,19 @@ def test_a_dimension_that_is_lost_is_wrong(bench, shape):
     assert raised.value.finding == finding("shapes_differ", **values)
 
 
+@pytest.mark.parametrize(("size", "both_draw"), [(N, True), (N + 1, None)])
+def test_another_number_of_elements_is_not_laid_to_random_numbers(size, both_draw):
+    bench = Bench()
+
+    def draws(size, times):
+        return lambda: Work(lambda: [torch.rand(size) for _ in range(times)][-1])
+
+    bench.check("baseline", draws(N, 1))
+    with pytest.raises(WrongOutputError) as raised:
+        bench.check("suspect", draws(size, 2))
+    assert raised.value.finding.values.get("both_draw") == both_draw
+
+
 def sets_while_building(setting):
     def make_work(a, b):
         setting()

@@ -42,6 +42,7 @@ from gpulab.features.checks.findings import (
     does_not_write_its_output,
     effect_differs,
     effects_not_left,
+    element_counts_differ,
     farther_from_float64,
     gradient_differs,
     gradients_not_left,
@@ -56,6 +57,7 @@ from gpulab.features.checks.findings import (
     outputs_cut_differently,
     relative_error,
     returns_nothing,
+    shapes_differ,
     state_not_named,
     state_not_restored,
     tolerance_capped,
@@ -345,7 +347,8 @@ class Checker:
         try:
             return self.stepping.require(build, output, self._reference)
         except WrongOutputError as error:
-            if not {name, self.baseline} <= self.drawing:
+            of_shape = error.finding.code in (element_counts_differ.code, shapes_differ.code)
+            if of_shape or not {name, self.baseline} <= self.drawing:
                 raise
             known = {**error.finding.values, "both_draw": True}
             finding = Finding(code=error.finding.code, values=known)
