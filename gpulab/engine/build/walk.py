@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2b
@@ -38,12 +38,28 @@ _FEW = 16
 _LEAST_HELD, _MOST_HELD = 1e-30, 3e38
 _WIDEST = {"f": 8, "c": 16}
 """Bytes of a kind of number beyond which torch has none."""
+_FUTURES = (
+    ("concurrent.futures", "Future", "result"),
+    ("torch.futures", "Future", "wait"),
+    ("torch.distributed", "Work", "wait"),
+    ("multiprocessing.pool", "ApplyResult", "get"),
+)
+"""By their modules, with what waits for their values."""
 _NOT_COMPARED = "a {} is not a tensor, an array, a number, a text, or a collection of them"
 
 
 def is_of_scenario(value: object) -> bool:
     """Whether the class of a value stands in a scenario, also in one of a package."""
     return type(value).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS)
+
+
+def value_later(value: object) -> Callable[[], Any] | None:
+    """What waits for the value of a future, and returns it; None of anything else."""
+    for module, name, wait in _FUTURES:
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and isinstance(value, kind):
+            return getattr(value, wait)  # type: ignore[no-any-return]
+    return None
 
 
 class Walk:
@@ -80,6 +96,8 @@ class Walk:
             yield from self._of_set(tree)
         elif _is_array(tree):
             yield from self._of_array(tree)
+        elif not self._live and (value := value_later(tree)):
+            yield from self.tensors(value())
         elif hasattr(tree, "__dlpack__"):
             yield self._of_other_array(tree)
         else:
