@@ -150,20 +150,21 @@ class Walk:
 
     def _of_list(self, values: list[Any]) -> Iterator[torch.Tensor]:
         kinds = set(map(type, values))
-        if self._live or len(values) <= _FEW or len(kinds) > 1:
+        if self._live or len(values) <= _FEW:
             yield from self._of_each(values)
-        elif kinds <= {bool, int, float}:
-            yield self._leaf(self._numbers(values))
-        elif kinds == {str}:
+        elif all(isinstance(value, str) for value in values):
             yield self._leaf(_digest(_text_of(values)))
+        elif len(kinds) == 1 and kinds <= {bool, int, float}:
+            yield self._leaf(self._numbers(values))
         else:
             yield from self._of_each(values)
 
     def _of_set(self, values: Set[Any]) -> Iterator[torch.Tensor]:
         if self._live:
             return
-        if values and all(type(value) in (int, float) for value in values):
-            yield from self._of_list(sorted(values))
+        plain = [value.item() if _is_scalar(value) else value for value in values]
+        if plain and all(type(value) in (int, float) for value in plain):
+            yield from self._of_list(sorted(plain))
         else:
             yield self._leaf(_digest(_text_of(values)))
 
@@ -315,6 +316,8 @@ def _is_text(value: Any) -> bool:
 
 def _text_of(value: Any) -> str:
     """The same for equal values. TypeError for what has no such text."""
+    if _is_scalar(value):  # before what it is as well: a text, or a float
+        value = value.item()
     if isinstance(value, (set, frozenset)):
         return f"{{{','.join(sorted(map(_text_of, value)))}}}"
     if isinstance(value, (list, tuple)):
