@@ -4,9 +4,13 @@ too.
 
 from __future__ import annotations
 
+import decimal
+import gc
+import locale
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -29,6 +33,7 @@ def leave_modes(before: tuple[int, int]) -> None:
 
 
 _UNREADABLE = "unreadable"
+_COLLECTION = "gc.disable"
 Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
 
 
@@ -53,6 +58,25 @@ def _numpy_errors() -> dict[str, str]:
 def _set_numpy_errors(kinds: dict[str, str]) -> None:
     if kinds:
         sys.modules["numpy"].seterr(**kinds)
+
+
+def _decimals() -> tuple[int, str]:
+    context = decimal.getcontext()
+    return context.prec, context.rounding
+
+
+def _set_decimals(values: tuple[int, str]) -> None:
+    context = decimal.getcontext()
+    context.prec, context.rounding = values
+
+
+def _set_collection(on: bool) -> None:
+    (gc.enable if on else gc.disable)()
+
+
+def _set_priority(value: int) -> None:
+    with suppress(OSError):  # not everybody may raise it again
+        os.setpriority(os.PRIO_PROCESS, 0, value)
 
 
 def _check_sparse(enable: bool) -> None:
@@ -167,6 +191,13 @@ _SETTINGS: dict[str, Setting] = {
     "sys.setswitchinterval": (sys.getswitchinterval, sys.setswitchinterval),
     "os.sched_setaffinity": (partial(os.sched_getaffinity, 0), partial(os.sched_setaffinity, 0)),
     "os.chdir": (os.getcwd, os.chdir),
+    "os.setpriority": (partial(os.getpriority, os.PRIO_PROCESS, 0), _set_priority),
+    "locale.setlocale": (
+        partial(locale.setlocale, locale.LC_ALL),
+        partial(locale.setlocale, locale.LC_ALL),
+    ),
+    "decimal.getcontext": (_decimals, _set_decimals),
+    _COLLECTION: (gc.isenabled, _set_collection),
     "sys.setprofile": (sys.getprofile, sys.setprofile),
     "sys.settrace": (sys.gettrace, sys.settrace),
     "torch modes": (modes, leave_modes),
@@ -192,8 +223,10 @@ def read() -> dict[str, Any]:
 
 def _same(name: str, now: Any, before: Any) -> bool:
     """Whether a setting is what it was. The old form of a precision switch writes "ieee" where
-    nothing was set.
+    nothing was set; and the lab times with garbage collection off, which a step may turn on again.
     """
+    if name == _COLLECTION:
+        return bool(now or not before)
     return bool(now == before) or (name in _PRECISIONS and {now, before} == {"none", "ieee"})
 
 
