@@ -34,7 +34,7 @@ def test_leaves_are_found_in_every_collection():
     ]
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
-    with pytest.raises(TypeError, match="a object is not a tensor"):
+    with pytest.raises(TypeError, match="an object of class object is not a tensor"):
         t.leaves([object()])
 
 
@@ -326,10 +326,30 @@ def test_memory_that_is_not_the_array_s_own_is_never_written_to(kind):
 def test_inputs_that_cannot_be_written_to_are_left_alone_and_such_state_is_refused(kind):
     inputs = (torch.ones(3), ARRAYS[kind])
     assert t.live_leaves("inputs", inputs) == []
-    assert t.is_read_only(inputs)
-    assert not t.is_read_only((torch.ones(3), FLOATS))
+    assert t.read_only(inputs)[0]
+    assert t.read_only((torch.ones(3), FLOATS)) == (False, "")
     with pytest.raises(TypeError, match="cannot be restored"):
         t.live_leaves("state", inputs)
+
+
+ALIGNED = np.zeros(3, dtype=np.dtype([("a", "i4"), ("b", "f8"), ("c", "f4", 3)], align=True))
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [
+        (ALIGNED, ""),
+        (FLOATS[::-1], ""),
+        (RECORDS, "an array of a structured dtype"),
+        (ARRAYS["of dates"], "an array of dtype datetime64[D]"),
+        (ARRAYS["of objects"], "an array of dtype object"),
+        (ARRAYS["of another byte order"], "an array of dtype >f4"),
+        (ARRAYS["masked"], "a masked array"),
+    ],
+)
+def test_what_a_copy_would_not_mend_is_named(array, kind):
+    assert t.read_only([FLOATS, array]) == (array is not ALIGNED, kind)
+    assert t.read_only(array.copy()) == (bool(kind), kind)
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
@@ -380,6 +400,7 @@ DIFFERENT = {
     "decimals": (Decimal("1.5"), Decimal("1.50001")),
     "many words": (["w"] * 30, ["w"] * 29 + ["v"]),
     "a deque": (deque([1, 2]), deque([2, 1])),
+    "masks": (ARRAYS["masked"], np.ma.array([1.0, 2.0], mask=[True, False])),
     "a dataclass": (Both(1, Both(2, "x")), Both(1, Both(2, "y"))),
 }
 
@@ -404,6 +425,7 @@ ALIKE = {
     "a counter of NumPy's": (Counter("aba"), Counter(np.array(["a", "b", "a"]))),
     "keys of NumPy's": ({0.5: 1, (1, 2): 3}, {np.float64(0.5): 1, (np.int64(1), 2): 3}),
     "many words of NumPy's": (["a"] * 20, ["a", *np.array(["a"] * 19)]),
+    "a masked array that masks nothing": (np.ma.array(FLOATS), FLOATS),
     "None behind": ((torch.ones(2), None), torch.ones(2)),
     "a list of rows": (list(torch.ones(3, 4)), torch.ones(3, 4)),
     "a parameter": (torch.nn.Parameter(torch.ones(2)), torch.ones(2)),

@@ -45,7 +45,9 @@ _FUTURES = (
     ("multiprocessing.pool", "ApplyResult", "get"),
 )
 """By their modules, with what waits for their values."""
-_NOT_COMPARED = "a {} is not a tensor, an array, a number, a text, or a collection of them"
+_NOT_COMPARED = (
+    "an object of class {} is not a tensor, an array, a number, a text, or a collection of them"
+)
 
 
 def is_of_scenario(value: object) -> bool:
@@ -74,6 +76,8 @@ class Walk:
         self._count = 0
         self.numbers = self.read_only = False
         """What a live tree holds that cannot be written to."""
+        self.not_exchanged = ""
+        """What of that is no better in a copy."""
         self._not_ours: list[tuple[int, int]] | None = None
 
     def tensors(self, tree: Any) -> Iterator[torch.Tensor]:
@@ -174,10 +178,17 @@ class Walk:
         """
         if not self._live:
             self._require_values(values, _ARRAYS)
+        elif not _is_exchangeable(values.dtype):
+            self.read_only = True
+            dtype = "a structured dtype" if values.dtype.names else f"dtype {values.dtype}"
+            self.not_exchanged = f"an array of {dtype}"
         numpy = sys.modules["numpy"]
         if isinstance(values, numpy.ma.MaskedArray):
             self.read_only = True
-            yield from self._of_each([values.filled(0), numpy.ma.getmaskarray(values)])
+            self.not_exchanged = "a masked array"
+            mask = numpy.ma.getmaskarray(values)
+            # what masks nothing is its data
+            yield from self._of_each([values.filled(0), *([mask] if mask.any() else [])])
         elif values.dtype.names:
             yield from self._of_mapping({name: values[name] for name in values.dtype.names})
         elif _shares_memory(values):
@@ -355,13 +366,20 @@ def _is_scalar(value: Any) -> bool:
     return numpy is not None and isinstance(value, numpy.generic)
 
 
+def _is_exchangeable(dtype: Any) -> bool:
+    """Whether torch can share arrays of a dtype; of records, each field."""
+    if dtype.names:
+        parts = [field[0].base for field in dtype.fields.values()]
+        return all(_is_exchangeable(part) and not dtype.itemsize % part.itemsize for part in parts)
+    fits = dtype.itemsize <= _WIDEST.get(dtype.kind, 8)
+    return bool(dtype.isnative and dtype.kind in "biufc" and fits)
+
+
 def _shares_memory(values: Any) -> bool:
     """Whether torch can share an array, and may write to it: the memory is one that NumPy or torch
     made, and no text of bytes, no file and no other process has it too.
     """
-    if not values.flags.writeable or not values.dtype.isnative or values.dtype.kind not in "biufc":
-        return False
-    if values.dtype.itemsize > _WIDEST.get(values.dtype.kind, 8):
+    if not values.flags.writeable or not _is_exchangeable(values.dtype):
         return False
     if any(stride < 0 or stride % values.itemsize for stride in values.strides):
         return False

@@ -282,6 +282,18 @@ def outputs_cut_differently(*, outputs: int, baseline: int) -> None: ...
     short="inputs cannot be changed",
 )
 def inputs_read_only() -> None: ...
+@finding(
+    "one of its inputs is {kind}, whose values cannot be exchanged, so " + _UNNOTICED,
+    check=CheckKind.INPUTS,
+    short="inputs cannot be changed",
+)
+def inputs_not_exchanged(*, kind: str) -> None: ...
+@finding(
+    "its inputs hold no tensors or arrays, so " + _UNNOTICED,
+    check=CheckKind.INPUTS,
+    short="no tensors in its inputs",
+)
+def inputs_without_tensors() -> None: ...
 @finding("names no inputs, so " + _UNNOTICED, check=CheckKind.INPUTS, short="no inputs named")
 def no_inputs_named() -> None: ...
 @finding(

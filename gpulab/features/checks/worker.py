@@ -46,8 +46,10 @@ from gpulab.features.checks.findings import (
     farther_from_float64,
     gradient_differs,
     gradients_not_left,
+    inputs_not_exchanged,
     inputs_not_named,
     inputs_read_only,
+    inputs_without_tensors,
     maybe_rounding,
     near_to_float64,
     no_inputs_named,
@@ -257,14 +259,17 @@ class Checker:
             self.baseline_has_state = bool(build.state)
         if inputs:
             return
-        if tensors.is_read_only(build.work.inputs):
-            self._note(CheckKind.INPUTS, inputs_read_only(name))
+        read_only, kind = tensors.read_only(build.work.inputs)
+        if read_only:
+            reason = inputs_not_exchanged(name, kind=kind) if kind else inputs_read_only(name)
+            self._note(CheckKind.INPUTS, reason)
         elif name == self.baseline:
-            skipped = no_inputs_named(name)
+            skipped = (inputs_without_tensors if build.work.inputs else no_inputs_named)(name)
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
         elif self._names_inputs:
-            self._note(CheckKind.INPUTS, inputs_not_named(name))
+            reason = (inputs_without_tensors if build.work.inputs else inputs_not_named)(name)
+            self._note(CheckKind.INPUTS, reason)
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
         """Of the second step. Catches inputs that are changed for whoever comes after."""
