@@ -302,6 +302,7 @@ ARRAYS = {
     "of texts": np.array(["a", "b"]),
     "empty": np.zeros((0, 3)),
     "masked": np.ma.array([1.0, 2.0], mask=[False, True]),
+    "of a masked record": np.ma.array(RECORDS, mask=[(True, False)] * 3),
 }
 
 

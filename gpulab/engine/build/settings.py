@@ -33,7 +33,6 @@ def leave_modes(before: tuple[int, int]) -> None:
 
 
 _UNREADABLE = "unreadable"
-_COLLECTION = "gc.disable"
 Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
 
 
@@ -60,18 +59,8 @@ def _set_numpy_errors(kinds: dict[str, str]) -> None:
         sys.modules["numpy"].seterr(**kinds)
 
 
-def _decimals() -> tuple[int, str]:
-    context = decimal.getcontext()
-    return context.prec, context.rounding
-
-
-def _set_decimals(values: tuple[int, str]) -> None:
-    context = decimal.getcontext()
-    context.prec, context.rounding = values
-
-
-def _set_collection(on: bool) -> None:
-    (gc.enable if on else gc.disable)()
+def _set_decimals(digits: int) -> None:
+    decimal.getcontext().prec = digits
 
 
 def _set_priority(value: int) -> None:
@@ -117,6 +106,7 @@ _ATTRIBUTES = (
     "utils.deterministic.fill_uninitialized_memory",
 )
 _cuda = torch.backends.cuda
+_locale = partial(locale.setlocale, locale.LC_ALL)
 _SETTINGS: dict[str, Setting] = {
     **{f"torch.{path}": _attribute(path) for path in _ATTRIBUTES},
     "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
@@ -192,12 +182,9 @@ _SETTINGS: dict[str, Setting] = {
     "os.sched_setaffinity": (partial(os.sched_getaffinity, 0), partial(os.sched_setaffinity, 0)),
     "os.chdir": (os.getcwd, os.chdir),
     "os.setpriority": (partial(os.getpriority, os.PRIO_PROCESS, 0), _set_priority),
-    "locale.setlocale": (
-        partial(locale.setlocale, locale.LC_ALL),
-        partial(locale.setlocale, locale.LC_ALL),
-    ),
-    "decimal.getcontext": (_decimals, _set_decimals),
-    _COLLECTION: (gc.isenabled, _set_collection),
+    "locale.setlocale": (_locale, _locale),
+    "decimal.getcontext": (lambda: decimal.getcontext().prec, _set_decimals),
+    "gc.disable": (gc.isenabled, lambda _: gc.enable()),
     "sys.setprofile": (sys.getprofile, sys.setprofile),
     "sys.settrace": (sys.gettrace, sys.settrace),
     "torch modes": (modes, leave_modes),
@@ -225,7 +212,7 @@ def _same(name: str, now: Any, before: Any) -> bool:
     """Whether a setting is what it was. The old form of a precision switch writes "ieee" where
     nothing was set; and the lab times with garbage collection off, which a step may turn on again.
     """
-    if name == _COLLECTION:
+    if name == "gc.disable":
         return bool(now or not before)
     return bool(now == before) or (name in _PRECISIONS and {now, before} == {"none", "ieee"})
 

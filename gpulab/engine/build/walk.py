@@ -78,7 +78,7 @@ class Walk:
         """What a live tree holds that cannot be written to."""
         self.not_exchanged = ""
         """What of that is no better in a copy."""
-        self._not_ours: list[tuple[int, int]] | None = None
+        self._not_ours: list[tuple[int, int]] = []
 
     def tensors(self, tree: Any) -> Iterator[torch.Tensor]:
         if isinstance(tree, torch.Tensor):
@@ -135,13 +135,10 @@ class Walk:
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
 
     def _is_of_file(self, tensor: torch.Tensor) -> bool:
-        """Whether what is written to it is written to a file, or to other processes' memory, or
-        ends this one.
-        """
+        """Whether writing to it writes to a file or other processes' memory, or ends this one."""
         if not _is_foreign(tensor):
             return False
-        if self._not_ours is None:
-            self._not_ours = _read_only_or_shared()
+        self._not_ours = self._not_ours or _read_only_or_shared()
         address = tensor.untyped_storage().data_ptr()
         return any(start <= address < end for start, end in self._not_ours)
 
@@ -187,8 +184,9 @@ class Walk:
             self.read_only = True
             self.not_exchanged = "a masked array"
             mask = numpy.ma.getmaskarray(values)
-            # what masks nothing is its data
-            yield from self._of_each([values.filled(0), *([mask] if mask.any() else [])])
+            # what masks nothing is its data; masks of records cannot be asked for any()
+            masks = [mask] if b"\1" in mask.tobytes() else []
+            yield from self._of_each([values.filled(0), *masks])
         elif values.dtype.names:
             yield from self._of_mapping({name: values[name] for name in values.dtype.names})
         elif _shares_memory(values):
