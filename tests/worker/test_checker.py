@@ -6,6 +6,7 @@ import itertools
 import sys
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 import torch
 from checker_bench import STEPS, Bench, N, of_operands
@@ -207,6 +208,19 @@ def test_a_dimension_that_is_lost_is_wrong(bench, shape):
     assert raised.value.finding == finding("shapes_differ", **values)
 
 
+@pytest.mark.parametrize(("size", "both_draw"), [(N, True), (N + 1, None)])
+def test_another_number_of_elements_is_not_laid_to_random_numbers(size, both_draw):
+    bench = Bench()
+
+    def draws(size, times):
+        return lambda: Work(lambda: [torch.rand(size) for _ in range(times)][-1])
+
+    bench.check("baseline", draws(N, 1))
+    with pytest.raises(WrongOutputError) as raised:
+        bench.check("suspect", draws(size, 2))
+    assert raised.value.finding.values.get("both_draw") == both_draw
+
+
 def sets_while_building(setting):
     def make_work(a, b):
         setting()
@@ -286,6 +300,21 @@ def test_a_setting_of_the_process_is_refused_and_restored(bench, make_work, code
 def test_a_variant_without_inputs_is_doubted(bench):
     bench.check("careless", of_operands(lambda a, b: Work(lambda: a @ b)))
     assert bench.codes == [("inputs_not_named", "careless")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        (["a text"], finding("inputs_without_tensors", "careless")),
+        (
+            np.array(["2020-01-01"], "M8[D]"),
+            finding("inputs_not_exchanged", "careless", kind="an array of dtype datetime64[D]"),
+        ),
+    ],
+)
+def test_inputs_that_cannot_be_changed_are_told_by_what_they_are(bench, inputs, reason):
+    bench.check("careless", of_operands(lambda a, b: Work(lambda: a @ b, inputs=inputs)))
+    assert bench.checker.findings == [reason]
 
 
 def test_a_step_that_returns_nothing_cannot_be_checked(bench):

@@ -2,7 +2,12 @@
 back.
 """
 
+import decimal
+import gc
+import locale
+import os
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -54,6 +59,33 @@ def test_reading_changes_nothing():
     assert settings.put_back(before) == []
 
 
+def change_locale():
+    other = "C.UTF-8" if locale.setlocale(locale.LC_NUMERIC) == "C" else "C"
+    locale.setlocale(locale.LC_NUMERIC, other)
+
+
+def test_a_step_may_turn_on_the_collection_of_garbage_that_the_lab_turned_off():
+    gc.disable()
+    try:
+        before = settings.read()
+        gc.enable()
+        assert settings.put_back(before) == []
+    finally:
+        gc.enable()
+
+
+def test_a_build_that_makes_its_process_nice_is_named():
+    """In a thread, which Linux makes nice by itself, since not everybody may undo it."""
+
+    def names():
+        before = settings.read()
+        os.nice(1)
+        return settings.put_back(before)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert "os.setpriority" in pool.submit(names).result()
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -71,6 +103,9 @@ def test_reading_changes_nothing():
             torch.sparse.check_sparse_tensor_invariants.enable,
         ),
         ("numpy.seterr", lambda: numpy.seterr(all="raise")),
+        ("gc.disable", gc.disable),
+        ("decimal.getcontext", lambda: setattr(decimal.getcontext(), "prec", 50)),
+        ("locale.setlocale", change_locale),
     ],
 )
 def test_a_setting_that_changed_is_named_and_put_back(name, change):

@@ -28,6 +28,9 @@ FLOATS = np.arange(6, dtype=np.float32)
 ALIKE = {
     "a loss": (0.1234567, 0.1234567 * (1 + 5e-8)),
     "a NumPy scalar": (np.float64(0.5), 0.5),
+    "members of NumPy": ({"a", 3}, {np.str_("a"), np.int64(3)}),
+    "keys of NumPy": ({"a": 1, 3: 2}, {np.str_("a"): 1, np.int64(3): 2}),
+    "texts of NumPy": (["a"], list(np.array(["a"]))),
     "a whole number": (3, 3.0),
     "a reversed view": (FLOATS[::-1], FLOATS[::-1].copy()),
     "sparse": (torch.eye(3).to_sparse(), torch.eye(3)),

@@ -34,7 +34,7 @@ def test_leaves_are_found_in_every_collection():
     ]
     t.poison(t.leaves(array))
     assert np.isnan(array).all()
-    with pytest.raises(TypeError, match="a object is not a tensor"):
+    with pytest.raises(TypeError, match="an object of class object is not a tensor"):
         t.leaves([object()])
 
 
@@ -302,6 +302,7 @@ ARRAYS = {
     "of texts": np.array(["a", "b"]),
     "empty": np.zeros((0, 3)),
     "masked": np.ma.array([1.0, 2.0], mask=[False, True]),
+    "of a masked record": np.ma.array(RECORDS, mask=[(True, False)] * 3),
 }
 
 
@@ -326,12 +327,33 @@ def test_memory_that_is_not_the_array_s_own_is_never_written_to(kind):
 def test_inputs_that_cannot_be_written_to_are_left_alone_and_such_state_is_refused(kind):
     inputs = (torch.ones(3), ARRAYS[kind])
     assert t.live_leaves("inputs", inputs) == []
-    assert t.is_read_only(inputs)
-    assert not t.is_read_only((torch.ones(3), FLOATS))
+    assert t.read_only(inputs)[0]
+    assert t.read_only((torch.ones(3), FLOATS)) == (False, "")
     with pytest.raises(TypeError, match="cannot be restored"):
         t.live_leaves("state", inputs)
 
 
+ALIGNED = np.zeros(3, dtype=np.dtype([("a", "i4"), ("b", "f8"), ("c", "f4", 3)], align=True))
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [
+        (ALIGNED, ""),
+        (FLOATS[::-1], ""),
+        (RECORDS, "an array of a structured dtype"),
+        (ARRAYS["of dates"], "an array of dtype datetime64[D]"),
+        (ARRAYS["of objects"], "an array of dtype object"),
+        (ARRAYS["of another byte order"], "an array of dtype >f4"),
+        (ARRAYS["masked"], "a masked array"),
+    ],
+)
+def test_what_a_copy_would_not_mend_is_named(array, kind):
+    assert t.read_only([FLOATS, array]) == (array is not ALIGNED, kind)
+    assert t.read_only(array.copy()) == (bool(kind), kind)
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 def test_a_file_that_is_mapped_is_never_written_to(tmp_path):
     path = tmp_path / "values"
     path.write_bytes(FLOATS.tobytes())
@@ -340,6 +362,11 @@ def test_a_file_that_is_mapped_is_never_written_to(tmp_path):
     for array in (mapped, mapped[2:], np.asarray(mapped), shared):
         t.poison(t.leaves(array))
     assert t.live_leaves("inputs", mapped[1:]) == t.live_leaves("inputs", shared) == []
+    for mode in ("r", "r+"):  # to write to the first ends the process
+        tensor = torch.from_numpy(np.memmap(path, dtype=np.float32, mode=mode))
+        for part in (tensor, tensor[2:]):
+            assert t.live_leaves("inputs", [torch.ones(2), part]) == []
+            t.poison(t.leaves(part))
     mapped.flush()
     assert path.read_bytes() == FLOATS.tobytes()
 
@@ -374,6 +401,7 @@ DIFFERENT = {
     "decimals": (Decimal("1.5"), Decimal("1.50001")),
     "many words": (["w"] * 30, ["w"] * 29 + ["v"]),
     "a deque": (deque([1, 2]), deque([2, 1])),
+    "masks": (ARRAYS["masked"], np.ma.array([1.0, 2.0], mask=[True, False])),
     "a dataclass": (Both(1, Both(2, "x")), Both(1, Both(2, "y"))),
 }
 
@@ -394,6 +422,11 @@ ALIKE = {
     "sums in another order": (0.1234567, 0.1234567 * (1 + 5e-8)),
     "what fp32 holds not": (1e100, 1e100 * (1 + 1e-12)),
     "long lists": ([0.1] * 20, np.full(20, 0.1, dtype=np.float32)),
+    "a set of NumPy's": ({3, 4}, set(np.array([3, 4]))),
+    "a counter of NumPy's": (Counter("aba"), Counter(np.array(["a", "b", "a"]))),
+    "keys of NumPy's": ({0.5: 1, (1, 2): 3}, {np.float64(0.5): 1, (np.int64(1), 2): 3}),
+    "many words of NumPy's": (["a"] * 20, ["a", *np.array(["a"] * 19)]),
+    "a masked array that masks nothing": (np.ma.array(FLOATS), FLOATS),
     "None behind": ((torch.ones(2), None), torch.ones(2)),
     "a list of rows": (list(torch.ones(3, 4)), torch.ones(3, 4)),
     "a parameter": (torch.nn.Parameter(torch.ones(2)), torch.ones(2)),

@@ -6,12 +6,14 @@ import threading
 import time
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 import numpy as np
 import pytest
 import torch
 
 from gpulab.engine.build.build import Build
+from gpulab.engine.build.tensors import leaves
 from gpulab.engine.measure.clock import WallClock, is_asynchronous, paced, wait_for
 from gpulab.scenario import Work
 
@@ -84,6 +86,14 @@ def test_futures_of_torch_and_of_pools_of_processes_are_waited_for():
     assert is_asynchronous(result)
     wait_for(result)
     assert result.done()
+
+
+def test_the_value_of_a_future_is_what_is_compared():
+    of_torch = torch.futures.Future()
+    of_torch.set_result(torch.ones(2))
+    with ThreadPool(1) as pool:
+        pending = [of_torch, future(torch.ones(1)), pool.apply_async(float, ("2",))]
+        assert [leaf.tolist() for leaf in leaves(pending)] == [[1, 1], [1], 2]
 
 
 def test_a_future_that_failed_raises_what_it_failed_with():

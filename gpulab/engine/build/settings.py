@@ -4,9 +4,13 @@ too.
 
 from __future__ import annotations
 
+import decimal
+import gc
+import locale
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -55,6 +59,15 @@ def _set_numpy_errors(kinds: dict[str, str]) -> None:
         sys.modules["numpy"].seterr(**kinds)
 
 
+def _set_decimals(digits: int) -> None:
+    decimal.getcontext().prec = digits
+
+
+def _set_priority(value: int) -> None:
+    with suppress(OSError):  # not everybody may raise it again
+        os.setpriority(os.PRIO_PROCESS, 0, value)
+
+
 def _check_sparse(enable: bool) -> None:
     torch._C._set_check_sparse_tensor_invariants(enable)
 
@@ -93,6 +106,7 @@ _ATTRIBUTES = (
     "utils.deterministic.fill_uninitialized_memory",
 )
 _cuda = torch.backends.cuda
+_locale = partial(locale.setlocale, locale.LC_ALL)
 _SETTINGS: dict[str, Setting] = {
     **{f"torch.{path}": _attribute(path) for path in _ATTRIBUTES},
     "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
@@ -167,6 +181,10 @@ _SETTINGS: dict[str, Setting] = {
     "sys.setswitchinterval": (sys.getswitchinterval, sys.setswitchinterval),
     "os.sched_setaffinity": (partial(os.sched_getaffinity, 0), partial(os.sched_setaffinity, 0)),
     "os.chdir": (os.getcwd, os.chdir),
+    "os.setpriority": (partial(os.getpriority, os.PRIO_PROCESS, 0), _set_priority),
+    "locale.setlocale": (_locale, _locale),
+    "decimal.getcontext": (lambda: decimal.getcontext().prec, _set_decimals),
+    "gc.disable": (gc.isenabled, lambda _: gc.enable()),
     "sys.setprofile": (sys.getprofile, sys.setprofile),
     "sys.settrace": (sys.gettrace, sys.settrace),
     "torch modes": (modes, leave_modes),
@@ -192,8 +210,10 @@ def read() -> dict[str, Any]:
 
 def _same(name: str, now: Any, before: Any) -> bool:
     """Whether a setting is what it was. The old form of a precision switch writes "ieee" where
-    nothing was set.
+    nothing was set; and the lab times with garbage collection off, which a step may turn on again.
     """
+    if name == "gc.disable":
+        return bool(now or not before)
     return bool(now == before) or (name in _PRECISIONS and {now, before} == {"none", "ieee"})
 
 

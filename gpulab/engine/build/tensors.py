@@ -46,6 +46,8 @@ def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
         raise TypeError(
             f"{keyword}= holds a Python number, which cannot be restored: make it a tensor"
         )
+    if walk.not_exchanged and keyword == "state":
+        raise TypeError(f"state= holds {walk.not_exchanged}, which cannot be restored")
     if walk.read_only and keyword == "state":
         raise TypeError(
             "state= holds an array that is read-only, reversed or in memory that is not its own, "
@@ -54,11 +56,11 @@ def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
     return [] if walk.read_only else tensors
 
 
-def is_read_only(inputs: Any) -> bool:
-    """Whether one of the inputs cannot be written to."""
+def read_only(inputs: Any) -> tuple[bool, str]:
+    """Whether one of the inputs cannot be written to; its kind, where a copy could not either."""
     walk = Walk(torch.float64, live=True)
     deque(walk.tensors(inputs), maxlen=0)
-    return walk.read_only
+    return walk.read_only, walk.not_exchanged
 
 
 def number_dtype(inputs: Any) -> torch.dtype:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2b
 from math import isfinite
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,12 +38,30 @@ _FEW = 16
 _LEAST_HELD, _MOST_HELD = 1e-30, 3e38
 _WIDEST = {"f": 8, "c": 16}
 """Bytes of a kind of number beyond which torch has none."""
-_NOT_COMPARED = "a {} is not a tensor, an array, a number, a text, or a collection of them"
+_FUTURES = (
+    ("concurrent.futures", "Future", "result"),
+    ("torch.futures", "Future", "wait"),
+    ("torch.distributed", "Work", "wait"),
+    ("multiprocessing.pool", "ApplyResult", "get"),
+)
+"""By their modules, with what waits for their values."""
+_NOT_COMPARED = (
+    "an object of class {} is not a tensor, an array, a number, a text, or a collection of them"
+)
 
 
 def is_of_scenario(value: object) -> bool:
     """Whether the class of a value stands in a scenario, also in one of a package."""
     return type(value).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS)
+
+
+def value_later(value: object) -> Callable[[], Any] | None:
+    """What waits for the value of a future, and returns it; None of anything else."""
+    for module, name, wait in _FUTURES:
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and isinstance(value, kind):
+            return getattr(value, wait)  # type: ignore[no-any-return]
+    return None
 
 
 class Walk:
@@ -57,6 +76,9 @@ class Walk:
         self._count = 0
         self.numbers = self.read_only = False
         """What a live tree holds that cannot be written to."""
+        self.not_exchanged = ""
+        """What of that is no better in a copy."""
+        self._not_ours: list[tuple[int, int]] = []
 
     def tensors(self, tree: Any) -> Iterator[torch.Tensor]:
         if isinstance(tree, torch.Tensor):
@@ -78,6 +100,8 @@ class Walk:
             yield from self._of_set(tree)
         elif _is_array(tree):
             yield from self._of_array(tree)
+        elif not self._live and (value := value_later(tree)):
+            yield from self.tensors(value())
         elif hasattr(tree, "__dlpack__"):
             yield self._of_other_array(tree)
         else:
@@ -104,11 +128,19 @@ class Walk:
         parts = _sparse_parts(plain)
         if self._live:
             for part in map(_dense, parts):
-                self.read_only |= _is_of_file(part)
+                self.read_only |= self._is_of_file(part)
                 yield self._leaf(part)
         else:
             dense = _dense(plain.to_dense() if len(parts) > 1 else plain)
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
+
+    def _is_of_file(self, tensor: torch.Tensor) -> bool:
+        """Whether writing to it writes to a file or other processes' memory, or ends this one."""
+        if not _is_foreign(tensor):
+            return False
+        self._not_ours = self._not_ours or _read_only_or_shared()
+        address = tensor.untyped_storage().data_ptr()
+        return any(start <= address < end for start, end in self._not_ours)
 
     def _of_mapping(self, tree: Mapping[Any, Any]) -> Iterator[torch.Tensor]:
         if is_of_scenario(tree) and not isinstance(tree, dict):
@@ -119,20 +151,21 @@ class Walk:
 
     def _of_list(self, values: list[Any]) -> Iterator[torch.Tensor]:
         kinds = set(map(type, values))
-        if self._live or len(values) <= _FEW or len(kinds) > 1:
+        if self._live or len(values) <= _FEW:
             yield from self._of_each(values)
-        elif kinds <= {bool, int, float}:
-            yield self._leaf(self._numbers(values))
-        elif kinds == {str}:
+        elif all(isinstance(value, str) for value in values):
             yield self._leaf(_digest(_text_of(values)))
+        elif len(kinds) == 1 and kinds <= {bool, int, float}:
+            yield self._leaf(self._numbers(values))
         else:
             yield from self._of_each(values)
 
     def _of_set(self, values: Set[Any]) -> Iterator[torch.Tensor]:
         if self._live:
             return
-        if values and all(type(value) in (int, float) for value in values):
-            yield from self._of_list(sorted(values))
+        plain = [value.item() if _is_scalar(value) else value for value in values]
+        if plain and all(type(value) in (int, float) for value in plain):
+            yield from self._of_list(sorted(plain))
         else:
             yield self._leaf(_digest(_text_of(values)))
 
@@ -142,10 +175,18 @@ class Walk:
         """
         if not self._live:
             self._require_values(values, _ARRAYS)
+        elif not _is_exchangeable(values.dtype):
+            self.read_only = True
+            dtype = "a structured dtype" if values.dtype.names else f"dtype {values.dtype}"
+            self.not_exchanged = f"an array of {dtype}"
         numpy = sys.modules["numpy"]
         if isinstance(values, numpy.ma.MaskedArray):
             self.read_only = True
-            yield from self._of_each([values.filled(0), numpy.ma.getmaskarray(values)])
+            self.not_exchanged = "a masked array"
+            mask = numpy.ma.getmaskarray(values)
+            # what masks nothing is its data; masks of records cannot be asked for any()
+            masks = [mask] if b"\1" in mask.tobytes() else []
+            yield from self._of_each([values.filled(0), *masks])
         elif values.dtype.names:
             yield from self._of_mapping({name: values[name] for name in values.dtype.names})
         elif _shares_memory(values):
@@ -219,9 +260,15 @@ def _is_own(tensor: torch.Tensor) -> bool:
     return type(tensor).__module__.partition(".")[0] != "torch"
 
 
-def _is_of_file(tensor: torch.Tensor) -> bool:
-    """Whether what is written to it is written to a file."""
-    return getattr(tensor.untyped_storage(), "filename", None) is not None
+def _read_only_or_shared() -> list[tuple[int, int]]:
+    """Addresses of this process that it may not write to, or that a file or others have too."""
+    found = []
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        addresses, access = line.split(maxsplit=2)[:2]
+        if access[1] != "w" or access[3] == "s":
+            start, _, end = addresses.partition("-")
+            found.append((int(start, 16), int(end, 16)))
+    return found
 
 
 def _is_foreign(tensor: torch.Tensor) -> bool:
@@ -278,6 +325,8 @@ def _is_text(value: Any) -> bool:
 
 def _text_of(value: Any) -> str:
     """The same for equal values. TypeError for what has no such text."""
+    if _is_scalar(value):  # before what it is as well: a text, or a float
+        value = value.item()
     if isinstance(value, (set, frozenset)):
         return f"{{{','.join(sorted(map(_text_of, value)))}}}"
     if isinstance(value, (list, tuple)):
@@ -315,13 +364,20 @@ def _is_scalar(value: Any) -> bool:
     return numpy is not None and isinstance(value, numpy.generic)
 
 
+def _is_exchangeable(dtype: Any) -> bool:
+    """Whether torch can share arrays of a dtype; of records, each field."""
+    if dtype.names:
+        parts = [field[0].base for field in dtype.fields.values()]
+        return all(_is_exchangeable(part) and not dtype.itemsize % part.itemsize for part in parts)
+    fits = dtype.itemsize <= _WIDEST.get(dtype.kind, 8)
+    return bool(dtype.isnative and dtype.kind in "biufc" and fits)
+
+
 def _shares_memory(values: Any) -> bool:
     """Whether torch can share an array, and may write to it: the memory is one that NumPy or torch
     made, and no text of bytes, no file and no other process has it too.
     """
-    if not values.flags.writeable or not values.dtype.isnative or values.dtype.kind not in "biufc":
-        return False
-    if values.dtype.itemsize > _WIDEST.get(values.dtype.kind, 8):
+    if not values.flags.writeable or not _is_exchangeable(values.dtype):
         return False
     if any(stride < 0 or stride % values.itemsize for stride in values.strides):
         return False

@@ -6,9 +6,7 @@ arrays, futures, and objects with `__dlpack__`, which may compute only when aske
 
 from __future__ import annotations
 
-import concurrent.futures
 import resource
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, repeat
@@ -20,6 +18,7 @@ import torch
 
 from gpulab.engine.build.build import Build, call_each
 from gpulab.engine.build.compiled import mark_step
+from gpulab.engine.build.walk import value_later
 from gpulab.engine.processes.channel import Block
 
 THERE = frozenset(
@@ -84,10 +83,8 @@ def _ways(result: object) -> Iterator[Callable[[], object]]:
     elif isinstance(result, Mapping):
         for part in result.values():
             yield from _ways(part)
-    elif isinstance(result, concurrent.futures.Future):
-        yield lambda: wait_for(result.result())
-    elif _is_future(result):
-        yield lambda: wait_for(result.wait())  # type: ignore[attr-defined]
+    elif value := value_later(result):
+        yield lambda: wait_for(value())
     else:
         # arrays of JAX; tensors of torch's collectives
         for name in ("block_until_ready", "trigger_wait"):
@@ -95,22 +92,6 @@ def _ways(result: object) -> Iterator[Callable[[], object]]:
                 yield lambda method=method: method(result)  # type: ignore[misc]
         if kind.__module__.partition(".")[0] not in _ARRAYS and hasattr(kind, "__dlpack__"):
             yield lambda: result.__dlpack__()  # type: ignore[attr-defined]
-
-
-def _is_future(result: object) -> bool:
-    """Futures of torch and of pools of processes, by modules that are imported where there are
-    any.
-    """
-    kinds = (
-        ("torch.futures", "Future"),
-        ("torch.distributed", "Work"),
-        ("multiprocessing.pool", "ApplyResult"),
-    )
-    for module, name in kinds:
-        kind = getattr(sys.modules.get(module), name, None)
-        if isinstance(kind, type) and isinstance(result, kind):
-            return True
-    return False
 
 
 _BLOCK_S = 2e-3

@@ -245,20 +245,22 @@ def _leaves(value: Any) -> Iterator[Leaf]:
         yield "value", value
     elif isinstance(value, Enum) or kind.__module__.partition(".")[0] in _WITH_TEXT:
         yield "value", str(value) if isinstance(value, Enum) else repr(value)
+    elif isinstance(value, str):
+        yield "value", str(value)
     elif isinstance(value, (list, tuple, deque)):
         yield "list", len(value)
         for part in value:
             yield from _leaves(part)
     elif isinstance(value, (set, frozenset)):
         yield "set", len(value)
-        for leaves in sorted((list(_leaves(part)) for part in value), key=repr):
+        for leaves in sorted((list(_leaves(_plain(part))) for part in value), key=repr):
             yield from leaves
     elif is_dataclass(value) and not isinstance(value, (type, dict)):
         yield from _leaves({field.name: getattr(value, field.name) for field in fields(value)})
     elif isinstance(value, dict):
         yield "dict", len(value)
         for key, part in value.items():
-            yield from _leaves(key)
+            yield from _leaves(_plain(key))
             yield from _leaves(part)
     elif kind.__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         tensor = value.detach().cpu()
@@ -275,6 +277,12 @@ def _leaves(value: Any) -> Iterator[Leaf]:
         yield "array", (array.dtype.name, tuple(array.shape), _bytes(array))
     else:
         raise SideError(f"it holds {kind.__module__}.{kind.__qualname__}")
+
+
+def _plain(value: Any) -> Any:
+    """A member of a set or a key: that of NumPy as Python's own, which equals it."""
+    is_scalar = type(value).__module__ == "numpy" and hasattr(value, "item")
+    return value.item() if is_scalar else value
 
 
 def _bytes(array: Any) -> bytes:

@@ -14,6 +14,7 @@ from gpulab.core.events import Checked, Event, Examined, ProcessStarted
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
+    calls_nothing_of_torch,
     check_not_made,
     checks_not_run,
     clocks_of_cpu,
@@ -165,6 +166,8 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
     after, before = evidence.reports
     if after.operations is None and after.flops_counted is None:
         return _not_made(evidence, kind)
+    if not (after.operations or before.operations or after.flops_counted or before.flops_counted):
+        return _not_run(kind, calls_nothing_of_torch())
     if fewer := _fewer(after, before):
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
     return _passed(

@@ -42,11 +42,14 @@ from gpulab.features.checks.findings import (
     does_not_write_its_output,
     effect_differs,
     effects_not_left,
+    element_counts_differ,
     farther_from_float64,
     gradient_differs,
     gradients_not_left,
+    inputs_not_exchanged,
     inputs_not_named,
     inputs_read_only,
+    inputs_without_tensors,
     maybe_rounding,
     near_to_float64,
     no_inputs_named,
@@ -56,6 +59,7 @@ from gpulab.features.checks.findings import (
     outputs_cut_differently,
     relative_error,
     returns_nothing,
+    shapes_differ,
     state_not_named,
     state_not_restored,
     tolerance_capped,
@@ -255,14 +259,17 @@ class Checker:
             self.baseline_has_state = bool(build.state)
         if inputs:
             return
-        if tensors.is_read_only(build.work.inputs):
-            self._note(CheckKind.INPUTS, inputs_read_only(name))
+        read_only, kind = tensors.read_only(build.work.inputs)
+        if read_only:
+            reason = inputs_not_exchanged(name, kind=kind) if kind else inputs_read_only(name)
+            self._note(CheckKind.INPUTS, reason)
         elif name == self.baseline:
-            skipped = no_inputs_named(name)
+            skipped = (inputs_without_tensors if build.work.inputs else no_inputs_named)(name)
             self.findings.append(skipped)
             self._emit(Examined(variant=name, check=CheckKind.INPUTS, skipped=skipped))
         elif self._names_inputs:
-            self._note(CheckKind.INPUTS, inputs_not_named(name))
+            reason = (inputs_without_tensors if build.work.inputs else inputs_not_named)(name)
+            self._note(CheckKind.INPUTS, reason)
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
         """Of the second step. Catches inputs that are changed for whoever comes after."""
@@ -345,7 +352,8 @@ class Checker:
         try:
             return self.stepping.require(build, output, self._reference)
         except WrongOutputError as error:
-            if not {name, self.baseline} <= self.drawing:
+            of_shape = error.finding.code in (element_counts_differ.code, shapes_differ.code)
+            if of_shape or not {name, self.baseline} <= self.drawing:
                 raise
             known = {**error.finding.values, "both_draw": True}
             finding = Finding(code=error.finding.code, values=known)

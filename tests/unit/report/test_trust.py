@@ -291,6 +291,12 @@ def test_work_is_counted_beside_the_baselines():
     }
 
 
+def test_where_torch_computes_nothing_no_work_was_counted():
+    counted = [e.Counted(variant=name, operations=0, flops=None, t=0.3) for name in "ab"]
+    check = check_of(trust_of(*counted), CheckKind.WORK)
+    assert (check.state, check.result) == ("not run", finding("calls_nothing_of_torch"))
+
+
 @pytest.mark.parametrize(
     ("own", "baseline", "code"),
     [
