@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gpulab.core.events import Examined
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.processes.failure import WrongOutputError
+from gpulab.features.checks.replay import StepTimes, suspicion
 from gpulab.scenario import Work
 
 SIZE = 64
@@ -151,6 +152,44 @@ def test_the_time_that_a_variant_gains_is_missing_in_a_step_alone_or_on_new_valu
 ):
     bench.check("suspect", make())
     assert bench.take_alone("suspect").code in codes
+
+
+@pytest.mark.parametrize(
+    ("variant_us", "baseline_us", "suspicious"),
+    [
+        ((7.5, 17.9), (9.2, 18.4), False),  # products of a few microseconds
+        ((8.0, 41.6), (9.6, 50.9), False),
+        ((10, 60), (12, 20), False),  # a small gain is lost to cold caches as well
+        ((6, 31), (60, 66), False),  # one operation of torch, and a loop of Python
+        ((20, 45), (60, 65), False),
+        ((4, 16), (14, 18), False),
+        ((300, 700), (500, 1200), False),
+        ((0.5, 12), (10, 14), True),
+        ((6, 66), (60, 66), True),
+        ((7, 40), (35, 40), True),
+        ((50, 300), (500, 510), True),  # who computes in less time than the baseline, and caches
+        ((300, 520), (500, 505), True),
+    ],
+)
+def test_steps_are_suspicious_where_a_gain_is_lost_by_more_than_cold_caches(
+    bench, variant_us, baseline_us, suspicious
+):
+    def found(*, on_new):
+        ours, theirs = (
+            StepTimes(
+                block_s=1e-6 * usual_us,
+                alone_s=1e-6 * (usual_us if on_new else other_us),
+                same_s=1e-6 * usual_us,
+                new_s=1e-6 * (other_us if on_new else usual_us),
+            )
+            for usual_us, other_us in (variant_us, baseline_us)
+        )
+        return suspicion(candidate, ours, candidate, theirs)
+
+    candidate = bench.candidates["baseline"]
+    codes = [getattr(found(on_new=on_new), "code", None) for on_new in (False, True)]
+    named = ["computes_when_waited_for", "remembers_its_inputs"]
+    assert codes == (named if suspicious else [None, None])
 
 
 def test_an_honest_variant_gains_alone_too_and_what_it_showed_is_counted(bench):

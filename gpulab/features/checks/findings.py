@@ -398,7 +398,7 @@ def calls_nothing_of_torch() -> None: ...
 def check_not_made() -> None: ...
 @finding(
     "its speedup is {ratio:.2f}x smaller ({low:.2f} to {high:.2f}) on values that no step had "
-    "before: the rest comes of what earlier steps left",
+    "before: the rest comes of warm caches, or of what earlier steps left",
     check=CheckKind.TIMED_STEPS,
     short="less on new values",
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log
 from operator import attrgetter
+from statistics import median
 
 from msgspec.structs import replace
 
@@ -350,6 +351,8 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
 
 _LOST = 1.1
 """What a speedup may be smaller on new values: predictors of branches learn the same ones."""
+_LOST_OF_GAIN = 0.1
+"""The part of the time that it gains which a speedup may lose by that."""
 _SUMMED = frozenset({"late"})
 """Counts of what a process did; of other numbers the largest stands, and of all else the last."""
 
@@ -405,9 +408,14 @@ def _fold(state: RunState, event: Examined) -> None:
 
 def _judge(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
+    baseline = draft.state.baseline
     for name, ratios in draft.state.part(LostOnNew).ratios.items():
         lost = inner_interval(ratios)
-        if lost is None or lost.low <= log(_LOST):
+        logs = draft.samples.units((name, baseline.name)) if baseline else ()
+        if lost is None or not logs or lost.low <= log(_LOST):
+            continue
+        gain = exp(-median(logs)) - 1
+        if gain <= 0 or exp(lost.low) - 1 <= _LOST_OF_GAIN * gain:
             continue
         ends = {"ratio": exp(lost.median), "low": exp(lost.low), "high": exp(lost.high)}
         reason = less_on_new_values(name, **ends)

@@ -61,6 +61,26 @@ def in_a_loop(lab):
     )
 
 
+# === scores_of_one_query
+# A few microseconds each: after a pause, and on new values, both take several times as long.
+
+DOCUMENTS, N = 500, 64
+
+
+def operands():
+    return torch.randn(1, 1, N), torch.randn(1, DOCUMENTS, N)
+
+
+def product_and_sum(lab):
+    query, keys = operands()
+    return Work(lambda: (query * keys).sum(-1), inputs=(query, keys))
+
+
+def batched(lab):
+    query, keys = operands()
+    return Work(lambda: torch.bmm(keys, query.mT).squeeze(-1), inputs=(query, keys))
+
+
 # === complex_numbers
 # A product of complex matrices.
 

@@ -377,21 +377,24 @@ def test_what_several_processes_say_of_a_check_is_added_up_and_a_doubt_outlives_
 
 
 @pytest.mark.parametrize(
-    ("ratios", "doubted"),
+    ("ratios", "time", "doubted"),
     [
-        ([1.25] * 6, True),
-        ([1.25, 1.3, 1.4, 1.2, 1.35, 0.9, 1.3], True),
-        ([1.25] * 3, False),
-        ([1.04, 0.96, 1.2, 1.0, 1.15, 1.3], False),
+        ([1.25] * 6, 0.5, True),
+        ([1.25, 1.3, 1.4, 1.2, 1.35, 0.9, 1.3], 0.5, True),
+        ([1.25] * 3, 0.5, False),
+        ([1.04, 0.96, 1.2, 1.0, 1.15, 1.3], 0.5, False),
+        ([2.48] * 6, 0.01, False),
+        ([2.48] * 6, 1.1, False),
     ],
 )
-def test_a_speedup_that_is_smaller_on_new_values_in_all_processes_is_a_doubt(ratios, doubted):
+def test_a_speedup_that_is_smaller_on_new_values_in_all_processes_is_a_doubt(ratios, time, doubted):
+    """Where what is lost matters beside what is gained."""
     events = [
         event
         for ratio in ratios
         for event in examined(CheckKind.TIMED_STEPS, count=3, values={"lost_on_new": ratio})
     ]
-    trust = trust_of(*events)
+    trust = trust_of(*events, ratios={"b": time})
     assert ("less_on_new_values" in codes(trust)) == doubted
     state = check_of(trust, CheckKind.TIMED_STEPS).state
     assert state == (CheckState.DOUBTFUL if doubted else CheckState.PASSED)
