@@ -61,9 +61,16 @@ def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named:
         if tensor.layout == torch.strided
         and not tensor.is_meta
         and (tensor.is_floating_point() or tensor.is_complex())
+        and not _is_expanded(tensor)
         and not tensors.storages([tensor]) & known
     ]
     return found if sum(tensor.nbytes for _, tensor in found) <= _MOST_BYTES else []
+
+
+def _is_expanded(tensor: torch.Tensor) -> bool:
+    """Whether several of its elements are one place in memory, which cannot be written to."""
+    sizes = zip(tensor.shape, tensor.stride(), strict=True)
+    return any(size > 1 and not stride for size, stride in sizes)
 
 
 def same_names(memory: Named, effects: Sequence[Effect]) -> list[torch.Tensor] | None:

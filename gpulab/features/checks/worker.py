@@ -501,12 +501,8 @@ class Checker:
         if [tensor.shape for tensor in own] != [effect.after.shape for effect in expected]:
             self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
             return
-        saved = tensors.kept(own)
         begin = [effect.before for effect in expected]
-        tensors.put_back(own, begin)
-        self.stepping.step(build)
-        after = tensors.kept(own)
-        tensors.put_back(own, saved)
+        after = self._step_from(build, own, begin)
         tolerance = self._largest(agreement.tolerance_of, build, self._reference)
         ends = [effect.after for effect in expected]
         updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
@@ -521,15 +517,34 @@ class Checker:
     def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
         """What of these a step changes, but for its output. Earlier steps had the same inputs: it
         goes on from step to step.
+
+        What does not come out again from the same memory depends on how many steps came before,
+        as a mean over all of them, or the next place of a ring: no two variants have it alike.
         """
         live = [tensor for _, tensor in memory]
         before = tensors.kept(live)
         made = tensors.storages(self.stepping.step(build))
-        return [
+        effects = [
             Effect(name, place, before[place], *tensors.kept([tensor]))
             for place, (name, tensor) in enumerate(memory)
             if tensors.changed([tensor], [before[place]]) and not tensors.storages([tensor]) & made
         ]
+        changed = [live[effect.place] for effect in effects]
+        again = self._step_from(build, changed, [effect.before for effect in effects])
+        return [
+            effect
+            for effect, after in zip(effects, again, strict=True)
+            if not tensors.changed([after], [effect.after])
+        ]
+
+    def _step_from(self, build: Build, memory: Tensors, values: Tensors) -> Tensors:
+        """What a step makes of these values in that memory, of which it has its own again then."""
+        saved = tensors.kept(memory)
+        tensors.put_back(memory, values)
+        self.stepping.step(build)
+        after = tensors.kept(memory)
+        tensors.put_back(memory, saved)
+        return after
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
