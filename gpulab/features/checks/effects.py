@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from types import FunctionType, MethodType
@@ -25,10 +25,12 @@ _MOST_VALUES = 10_000
 _MOST_BYTES = 1 << 28
 
 
-def gradients_of(build: Build) -> list[torch.Tensor]:
-    """Gradients of all parameters that the step can be seen to reach, in order of appearance."""
+def gradients_of(build: Build) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """All parameters that the step can be seen to reach, in order of appearance, and their
+    gradients.
+    """
     return [
-        leaf.grad.detach()
+        (leaf.detach(), leaf.grad.detach())
         for _, leaf in _reached(build)
         if leaf.is_leaf
         and leaf.requires_grad
@@ -257,15 +259,28 @@ def allowed_of_first(tolerance: float) -> float:
     return FIRST if tolerance <= _FP32 else min(_ALLOWED, _TIMES_TOLERANCE * tolerance)
 
 
+@dataclass(frozen=True)
+class Gradients:
+    """What a step left in `.grad`, and the parameters that it belongs to."""
+
+    parameters: list[torch.Tensor] = field(default_factory=list)
+    left: list[torch.Tensor] = field(default_factory=list)
+
+
 def worst_gradient(
-    own: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], tolerance: float
+    own: Gradients, baseline: Gradients, tolerance: float
 ) -> tuple[int, float] | None:
-    """The first gradient that is not the other's, and its relative error; None where all are."""
-    sizes = [float(torch.linalg.vector_norm(tensors.wide(tensor))) for tensor in expected]
+    """The first gradient that is not the baseline's, and its relative error; None where all are.
+
+    Of parameters that are alike: one may be stored transposed.
+    """
+    sizes = [float(torch.linalg.vector_norm(tensors.wide(tensor))) for tensor in baseline.left]
     least = _OF_ALL * tolerance * max(sizes, default=0.0)
-    for place, (tensor, other, size) in enumerate(zip(own, expected, sizes, strict=True)):
-        difference = tensors.wide(tensor).to(other.device) - tensors.wide(other)
-        error = float(torch.linalg.vector_norm(difference))
+    for place, other in _pairs(own.parameters, baseline.parameters, most=len(sizes)):
+        expected = tensors.wide(baseline.left[other])
+        actual = tensors.wide(own.left[place]).reshape(expected.shape).to(expected.device)
+        error = float(torch.linalg.vector_norm(actual - expected))
+        size = sizes[other]
         if not error <= allowed_of_first(tolerance) * size + least:
             return place, error / size if size else inf
     return None
@@ -276,10 +291,10 @@ def _not_updated(place: int, state: State, compared: int) -> Updates:
     return Updates(compared, 1.0, reason)
 
 
-def _pairs(state: State, baseline: State) -> Iterator[tuple[int, int]]:
+def _pairs(state: State, baseline: State, most: int = _MOST) -> Iterator[tuple[int, int]]:
     """Places of tensors that begin alike: in their order, or each with the only one like it."""
     if [tensor.numel() for tensor in state] == [tensor.numel() for tensor in baseline]:
-        places = random.SystemRandom().sample(range(len(state)), min(len(state), _MOST))
+        places = random.SystemRandom().sample(range(len(state)), min(len(state), most))
         yield from (
             (place, place) for place in sorted(places) if _is_alike(state[place], baseline[place])
         )

@@ -27,6 +27,7 @@ from gpulab.engine.processes.failure import (
 )
 from gpulab.features.checks.effects import (
     Effect,
+    Gradients,
     Named,
     compare_updates,
     gradients_of,
@@ -106,7 +107,7 @@ class Checker:
         self._reference: Tensors = []
         self._later: list[Tensors] = []
         """Step by step, where they change."""
-        self._gradients: Tensors = []
+        self._gradients = Gradients()
         self._effects: list[Effect] = []
         self._variants: dict[str, Variant] = {}
         """That came so far."""
@@ -463,23 +464,31 @@ class Checker:
         """Catches a backward pass that is left out: WrongOutputError where steps do not leave in
         `.grad` what the baseline leaves there each time.
         """
-        left = tensors.kept(gradients_of(build))
+        own = self._gradients_of(build)
         if name == self.baseline:
             self.stepping.step(build)
-            if left and self.stepping.agree(build, gradients_of(build), left).ok:
-                self._gradients = left
+            again = self._gradients_of(build)
+            if own.left and self.stepping.agree(build, again.left, own.left).ok:
+                self._gradients = own
             return
-        if not self._gradients:
+        expected = self._gradients
+        if not expected.left:
             return
-        if [tensor.shape for tensor in left] != [tensor.shape for tensor in self._gradients]:
-            counts = {"count": len(left), "baseline": len(self._gradients)}
+        sizes = [sorted(tensor.numel() for tensor in left) for left in (own.left, expected.left)]
+        if sizes[0] != sizes[1]:
+            counts = {"count": len(own.left), "baseline": len(expected.left)}
             self._note(CheckKind.OUTPUTS, gradients_not_left(name, **counts))
             return
         tolerance = self._largest(agreement.tolerance_of, build, self._reference)
-        if worst := worst_gradient(left, self._gradients, tolerance):
+        if worst := worst_gradient(own, expected, tolerance):
             place, error = worst
-            reason = gradient_differs(tensor=place + 1, tensors=len(left), error=error)
+            reason = gradient_differs(tensor=place + 1, tensors=len(own.left), error=error)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
+
+    def _gradients_of(self, build: Build) -> Gradients:
+        found = gradients_of(build)
+        parameters, left = (tensors.kept([pair[side] for pair in found]) for side in (0, 1))
+        return Gradients(parameters, left)
 
     def _compare_effects(self, name: str, build: Build, inputs: Tensors) -> None:
         """Catches running statistics, averages of weights and the like that are left out: tensors
