@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from checker_bench import Bench, N
+from checker_bench import Bench, N, TimedBench
 
 from gpulab.core.events import Examined
 from gpulab.core.statuses import CheckKind
@@ -400,3 +400,46 @@ def test_a_case_in_which_the_baseline_has_no_answer_is_none_and_those_who_agree_
     baseline, suspect, case
 ):
     assert checked(baseline, suspect, [case]).codes == []
+
+
+PAST = 8
+
+
+def joined_each_time():
+    past, key = torch.randn(N, PAST, 4), torch.randn(N, 1, 4)
+    return Work(lambda: torch.cat([past, key], 1).cumsum(1), inputs=(past, key))
+
+
+def written_behind(*, kept=False, as_array=False):
+    """Into a cache, which is its state, and of which an input is a view."""
+
+    def make_work():
+        past, key = torch.randn(N, PAST, 4), torch.randn(N, 1, 4)
+        cache = torch.zeros(N, PAST + 9, 4)
+        view = cache[:, 1 : PAST + 1]
+        view.copy_(past)
+        known = cache[:, 1 : PAST + 2].clone()
+
+        def step():
+            cache[:, PAST + 1 : PAST + 2] = key
+            rows = known if kept else cache[:, 1 : PAST + 2]
+            return torch.cat([rows[:, :PAST], key], 1).cumsum(1)
+
+        given = view.numpy() if as_array else view
+        return Work(step, inputs=(given, key), state=cache)
+
+    return make_work
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_an_input_in_memory_of_the_state_has_its_new_values_after_a_restore(as_array):
+    assert checked(joined_each_time, written_behind(as_array=as_array)).codes == []
+    error = error_of(joined_each_time, written_behind(kept=True, as_array=as_array))
+    assert error.finding.code == "ignores_its_inputs"
+
+
+def test_a_timed_block_that_restores_its_inputs_is_not_accused():
+    bench = TimedBench()
+    bench.check("baseline", joined_each_time)
+    bench.check("suspect", written_behind())
+    bench.time_blocks("suspect", 20)

@@ -121,3 +121,28 @@ def test_gradients_that_the_baseline_leaves_are_an_effect_of_the_step():
     assert raised.value.finding.code == "gradient_differs"
     bench.check("forward", trained(nothing))
     assert bench.codes == [("gradients_not_left", "forward")]
+
+
+def stored(transposed):
+    """The same gradient, of a parameter that is square and lies the other way round."""
+
+    def make_work():
+        data, weights = torch.rand(8, N), torch.randn(N, N)
+        parameter = (weights.t().contiguous() if transposed else weights).requires_grad_()
+
+        def step():
+            parameter.grad = None
+            loss = (data @ (parameter.t() if transposed else parameter)).square().mean()
+            loss.backward()
+            return loss.detach()
+
+        return Work(step, inputs=data)
+
+    return make_work
+
+
+def test_gradients_of_parameters_that_are_not_alike_are_not_compared():
+    bench = Bench()
+    bench.check("baseline", stored(transposed=False))
+    assert bench.check("transposed", stored(transposed=True)).ok
+    assert bench.codes == []

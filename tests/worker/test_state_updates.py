@@ -77,6 +77,24 @@ def test_state_in_another_order_is_matched_and_what_is_not_there_is_not_compared
     )
 
 
+@pytest.mark.parametrize("filled", [0, 2])
+def test_a_cache_in_another_layout_is_not_compared(filled):
+    keys = torch.zeros(2, 4, 16, 8)
+    keys[:, :, :filled] = torch.randn(2, 4, filled, 8)
+    after = keys.clone()
+    after[:, :, filled] = torch.randn(2, 4, 8)
+    tokens_first = [keys.transpose(1, 2).contiguous()], [after.transpose(1, 2).contiguous()]
+    updates = state_updates.compare_updates(*tokens_first, [keys], [after])
+    assert (updates.compared, updates.reason) == (0, None)
+
+
+def test_parameters_in_one_row_are_compared_as_they_are():
+    before = torch.randn(8, 16)
+    rows = [before.reshape(-1)], [before.reshape(-1) * 0.9]
+    updates = state_updates.compare_updates(*rows, [before], [before * 0.5])
+    assert updates.reason.code == "state_differs"
+
+
 def passes(output, inputs=(), tolerance=None):
     def agree(answer, reference):
         return agreement.agree(answer, reference, tolerance=tolerance).ok

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from types import FunctionType, MethodType
@@ -25,10 +25,12 @@ _MOST_VALUES = 10_000
 _MOST_BYTES = 1 << 28
 
 
-def gradients_of(build: Build) -> list[torch.Tensor]:
-    """Gradients of all parameters that the step can be seen to reach, in order of appearance."""
+def gradients_of(build: Build) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """All parameters that the step can be seen to reach, in order of appearance, and their
+    gradients.
+    """
     return [
-        leaf.grad.detach()
+        (leaf.detach(), leaf.grad.detach())
         for _, leaf in _reached(build)
         if leaf.is_leaf
         and leaf.requires_grad
@@ -47,11 +49,29 @@ class Effect:
     after: torch.Tensor
 
 
+@dataclass(frozen=True)
+class Amount:
+    """Of what a step changes for later ones."""
+
+    tensors: int = 0
+    elements: int = 0
+
+    @classmethod
+    def of(cls, changed: Sequence[torch.Tensor]) -> Amount:
+        """Counters are left out: others count in a number of Python."""
+        kept = [tensor for tensor in changed if tensor.is_floating_point() or tensor.numel() > 1]
+        return cls(len(kept), sum(tensor.numel() for tensor in kept))
+
+    def is_less_than(self, other: Amount) -> bool:
+        """In both: tensors may be joined into one, and a cache may have less room."""
+        return self.tensors < other.tensors and self.elements < other.elements
+
+
 Named = list[tuple[str, torch.Tensor]]
 
 
-def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named:
-    """Tensors that the step can be seen to reach beside inputs and state, by their names; none
+def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named | None:
+    """Tensors that the step can be seen to reach beside inputs and state, by their names; None
     where they are too large for copies. Counters are left out.
     """
     known = tensors.storages([*inputs, *build.state])
@@ -61,9 +81,16 @@ def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named:
         if tensor.layout == torch.strided
         and not tensor.is_meta
         and (tensor.is_floating_point() or tensor.is_complex())
+        and not _is_expanded(tensor)
         and not tensors.storages([tensor]) & known
     ]
-    return found if sum(tensor.nbytes for _, tensor in found) <= _MOST_BYTES else []
+    return found if sum(tensor.nbytes for _, tensor in found) <= _MOST_BYTES else None
+
+
+def _is_expanded(tensor: torch.Tensor) -> bool:
+    """Whether several of its elements are one place in memory, which cannot be written to."""
+    sizes = zip(tensor.shape, tensor.stride(), strict=True)
+    return any(size > 1 and not stride for size, stride in sizes)
 
 
 def same_names(memory: Named, effects: Sequence[Effect]) -> list[torch.Tensor] | None:
@@ -250,15 +277,28 @@ def allowed_of_first(tolerance: float) -> float:
     return FIRST if tolerance <= _FP32 else min(_ALLOWED, _TIMES_TOLERANCE * tolerance)
 
 
+@dataclass(frozen=True)
+class Gradients:
+    """What a step left in `.grad`, and the parameters that it belongs to."""
+
+    parameters: list[torch.Tensor] = field(default_factory=list)
+    left: list[torch.Tensor] = field(default_factory=list)
+
+
 def worst_gradient(
-    own: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], tolerance: float
+    own: Gradients, baseline: Gradients, tolerance: float
 ) -> tuple[int, float] | None:
-    """The first gradient that is not the other's, and its relative error; None where all are."""
-    sizes = [float(torch.linalg.vector_norm(tensors.wide(tensor))) for tensor in expected]
+    """The first gradient that is not the baseline's, and its relative error; None where all are.
+
+    Of parameters that are alike: one may be stored transposed.
+    """
+    sizes = [float(torch.linalg.vector_norm(tensors.wide(tensor))) for tensor in baseline.left]
     least = _OF_ALL * tolerance * max(sizes, default=0.0)
-    for place, (tensor, other, size) in enumerate(zip(own, expected, sizes, strict=True)):
-        difference = tensors.wide(tensor).to(other.device) - tensors.wide(other)
-        error = float(torch.linalg.vector_norm(difference))
+    for place, other in _pairs(own.parameters, baseline.parameters, most=len(sizes)):
+        expected = tensors.wide(baseline.left[other])
+        actual = tensors.wide(own.left[place]).reshape(expected.shape).to(expected.device)
+        error = float(torch.linalg.vector_norm(actual - expected))
+        size = sizes[other]
         if not error <= allowed_of_first(tolerance) * size + least:
             return place, error / size if size else inf
     return None
@@ -269,10 +309,10 @@ def _not_updated(place: int, state: State, compared: int) -> Updates:
     return Updates(compared, 1.0, reason)
 
 
-def _pairs(state: State, baseline: State) -> Iterator[tuple[int, int]]:
+def _pairs(state: State, baseline: State, most: int = _MOST) -> Iterator[tuple[int, int]]:
     """Places of tensors that begin alike: in their order, or each with the only one like it."""
     if [tensor.numel() for tensor in state] == [tensor.numel() for tensor in baseline]:
-        places = random.SystemRandom().sample(range(len(state)), min(len(state), _MOST))
+        places = random.SystemRandom().sample(range(len(state)), min(len(state), most))
         yield from (
             (place, place) for place in sorted(places) if _is_alike(state[place], baseline[place])
         )
@@ -292,12 +332,21 @@ def _is_alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if tensor.device == other.device and tensor.shape == other.shape and torch.equal(tensor, other):
         return True
+    if _sizes(tensor) != _sizes(other):
+        # places of zeros, such as those of a cache, may be other places there
+        values = tensors.computable(tensor).reshape(-1)
+        varied = bool((values != values[0]).any())
+        return varied and not tensors.changed([tensor], [other.to(tensor.device)])
     expected = tensors.wide(other).reshape(-1)
     own = tensors.wide(tensor).reshape(-1).to(expected.device)
     if int((own == expected).sum()) >= _EQUAL * own.numel():
         return True
     difference = torch.linalg.vector_norm(own - expected)
     return bool(difference <= _ALIKE * torch.linalg.vector_norm(expected))
+
+
+def _sizes(tensor: torch.Tensor) -> list[int]:
+    return [size for size in tensor.shape if size > 1]
 
 
 def _moved(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:

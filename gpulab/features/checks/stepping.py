@@ -52,6 +52,22 @@ def read(build: Build, returned: Any, number: torch.dtype | None = None) -> Tens
     return tensors.leaves(output, number or build.number_dtype)
 
 
+def lie_in_state(build: Build, inputs: Sequence[torch.Tensor]) -> bool:
+    """Whether any input is in memory of the state: what is written there before is restored."""
+    state = _spans(build.state)
+    return any(
+        begin < state_end and state_begin < end
+        for begin, end in _spans(inputs)
+        for state_begin, state_end in state
+    )
+
+
+def _spans(parts: Sequence[torch.Tensor]) -> set[tuple[int, int]]:
+    """Addresses of their memory: of a view of an array, they begin at its first element."""
+    storages = [tensor.untyped_storage() for tensor in parts if tensor.numel()]
+    return {(storage.data_ptr(), storage.data_ptr() + storage.nbytes()) for storage in storages}
+
+
 def poison_output(
     build: Build, live: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]
 ) -> None:
@@ -110,11 +126,17 @@ class Stepping:
         """
         returned = step(self.builder, build) if late else None
         write, undo = change.on(inputs)
+
+        def write_again() -> None:
+            write()
+            self.builder.wait()
+
         try:
             write()
             self.builder.wait()
             if not late:
-                returned = step(self.builder, build)
+                within = write_again if lie_in_state(build, inputs) else None
+                returned = step(self.builder, build, within)
             return tensors.kept(read(build, returned))
         finally:
             undo()

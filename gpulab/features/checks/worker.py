@@ -26,7 +26,9 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks.effects import (
+    Amount,
     Effect,
+    Gradients,
     Named,
     compare_updates,
     gradients_of,
@@ -71,6 +73,7 @@ from gpulab.features.checks.stepping import (
     Stepping,
     Tensors,
     poison_output,
+    unless_it_fails,
 )
 from gpulab.features.checks.values import Own
 from gpulab.features.checks.wider import Errors, errors_in, may_be_right
@@ -110,8 +113,10 @@ class Checker:
         self._reference: Tensors = []
         self._later: list[Tensors] = []
         """Step by step, where they change."""
-        self._gradients: Tensors = []
+        self._gradients = Gradients()
         self._effects: list[Effect] = []
+        self._changes = Amount()
+        """What its steps change of its state, beside their output."""
         self._variants: dict[str, Variant] = {}
         """That came so far."""
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
@@ -471,36 +476,50 @@ class Checker:
         """Catches a backward pass that is left out: WrongOutputError where steps do not leave in
         `.grad` what the baseline leaves there each time.
         """
-        left = tensors.kept(gradients_of(build))
+        own = self._gradients_of(build)
         if name == self.baseline:
             self.stepping.step(build)
-            if left and self.stepping.agree(build, gradients_of(build), left).ok:
-                self._gradients = left
+            again = self._gradients_of(build)
+            if own.left and self.stepping.agree(build, again.left, own.left).ok:
+                self._gradients = own
             return
-        if not self._gradients:
+        expected = self._gradients
+        if not expected.left:
             return
-        if [tensor.shape for tensor in left] != [tensor.shape for tensor in self._gradients]:
-            counts = {"count": len(left), "baseline": len(self._gradients)}
+        sizes = [sorted(tensor.numel() for tensor in left) for left in (own.left, expected.left)]
+        if sizes[0] != sizes[1]:
+            counts = {"count": len(own.left), "baseline": len(expected.left)}
             self._note(CheckKind.OUTPUTS, gradients_not_left(name, **counts))
             return
         tolerance = self._largest(agreement.tolerance_of, build, self._reference)
-        if worst := worst_gradient(left, self._gradients, tolerance):
+        if worst := worst_gradient(own, expected, tolerance):
             place, error = worst
-            reason = gradient_differs(tensor=place + 1, tensors=len(left), error=error)
+            reason = gradient_differs(tensor=place + 1, tensors=len(own.left), error=error)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
+
+    def _gradients_of(self, build: Build) -> Gradients:
+        found = gradients_of(build)
+        parameters, left = (tensors.kept([pair[side] for pair in found]) for side in (0, 1))
+        return Gradients(parameters, left)
 
     def _compare_effects(self, name: str, build: Build, inputs: Tensors) -> None:
         """Catches running statistics, averages of weights and the like that are left out: tensors
         that each of the baseline's steps changes, on the same inputs, though nobody names them.
         WrongOutputError where those of the same names come to be others.
         """
-        if name != self.baseline and not self._effects:
+        if name != self.baseline and not self._effects and not self._changes.tensors:
             return
         memory = unnamed_memory(build, inputs)
+        if memory is None:
+            return
         if name == self.baseline:
             self._effects = self._effects_of(build, memory)
+            self._changes = Amount.of(self._changed_state(build))
             return
+        self._require_changes(name, build, memory)
         expected = self._effects
+        if not expected:
+            return
         own = same_names(memory, expected)
         named = own is not None
         if own is None:
@@ -509,12 +528,8 @@ class Checker:
         if [tensor.shape for tensor in own] != [effect.after.shape for effect in expected]:
             self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
             return
-        saved = tensors.kept(own)
         begin = [effect.before for effect in expected]
-        tensors.put_back(own, begin)
-        self.stepping.step(build)
-        after = tensors.kept(own)
-        tensors.put_back(own, saved)
+        after = self._step_from(build, own, begin)
         tolerance = self._largest(agreement.tolerance_of, build, self._reference)
         ends = [effect.after for effect in expected]
         updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
@@ -526,18 +541,79 @@ class Checker:
         if updates.reason is not None:
             self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
 
+    def _require_changes(self, name: str, build: Build, memory: Named) -> None:
+        """Catches state of the baseline, such as running statistics, that a variant has not."""
+        if not self._changes.tensors:
+            return
+        changed = self._changed_state(build)
+        if not Amount.of(changed).is_less_than(self._changes):
+            return
+        written = unless_it_fails(lambda: self._written(build, memory))
+        if written is None:
+            return
+        own = Amount.of([*changed, *written])
+        if own.is_less_than(self._changes):
+            counts = {"count": own.tensors, "baseline": self._changes.tensors}
+            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+
+    def _changed_state(self, build: Build) -> Tensors:
+        """The state that a step changes, but for its output."""
+        if not build.state:
+            return []
+        build.restore()
+        before = tensors.kept(build.state)
+        made = tensors.storages(self.stepping.step(build))
+        return [
+            tensor
+            for tensor, value in zip(build.state, before, strict=True)
+            if tensors.changed([tensor], [value]) and not tensors.storages([tensor]) & made
+        ]
+
+    def _written(self, build: Build, memory: Named) -> Tensors:
+        """What of these a step writes, but for its output: an average that it has come to on the
+        same inputs stays, and is written from other values.
+        """
+        made = tensors.storages(self.stepping.step(build))
+        live = [tensor for _, tensor in memory if not tensors.storages([tensor]) & made]
+        other = [tensors.computable(tensor).mul(0.9).add(0.1).to(tensor.dtype) for tensor in live]
+        after = self._step_from(build, live, other)
+        pairs = zip(after, other, strict=True)
+        return [tensor for tensor, value in pairs if tensors.changed([tensor], [value])]
+
     def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
         """What of these a step changes, but for its output. Earlier steps had the same inputs: it
         goes on from step to step.
+
+        What does not come out again from the same memory depends on how many steps came before,
+        as a mean over all of them, or the next place of a ring: no two variants have it alike.
         """
         live = [tensor for _, tensor in memory]
         before = tensors.kept(live)
         made = tensors.storages(self.stepping.step(build))
-        return [
+        effects = [
             Effect(name, place, before[place], *tensors.kept([tensor]))
             for place, (name, tensor) in enumerate(memory)
             if tensors.changed([tensor], [before[place]]) and not tensors.storages([tensor]) & made
         ]
+        if not effects:
+            return []
+        changed = [live[effect.place] for effect in effects]
+        again = self._step_from(build, changed, [effect.before for effect in effects])
+        return [
+            effect
+            for effect, after in zip(effects, again, strict=True)
+            if not tensors.changed([after], [effect.after])
+        ]
+
+    def _step_from(self, build: Build, memory: Tensors, values: Tensors) -> Tensors:
+        """What a step makes of these values in that memory, of which it has its own again then."""
+        saved = tensors.kept(memory)
+        try:
+            tensors.put_back(memory, values)
+            self.stepping.step(build)
+            return tensors.kept(memory)
+        finally:
+            tensors.put_back(memory, saved)
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
