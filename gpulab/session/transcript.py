@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 import signal
 from dataclasses import dataclass, field
-from math import inf
-from time import monotonic
 
 from gpulab.catalog.needs import failed_import_of_torch
 from gpulab.core.events import (
@@ -21,7 +19,6 @@ from gpulab.core.events import (
     WorkerExited,
 )
 from gpulab.core.failures import (
-    block_longer_than_passed,
     cancelled,
     ended_by,
     event_after_end,
@@ -52,11 +49,6 @@ _WORKERS = {
 }
 
 
-_OFF = 0.01
-_OFF_S = 1e-3
-"""What two clocks may be apart: a device's and the host's, or one that is read here and there."""
-
-
 @dataclass
 class WorkerTranscript:
     """`malformed` counts lines of the event pipe that are no events, `events` those that came in
@@ -77,7 +69,6 @@ class WorkerTranscript:
     orphans: int = 0
     """Processes that outlived the supervisor as well."""
     _problems: dict[str, Finding] = field(default_factory=dict)
-    _last_block_ended: float = -inf
 
     def __post_init__(self) -> None:
         subject = subject_of(self.job)
@@ -101,9 +92,7 @@ class WorkerTranscript:
         if event is None or sender not in event.sent_by or not self._is_about_the_job(event):
             self._note(event_not_allowed(type="" if event is None else type(event).__name__))
             return None
-        if isinstance(event, Samples):
-            self._compare_with_clock(event, monotonic())
-        elif isinstance(event, WorkerExited):
+        if isinstance(event, WorkerExited):
             self.exited = event
             if event.sent is not None and self.events > event.sent:
                 self._note(events_forged(count=self.events - event.sent))
@@ -166,17 +155,6 @@ class WorkerTranscript:
             return event.names == self._names
         variant = getattr(event, "variant", None)
         return variant is None or variant in self._names
-
-    def _compare_with_clock(self, samples: Samples, now: float) -> None:
-        """Blocks follow each other, and are over when they arrive."""
-        for time_s, steps, ended in zip(samples.times_s, samples.steps, samples.ended, strict=True):
-            claimed_s = time_s * steps
-            passed_s = min(ended, now) - self._last_block_ended
-            if claimed_s > (1 + _OFF) * passed_s + _OFF_S or ended > now + _OFF_S:
-                self._note(
-                    block_longer_than_passed(claimed_s=claimed_s, passed_s=max(0.0, passed_s))
-                )
-            self._last_block_ended = ended
 
     def _note(self, problem: Finding) -> None:
         self._problems.setdefault(problem.code, problem)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rich.console import RenderableType
 from textual.app import App
 
 from gpulab.core.text import plain
@@ -24,17 +25,17 @@ def copy(
 
     `together`: the run of all fixes that gained. `keeps`: into a file as well.
     """
-    options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
+    path = Path(report.run_file).with_suffix(".md")
     drawn = result(report, together=together)
+    return copy_drawn(app, drawn, path if keeps else None, at_home(path))
+
+
+def copy_drawn(app: App[Any], drawn: RenderableType, path: Path | None, name: str) -> str:
+    """A block of code in Markdown, into a file of that name as well. Returns what to say of it."""
+    options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
     rows = app.console.render_lines(drawn, options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
-    path = Path(report.run_file).with_suffix(".md")
-    return copy_text(app, "\n".join(lines), path if keeps else None, at_home(path))
-
-
-def copy_text(app: App[Any], text: str, path: Path | None, name: str) -> str:
-    """A block of code in Markdown, into a file of that name as well. Returns what to say of it."""
-    text = plain(f"```\n{text}\n```\n")
+    text = plain("\n".join(["```", *lines, "```", ""]))
     app.copy_to_clipboard(text)
     if path is None or not getattr(app, "keeps_files", True):
         return "copied"

@@ -109,12 +109,8 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
         assert rows(pilot)[0][1] == "A"
         assert rows(pilot)[1][1] == "B"
         await pilot.press("c")
-        await until(
-            pilot,
-            lambda: "conclusions" in flat(pilot) or "time of a step, one axis" in flat(pilot),
-        )
+        await until(pilot, lambda: "swap" in flat(pilot) and "NVIDIA H200" in flat(pilot))
         assert "NVIDIA H100" in flat(pilot)
-        assert "NVIDIA H200" in flat(pilot)
         await pilot.press("escape", "escape")
         await until(pilot, lambda: "run here" in shown(pilot))
 
@@ -315,7 +311,7 @@ def test_the_lines_that_differ_are_shown_and_runs_change_their_places(tmp_path, 
     async def journey(pilot):
         await open_history(pilot)
         await pilot.press("space", "down", "space", "c")
-        await until(pilot, lambda: "the lines that differ" in flat(pilot))
+        await until(pilot, lambda: "lines that differ" in flat(pilot))
         assert "1 - x = 1 1 + x = 2" in flat(pilot)
         await pilot.press("x")
         await until(pilot, lambda: "1 - x = 2 1 + x = 1" in flat(pilot))
@@ -327,7 +323,8 @@ def test_the_lines_that_differ_are_shown_and_runs_change_their_places(tmp_path, 
         await until(pilot, lambda: "copied, and in 0.compared.md" in flat(pilot))
         text = (tmp_path / "0.compared.md").read_text()
         assert text.startswith("```\n")
-        assert "    1 - x = 2\n    1 + x = 0\n```" in text
+        assert "1 - x = 2" in text
+        assert "1 + x = 0" in text
 
     visit(journey, size=(120, 60))
 

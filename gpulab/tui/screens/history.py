@@ -30,8 +30,8 @@ from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.canvas import wide
-from gpulab.features.compare.analysis import SavedRun, saved_run
-from gpulab.features.compare.page import compare_view
+from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
+from gpulab.features.compare.view import comparison_view
 from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import (
     columns,
@@ -51,7 +51,7 @@ from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
-from gpulab.tui.copying import copy_text
+from gpulab.tui.copying import copy_drawn
 from gpulab.tui.earlier import read_run
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
@@ -250,7 +250,6 @@ _BELOW = 9
 _WAIT_S = 0.25
 _MANY, _DRAW_S = 100, 0.1
 """Runs that arrive together, after which it takes so long to draw them."""
-_COPY_WIDTH = 100
 _TITLE = "history ▸ A and B"
 
 
@@ -499,13 +498,14 @@ class ComparePage(Page):
         of_scenario: Callable[[PastRun], Sequence[PastRun]],
     ) -> None:
         """`of_scenario` gives the runs of a run's scenario, the oldest first."""
-        super().__init__(_TITLE, lambda width: self._text(width))
+        super().__init__(_TITLE, lambda width: self._compared())
         self._both, self._of_scenario = list(both), of_scenario
         self._all_lines = False
 
-    def _text(self, width: int) -> Text:
+    def _compared(self) -> RenderableType:
         (_, first), (_, second) = self._both
-        return compare_view(first.saved, second.saved, width=width, all_lines=self._all_lines)
+        report = compare_sides("A", "B", [first.saved], [second.saved])
+        return comparison_view(report, verbose=self._all_lines)
 
     def _say(self, message: str = "") -> None:
         self._title = message or _TITLE
@@ -542,7 +542,7 @@ class ComparePage(Page):
         run file of B.
         """
         path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
-        self._say(copy_text(self.app, self._text(_COPY_WIDTH).plain, path, path.name))
+        self._say(copy_drawn(self.app, self._compared(), path, path.name))
 
 
 def _read(past: PastRun) -> Opened | str:

@@ -3,7 +3,6 @@ of it.
 """
 
 import signal
-import time
 
 import pytest
 from found import finding
@@ -144,33 +143,3 @@ def test_what_a_worker_left_behind_is_a_finding(orphans, malformed, done, codes)
     assert [problem.values["count"] for problem in transcript.findings] == [
         count for count in (orphans, malformed) if count
     ][: len(codes)]
-
-
-@pytest.mark.parametrize(
-    ("times_s", "ended", "honest"),
-    [
-        ((0.1, 0.1), (-0.2, -0.05), True),
-        ((0.1, 0.2), (-0.2, -0.05), False),  # longer than what passed since the block before
-        ((0.1, 0.1), (-0.2, 0.5), False),  # not over yet
-        ((0.1, 0.1), (-0.05, -0.2), False),  # over before the one before
-    ],
-)
-def test_blocks_are_no_longer_than_what_the_session_saw_pass(times_s, ended, honest):
-    transcript = WorkerTranscript(SMALL_REQUEST.job)
-    now = time.monotonic()
-    samples = e.Samples(
-        names=("a", "b", "control"),
-        complete=0,
-        epoch=[0, 0],
-        round=[0, 0],
-        variant=[0, 1],
-        times_s=[*times_s],
-        cpu_s=[0.0, 0.0],
-        faults=[0, 0],
-        switches=[0, 0],
-        ended=[now + t for t in ended],
-        steps=[1, 1],
-    )
-    assert transcript.take(numbered(0, samples).strip()) == samples
-    codes = {problem.code for problem in transcript.problems}
-    assert ("block_longer_than_passed" in codes) == (not honest)

@@ -26,7 +26,6 @@ from gpulab.features.code import view as code
 from gpulab.features.code import view as machine_code
 from gpulab.features.compare.analysis import SavedRun, compare_sides
 from gpulab.features.compare.markdown import comparison_markdown
-from gpulab.features.compare.page import compare_view
 from gpulab.features.compare.view import comparison_view
 from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
@@ -124,10 +123,6 @@ def of_report(report):
     on_screen = results.OnScreen(live, 100, report.run_file)
     yield "result on a screen", results.result(report, screen=on_screen)
     sides = [[SavedRun(report=report, values={}, source=source)] for source in ("a", report.title)]
-    yield (
-        "compare_view",
-        compare_view(*(side for (side,) in sides), width=100),
-    )
     compared = compare_sides(report.title, report.title, *sides)
     yield "comparison_view", comparison_view(compared)
     yield "comparison_markdown", "\n".join(comparison_markdown(compared))
