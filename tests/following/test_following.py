@@ -16,13 +16,21 @@ ALWAYS = {
 }
 """The most telling ones: in the default set, and each has steps that are followed."""
 
+KNOWN = {
+    "scripted": "a traced model keeps the frames it was called through, ours too, for its errors",
+    "what_it_sees": "sys.meta_path has a finder that waits for torch's compiler",
+}
+"""What differs, and why nobody has mended it."""
+
+
+def marks_of(name):
+    marks = [] if name in ALWAYS else [pytest.mark.slow]
+    return [*marks, pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else marks
+
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, id=path.stem, marks=() if path.stem in ALWAYS else pytest.mark.slow)
-        for path in PROGRAMS
-    ],
+    [pytest.param(path, id=path.stem, marks=marks_of(path.stem)) for path in PROGRAMS],
 )
 @pytest.mark.timeout(600)
 def test_a_followed_program_does_what_it_does_alone(lab, path):

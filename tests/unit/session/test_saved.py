@@ -26,7 +26,7 @@ def test_a_scenario_names_its_newest_run_here_and_those_before_it(two_runs):
     name, first, second = two_runs
     assert find_run(name) == second
     assert find_run(f"{name}~1") == first
-    with pytest.raises(UsageError, match=f"there are 2 runs of {name} here"):
+    with pytest.raises(UsageError, match=f"2 runs of {name} here"):
         find_run(f"{name}~2")
 
 
