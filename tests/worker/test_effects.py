@@ -55,26 +55,3 @@ def test_the_same_code_leaves_the_same(make_work):
     bench.check("baseline", make_work)
     assert bench.check("same", make_work).ok
     assert bench.codes == []
-
-
-def normalised(*, tracks=True, names="all", momentum=0.1):
-    """With running statistics, or without; what is named as state."""
-
-    def make_work():
-        norm = nn.BatchNorm1d(N, track_running_stats=tracks, momentum=momentum)
-        x = torch.randn(N, N)
-        state = {"all": norm, "weights": [norm.weight, norm.bias], "none": None}[names]
-        return Work(lambda: norm(x), inputs=x, state=state)
-
-    return make_work
-
-
-@pytest.mark.parametrize("names", ["all", "weights", "none"])
-@pytest.mark.parametrize("momentum", [0.1, 1.0, None])
-def test_state_of_the_baseline_that_a_variant_has_not_is_said(names, momentum):
-    bench = Bench()
-    bench.check("baseline", normalised(momentum=momentum))
-    bench.check("same", normalised(names=names, momentum=momentum))
-    assert bench.codes == []
-    bench.check("suspect", normalised(names=names, tracks=False))
-    assert bench.codes == [("effects_not_left", "suspect")]

@@ -49,29 +49,11 @@ class Effect:
     after: torch.Tensor
 
 
-@dataclass(frozen=True)
-class Amount:
-    """Of what a step changes for later ones."""
-
-    tensors: int = 0
-    elements: int = 0
-
-    @classmethod
-    def of(cls, changed: Sequence[torch.Tensor]) -> Amount:
-        """Counters are left out: others count in a number of Python."""
-        kept = [tensor for tensor in changed if tensor.is_floating_point() or tensor.numel() > 1]
-        return cls(len(kept), sum(tensor.numel() for tensor in kept))
-
-    def is_less_than(self, other: Amount) -> bool:
-        """In both: tensors may be joined into one, and a cache may have less room."""
-        return self.tensors < other.tensors and self.elements < other.elements
-
-
 Named = list[tuple[str, torch.Tensor]]
 
 
-def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named | None:
-    """Tensors that the step can be seen to reach beside inputs and state, by their names; None
+def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named:
+    """Tensors that the step can be seen to reach beside inputs and state, by their names; none
     where they are too large for copies. Counters are left out.
     """
     known = tensors.storages([*inputs, *build.state])
@@ -84,7 +66,7 @@ def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named | None
         and not _is_expanded(tensor)
         and not tensors.storages([tensor]) & known
     ]
-    return found if sum(tensor.nbytes for _, tensor in found) <= _MOST_BYTES else None
+    return found if sum(tensor.nbytes for _, tensor in found) <= _MOST_BYTES else []
 
 
 def _is_expanded(tensor: torch.Tensor) -> bool:

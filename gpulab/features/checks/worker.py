@@ -26,7 +26,6 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks.effects import (
-    Amount,
     Effect,
     Gradients,
     Named,
@@ -73,7 +72,6 @@ from gpulab.features.checks.stepping import (
     Stepping,
     Tensors,
     poison_output,
-    unless_it_fails,
 )
 from gpulab.features.checks.values import Own
 from gpulab.features.checks.wider import Errors, errors_in, may_be_right
@@ -115,8 +113,6 @@ class Checker:
         """Step by step, where they change."""
         self._gradients = Gradients()
         self._effects: list[Effect] = []
-        self._changes = Amount()
-        """What its steps change of its state, beside their output."""
         self._variants: dict[str, Variant] = {}
         """That came so far."""
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
@@ -507,19 +503,13 @@ class Checker:
         that each of the baseline's steps changes, on the same inputs, though nobody names them.
         WrongOutputError where those of the same names come to be others.
         """
-        if name != self.baseline and not self._effects and not self._changes.tensors:
+        if name != self.baseline and not self._effects:
             return
         memory = unnamed_memory(build, inputs)
-        if memory is None:
-            return
         if name == self.baseline:
             self._effects = self._effects_of(build, memory)
-            self._changes = Amount.of(self._changed_state(build))
             return
-        self._require_changes(name, build, memory)
         expected = self._effects
-        if not expected:
-            return
         own = same_names(memory, expected)
         named = own is not None
         if own is None:
@@ -541,45 +531,6 @@ class Checker:
         if updates.reason is not None:
             self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
 
-    def _require_changes(self, name: str, build: Build, memory: Named) -> None:
-        """Catches state of the baseline, such as running statistics, that a variant has not."""
-        if not self._changes.tensors:
-            return
-        changed = self._changed_state(build)
-        if not Amount.of(changed).is_less_than(self._changes):
-            return
-        written = unless_it_fails(lambda: self._written(build, memory))
-        if written is None:
-            return
-        own = Amount.of([*changed, *written])
-        if own.is_less_than(self._changes):
-            counts = {"count": own.tensors, "baseline": self._changes.tensors}
-            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
-
-    def _changed_state(self, build: Build) -> Tensors:
-        """The state that a step changes, but for its output."""
-        if not build.state:
-            return []
-        build.restore()
-        before = tensors.kept(build.state)
-        made = tensors.storages(self.stepping.step(build))
-        return [
-            tensor
-            for tensor, value in zip(build.state, before, strict=True)
-            if tensors.changed([tensor], [value]) and not tensors.storages([tensor]) & made
-        ]
-
-    def _written(self, build: Build, memory: Named) -> Tensors:
-        """What of these a step writes, but for its output: an average that it has come to on the
-        same inputs stays, and is written from other values.
-        """
-        made = tensors.storages(self.stepping.step(build))
-        live = [tensor for _, tensor in memory if not tensors.storages([tensor]) & made]
-        other = [tensors.computable(tensor).mul(0.9).add(0.1).to(tensor.dtype) for tensor in live]
-        after = self._step_from(build, live, other)
-        pairs = zip(after, other, strict=True)
-        return [tensor for tensor, value in pairs if tensors.changed([tensor], [value])]
-
     def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
         """What of these a step changes, but for its output. Earlier steps had the same inputs: it
         goes on from step to step.
@@ -595,8 +546,6 @@ class Checker:
             for place, (name, tensor) in enumerate(memory)
             if tensors.changed([tensor], [before[place]]) and not tensors.storages([tensor]) & made
         ]
-        if not effects:
-            return []
         changed = [live[effect.place] for effect in effects]
         again = self._step_from(build, changed, [effect.before for effect in effects])
         return [
@@ -608,12 +557,11 @@ class Checker:
     def _step_from(self, build: Build, memory: Tensors, values: Tensors) -> Tensors:
         """What a step makes of these values in that memory, of which it has its own again then."""
         saved = tensors.kept(memory)
-        try:
-            tensors.put_back(memory, values)
-            self.stepping.step(build)
-            return tensors.kept(memory)
-        finally:
-            tensors.put_back(memory, saved)
+        tensors.put_back(memory, values)
+        self.stepping.step(build)
+        after = tensors.kept(memory)
+        tensors.put_back(memory, saved)
+        return after
 
     def _try_null_answers(self, name: str, build: Build, saved: Tensors) -> None:
         """Catches a comparison that proves nothing: what knows nothing of the step must fail it."""
