@@ -49,6 +49,24 @@ class Effect:
     after: torch.Tensor
 
 
+@dataclass(frozen=True)
+class Amount:
+    """Of what a step changes for later ones."""
+
+    tensors: int = 0
+    elements: int = 0
+
+    @classmethod
+    def of(cls, changed: Sequence[torch.Tensor]) -> Amount:
+        """Counters are left out: others count in a number of Python."""
+        kept = [tensor for tensor in changed if tensor.numel() > 1]
+        return cls(len(kept), sum(tensor.numel() for tensor in kept))
+
+    def is_less_than(self, other: Amount) -> bool:
+        """In both: tensors may be joined into one, and a cache may have less room."""
+        return self.tensors < other.tensors and self.elements < other.elements
+
+
 Named = list[tuple[str, torch.Tensor]]
 
 

@@ -30,9 +30,16 @@ def unless_it_fails(make: Callable[[], T]) -> T | None:
         return None
 
 
-def step(builder: Builder, build: Build, within: Callable[[], object] | None = None) -> Any:
-    """What one step from restored state returned, once it is there."""
-    build.restore()
+def step(
+    builder: Builder,
+    build: Build,
+    within: Callable[[], object] | None = None,
+    *,
+    restored: bool = True,
+) -> Any:
+    """What one step returned, once it is there: from restored state, or from the state as it is."""
+    if restored:
+        build.restore()
     returned, _ = builder.step(build, within)
     wait_for(returned)
     builder.wait()
@@ -109,9 +116,9 @@ class Stepping:
             raise WrongOutputError(reason, agreed.error)
         return agreed
 
-    def step(self, build: Build) -> Tensors:
-        """One step from restored state; returns the live output tensors."""
-        returned = step(self.builder, build)
+    def step(self, build: Build, *, restored: bool = True) -> Tensors:
+        """One step, from restored state or the state as it is; returns the live output tensors."""
+        returned = step(self.builder, build, restored=restored)
         self.asynchronous = is_asynchronous(returned)
         live = read(build, returned)
         self.builder.wait()

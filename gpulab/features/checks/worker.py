@@ -26,6 +26,7 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks.effects import (
+    Amount,
     Effect,
     Gradients,
     Named,
@@ -72,6 +73,7 @@ from gpulab.features.checks.stepping import (
     Stepping,
     Tensors,
     poison_output,
+    unless_it_fails,
 )
 from gpulab.features.checks.values import Own
 from gpulab.features.checks.wider import Errors, errors_in, may_be_right
@@ -113,6 +115,8 @@ class Checker:
         """Step by step, where they change."""
         self._gradients = Gradients()
         self._effects: list[Effect] = []
+        self._changes = Amount()
+        """What a step of the baseline changes of its named state, beside its output."""
         self._variants: dict[str, Variant] = {}
         """That came so far."""
         self._null_answers: dict[object, tuple[dict[str, bool], float]] = {}
@@ -503,13 +507,18 @@ class Checker:
         that each of the baseline's steps changes, on the same inputs, though nobody names them.
         WrongOutputError where those of the same names come to be others.
         """
-        if name != self.baseline and not self._effects:
+        if name != self.baseline and not self._effects and not self._changes.tensors:
             return
         memory = unnamed_memory(build, inputs)
         if name == self.baseline:
+            self._changes = self._changed_by(build, build.state) or Amount()
             self._effects = self._effects_of(build, memory)
             return
+        if self._changes.tensors:
+            self._require_changes(name, build, memory)
         expected = self._effects
+        if not expected:
+            return
         own = same_names(memory, expected)
         named = own is not None
         if own is None:
@@ -530,6 +539,34 @@ class Checker:
             raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
         if updates.reason is not None:
             self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+
+    def _require_changes(self, name: str, build: Build, memory: Named) -> None:
+        """Catches state of the baseline, such as running statistics, that a variant has not."""
+        own = self._changed_by(build, [*build.state, *(tensor for _, tensor in memory)])
+        if own is not None and own.is_less_than(self._changes):
+            counts = {"count": own.tensors, "baseline": self._changes.tensors}
+            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+
+    def _changed_by(self, build: Build, memory: Tensors) -> Amount | None:
+        """How much of that memory a step changes, but for its output; None where it fails.
+
+        From other values than it has: a cache that a warm-up has filled is written with the same.
+        """
+        made = tensors.storages(self.stepping.step(build))
+        live = [
+            tensor
+            for tensor in memory
+            if tensor.is_floating_point() and not tensors.storages([tensor]) & made
+        ]
+        saved = tensors.kept(live)
+        for tensor in live:
+            tensor.copy_(tensors.computable(tensor).mul(0.9).add(0.1))
+        begin = tensors.kept(live)
+        output = unless_it_fails(lambda: self.stepping.step(build, restored=False))
+        pairs = zip(live, begin, strict=True)
+        changed = [tensor for tensor, value in pairs if tensors.changed([tensor], [value])]
+        tensors.put_back(live, saved)
+        return None if output is None else Amount.of(changed)
 
     def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
         """What of these a step changes, but for its output. Earlier steps had the same inputs: it
