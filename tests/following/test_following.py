@@ -16,16 +16,9 @@ ALWAYS = {
 }
 """The most telling ones: in the default set, and each has steps that are followed."""
 
-KNOWN = {
-    "scripted": "a traced model keeps the frames it was called through, ours too, for its errors",
-    "what_it_sees": "sys.meta_path has a finder that waits for torch's compiler",
-}
-"""What differs, and why nobody has mended it."""
-
 
 def marks_of(name):
-    marks = [] if name in ALWAYS else [pytest.mark.slow]
-    return [*marks, pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else marks
+    return [] if name in ALWAYS else [pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
@@ -20,12 +20,14 @@ FOLDER = "GPULAB_FOLLOW"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _AGENT = "_gpulab_agent"
 _OPTIMIZER, _MODULE = "torch.optim.optimizer", "torch.nn.modules.module"
-_COMPILER = "torch._dynamo.callback"
+_COMPILER, _TRACE = "torch._dynamo.callback", "torch.jit._trace"
 _PROFILERS = {
     "torch.autograd.profiler",
     "torch.autograd.profiler_legacy",
     "torch.profiler.profiler",
 }
+_AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, *_PROFILERS}
+"""What steps are seen by."""
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
 _MOST_PROCESSES = 1000
@@ -56,7 +58,7 @@ class Agent:
         return self._follower
 
     def imported(self, name: str, module: ModuleType) -> None:
-        """A module of torch that steps are seen by has been imported."""
+        """A module of torch that is awaited has been imported."""
         follower = self.follower
         if follower is None:
             return
@@ -64,6 +66,8 @@ class Agent:
             follower.watch_optimizers(module)
         elif name == _COMPILER:
             follower.watch_compiler(module)
+        elif name == _TRACE:
+            follower.watch_traces(module)
         elif name in _PROFILERS:
             follower.watch_profilers(module)
         else:
@@ -97,31 +101,26 @@ class _Loader:
             return
 
 
-class _Finder:
-    """Before all others: finds what they find, with a loader of its own for some modules."""
+def _watch_imports(agent: Agent) -> None:
+    """Give the awaited modules a loader of our own. A program that lists its finders sees none of
+    ours.
+    """
+    find_spec = PathFinder.find_spec
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._awaited = {_OPTIMIZER, _MODULE, _COMPILER, *_PROFILERS}
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name not in self._awaited:
-            return None
-        self._awaited.discard(name)
-        if not self._awaited and self in sys.meta_path:
-            sys.meta_path.remove(self)
-        spec = _found(name, path, but=self)
-        if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Loader(spec.loader, self._agent)
+    def found(name: str, path: Any = None, target: Any = None) -> Any:
+        spec: Any = find_spec(name, path, target)
+        if name in _AWAITED and spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _Loader(spec.loader, agent)
+        if name == "gpulab" and spec is None and _found(name, but=PathFinder) is None:
+            loader: Any = _StandIn()
+            return ModuleSpec(name, loader)
         return spec
+
+    PathFinder.find_spec = found  # type: ignore[assignment,method-assign]
 
 
 class _StandIn:
-    """After all others: a `gpulab` with `step` alone, where the interpreter has none."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        loader: Any = self
-        return ModuleSpec("gpulab", loader) if name == "gpulab" else None
+    """Loads a `gpulab` with `step` alone, where the interpreter has none."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
@@ -131,12 +130,12 @@ class _StandIn:
         module.step = agent.step  # type: ignore[attr-defined]
 
 
-def _found(name: str, path: Any, but: object) -> Any:
+def _found(name: str, but: object = None) -> Any:
     """The spec of a module by the other finders; None where there is no such module."""
-    for finder in list(sys.meta_path):
+    for finder in sys.meta_path:
         if finder is but or not hasattr(finder, "find_spec"):
             continue
-        spec = finder.find_spec(name, path)
+        spec = finder.find_spec(name, None)
         if spec is not None:
             return spec
     return None
@@ -154,16 +153,17 @@ def _begin() -> None:
         file.write(line)
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
-    sys.meta_path.insert(0, _Finder(agent))
-    sys.meta_path.append(_StandIn())
+    _watch_imports(agent)
 
 
 def _run_own() -> None:
-    """The `sitecustomize` that the program would have had; its errors are the program's."""
+    """The `sitecustomize` that the program would have had; its errors are the program's. Where it
+    has none, Python is told that there is none: it looks on, and the program finds no file of ours.
+    """
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
-    spec = _found("sitecustomize", None, but=None)
+    spec = _found("sitecustomize")
     if spec is None or spec.loader is None:
-        return
+        raise ImportError(name="sitecustomize")
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)

@@ -136,6 +136,8 @@ class Follower:
         self._own_profiler = 0
         """The thread in which a profiler that is made now is ours."""
         self._profilers: list[Any] = []
+        self._trace: Any = None
+        """That the program makes with torch.jit: a reference that tells when it is done."""
         """Those that the program made, as long as they live."""
         self._recordings = 0
         self._attached = False
@@ -206,7 +208,7 @@ class Follower:
             return
         kind = module.Module
         self._modules_call = kind, kind.__call__, self._outermost_marked(kind.__call__)
-        kind.__call__ = self._modules_call[2]
+        self._wrap()
 
     def _outermost_marked(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """`call`, of any module, which tells of those that no other module makes."""
@@ -231,6 +233,23 @@ class Follower:
                     follower._module_called(module)
 
         return called
+
+    def watch_traces(self, module: ModuleType) -> None:
+        """`module` is torch.jit._trace, just imported. A trace keeps the frames that modules were
+        called through, for its errors: while one is made, which is as long as its lookup of names
+        lives, calls are not wrapped.
+        """
+        make = getattr(module, "_create_interpreter_name_lookup_fn", None)
+        if make is None:
+            return
+
+        def made(*args: Any, **kwargs: Any) -> Any:
+            lookup = make(*args, **kwargs)
+            self._unwrap()
+            self._trace = ref(lookup, lambda _: self._wrap())
+            return lookup
+
+        module._create_interpreter_name_lookup_fn = made  # type: ignore[attr-defined]
 
     def watch_profilers(self, module: ModuleType) -> None:
         """`module` has profilers of torch, and was just imported. One that is in its warm-up says
@@ -494,6 +513,13 @@ class Follower:
     def _stop(self) -> None:
         self._off = True
         self._unwrap()
+
+    def _wrap(self) -> None:
+        if self._modules_call is None or self._off or self._child:
+            return
+        kind, call, own = self._modules_call
+        if kind.__call__ is call:
+            kind.__call__ = own
 
     def _unwrap(self) -> None:
         """Give modules their own call back, unless somebody has wrapped it again."""
