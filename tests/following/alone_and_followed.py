@@ -63,13 +63,15 @@ class Outcome:
 def run(lab, command, prepare, *, followed, timeout_s=TIMEOUT_S):
     """The outcome of a command in a fresh folder, which is the same one each time."""
     folder = lab.folder / "here"
-    for name in ("here", "tmp", "home"):
-        shutil.rmtree(lab.folder / name, ignore_errors=True)
-        (lab.folder / name).mkdir()
+    # Short: loaders have sockets in it, whose paths have 108 bytes at most.
+    temporary = Path(tempfile.gettempdir()) / f"following-{os.getpid()}"
+    for path in (folder, lab.folder / "home", temporary):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
     prepare(folder)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "OMP_NUM_THREADS": "1", "HOME": str(lab.folder / "home")}
-    own["TMPDIR"] = str(lab.folder / "tmp")
+    own["TMPDIR"] = str(temporary)
     # What C++ was compiled to is kept: it takes a minute, and following changes nothing of it.
     own["TORCHINDUCTOR_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"inductor-{os.getuid()}")
     flags = ("--json", str(lab.folder / "result.json"), "--output", str(lab.folder / "run.jsonl"))
@@ -90,6 +92,7 @@ def run(lab, command, prepare, *, followed, timeout_s=TIMEOUT_S):
         stdout, stderr = process.communicate()
         stderr += b"\nkilled: it did not end"
     ended = lab.none_left(within=30)  # what it has sent to the background writes files too
+    shutil.rmtree(temporary, ignore_errors=True)
     files = {"left running": (0, b"")} if not ended else {}
     for path in sorted(folder.rglob("*")):
         files[str(path.relative_to(folder))] = (path.lstat().st_mode, _content(path))
