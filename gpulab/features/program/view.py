@@ -12,7 +12,7 @@ from rich.text import Text
 from gpulab.core.statuses import StepMark
 from gpulab.core.units import byte_count, plus_minus, seconds
 from gpulab.draw.table import columns_table, rows_table
-from gpulab.report.report import FollowedReport, ProgramReport, RunReport
+from gpulab.report.report import ProgramReport, RunReport
 
 _MARKS = {
     StepMark.CALL: "calls of gpulab.step()",
@@ -32,7 +32,7 @@ def program_view(report: RunReport) -> Group | None:
         table.add_row(Text(name, "bold"), Text(words))
     parts: list[Table] = [table]
     if len(program.processes) > 1:
-        parts.append(_processes(program.processes))
+        parts.append(_processes(program))
     return Group(*parts)
 
 
@@ -45,7 +45,7 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     yield "ended", ended(program)
     if program.mark is None:
         return
-    words = f"{program.steps:,} {_MARKS[program.mark]}"
+    words = f"{_at_least(program)}{program.steps:,} {_MARKS[program.mark]}"
     if program.first_step_s is not None:
         words += f"; the first ended after {seconds(program.first_step_s)}"
     yield "steps", words
@@ -59,6 +59,12 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
         share = program.following_s / program.loop_s
         words = f"{seconds(program.following_s)} of the {seconds(program.loop_s)} of its steps"
         yield "following", f"{words} ({share:.1%}), recordings included; in no time above"
+
+
+def _at_least(program: ProgramReport) -> str:
+    """Before a count of steps: a process that was killed has not told of its newest ones."""
+    is_over = program.wall_s is not None
+    return "at least " if is_over and program.code != 0 else ""
 
 
 def ended(program: ProgramReport) -> str:
@@ -79,8 +85,10 @@ def ended(program: ProgramReport) -> str:
     return f"{words})"
 
 
-def _processes(processes: list[FollowedReport]) -> Table:
+def _processes(program: ProgramReport) -> Table:
     """A line each of the first."""
+    processes = program.processes
+    at_least = _at_least(program)
     table = columns_table()
     table.add_column("process", no_wrap=True)
     for head in ("rank", "steps", "step"):
@@ -90,7 +98,7 @@ def _processes(processes: list[FollowedReport]) -> Table:
         table.add_row(
             str(process.pid),
             "" if process.rank is None else str(process.rank),
-            f"{process.steps:,}" if process.steps else "",
+            f"{at_least}{process.steps:,}" if process.steps else "",
             seconds(process.step_s) if process.step_s else "",
             f"Python {process.python}, torch {process.torch or 'not imported'}",
         )

@@ -42,6 +42,7 @@ def test_a_training_loop_has_its_own_output_traceback_and_exit_code(trained):
     assert trained.stderr.startswith("Traceback (most recent call last):\n")
     assert "RuntimeError: the end of it\n" in trained.stderr
     assert "exit code 1 after" in trained.stderr
+    assert "at least" in trained.stderr  # one that was killed would not have told of its last steps
 
 
 def test_its_steps_are_counted_timed_and_recorded_apart(trained):
