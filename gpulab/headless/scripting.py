@@ -18,7 +18,7 @@ from gpulab.headless.arguments import (
     run_file_of,
     settings_of,
 )
-from gpulab.report.report import RunReport
+from gpulab.report.report import Display, RunReport, display_with
 from gpulab.report.sentences import with_reason
 from gpulab.scenario import Param
 from gpulab.session.drive import Interrupts, drive_to_end
@@ -30,6 +30,15 @@ from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def _display() -> Display:
+    from gpulab.report import display
+
+    return display
+
+
+display_with(_display)
 
 
 def run(
@@ -109,11 +118,9 @@ def plot(reports: Sequence[RunReport], path: str | PathLike[str] | None = None) 
     `RunReport.plot`. ValueError where the runs make no curve or the path has another ending,
     ModuleNotFoundError without matplotlib.
     """
-    from gpulab.report.display import figure
-
     if not isinstance(reports, Sequence) or not all(isinstance(one, RunReport) for one in reports):
         raise UsageError("reports: write a list of reports")
-    return figure(reports, None if path is None else path_of("path", path))
+    return _display().figure(reports, None if path is None else path_of("path", path))
 
 
 @contextmanager

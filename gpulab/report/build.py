@@ -103,7 +103,7 @@ def build_report(
         state = state.closed()
     if now is None or state.outcome is not None:
         now = state.t
-    draft = Draft(state.to_judge(), state.samples.view(), now, under_way)
+    draft = Draft(state.to_judge(), state.samples.view(), features(), now, under_way)
     # What is wrong with a variant must be known before it is compared.
     for feature in features():
         for event in feature.judge(draft):

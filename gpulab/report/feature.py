@@ -4,7 +4,7 @@ the order of `gpulab.features`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ class Draft:
 
     state: RunState
     samples: SampleView
+    features: Sequence[Feature]
     now: float
     under_way: bool
     """Whether nothing is final."""

@@ -7,11 +7,12 @@ sizes bytes, `at` is in UTC, ISO 8601.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
 
@@ -47,6 +48,33 @@ from gpulab.stats.verdicts import FLOOR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Display(Protocol):
+    """Shows a report where Python shows one."""
+
+    def text(self, report: RunReport) -> str: ...
+    def one_line(self, report: RunReport) -> str: ...
+    def html(self, report: RunReport) -> str: ...
+    def rendered(self, report: RunReport, form: str) -> str: ...
+    def figure(self, reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure: ...
+
+
+_display: Callable[[], Display] | None = None
+
+
+def display_with(display: Callable[[], Display]) -> None:
+    """Let reports be shown by what `display` returns: it stands above them, and is imported when
+    one is shown.
+    """
+    global _display
+    _display = display
+
+
+def _shown() -> Display:
+    if _display is None:
+        raise RuntimeError("nothing shows reports here: import gpulab.run, or gpulab.load, first")
+    return _display()
 
 
 def fields_of(source: object | None, *names: str) -> dict[str, Any]:
@@ -704,9 +732,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         `path`, which ends in .png, .svg or .pdf: it is written there as well. ValueError of another
         ending, ModuleNotFoundError without matplotlib. `gpulab.plot` draws several runs.
         """
-        from gpulab.report import display
-
-        return display.figure([self], path)
+        return _shown().figure([self], path)
 
     def render(self, form: str) -> str:
         """The run as a file of that form: "html", a page that opens anywhere; "md", Markdown for a
@@ -715,21 +741,13 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         What the report has no place for, such as the source, comes from the run file, and is
         missing where that is gone. ValueError of another form.
         """
-        from gpulab.report import display
-
-        return display.rendered(self, form)
+        return _shown().rendered(self, form)
 
     def __str__(self) -> str:
-        from gpulab.report import display
-
-        return display.text(self)
+        return _shown().text(self) if _display else msgspec.Struct.__repr__(self)
 
     def __repr__(self) -> str:
-        from gpulab.report import display
-
-        return display.one_line(self)
+        return _shown().one_line(self) if _display else msgspec.Struct.__repr__(self)
 
     def _repr_html_(self) -> str:
-        from gpulab.report import display
-
-        return display.html(self)
+        return _shown().html(self)

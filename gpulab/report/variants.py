@@ -19,7 +19,6 @@ from gpulab.core.events import (
 )
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Clock, FailureKind, Status
-from gpulab.features import features
 from gpulab.report.feature import Draft
 from gpulab.report.findings import ended_before
 from gpulab.report.report import Time, VariantReport, fields_of
@@ -33,7 +32,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
     """The part of the core, then the part of each feature."""
     state = draft.state
     status, reason = _final_status(draft, variant)
-    time = _time(variant, status, draft.samples)
+    time = _time(draft, variant, status)
     seconds = time.median if time else None
     built = variant.last(Built)
     counted = variant.last(Counted)
@@ -57,7 +56,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         warm_up_s=_warm_up_s(variant),
         flops_counted=(counted and counted.flops) or None,
     )
-    for feature in features():
+    for feature in draft.features:
         report = feature.of_variant(draft, variant, report)
     return report
 
@@ -94,13 +93,14 @@ def _final_status(draft: Draft, variant: VariantState) -> tuple[Status, Finding 
     return Status.SKIPPED, ended_before(variant.name)
 
 
-def _time(variant: VariantState, status: Status, samples: SampleView) -> Time | None:
+def _time(draft: Draft, variant: VariantState, status: Status) -> Time | None:
     """Seconds per step with their interval, as far as they are known."""
-    for feature in features():
+    for feature in draft.features:
         if time := feature.step_time(variant):
             return time
     if status not in (Status.OK, Status.PENDING):
         return None
+    samples = draft.samples
     items = variant.items
     if interval := samples.interval((variant.name,)):
         return Time(

@@ -13,7 +13,6 @@ from threading import get_ident
 from time import perf_counter, sleep, thread_time
 from typing import Any
 
-import msgspec
 import torch
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
@@ -23,9 +22,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import get_worker_info
 from torch.utils.data._utils import fetch as fetchers
 
-from gpulab.core.jobs import Delay, PartKind, StepPart
+from gpulab.core.jobs import Delay, PartKind
 from gpulab.core.payloads import USEFUL
-from gpulab.features.what_if.parts import MAIN, PROCESSES, THREAD, PartsRequest, PartsSeen
+from gpulab.features.what_if.parts import MAIN, THREAD
 from gpulab.scenario import Work
 
 Key = tuple[PartKind, str]
@@ -61,13 +60,13 @@ def delayed(function: Callable[..., Any] | None, delays: Sequence[Delay]) -> Cal
     def build(lab: Any, **parameters: Any) -> Any:
         hooks = Hooks(lab.device, delays)
         returned = function(HookedLab(lab, hooks), **parameters)
-        return _hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
+        return hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
 
     build.__signature__ = signature(function)  # type: ignore[attr-defined]
     return build
 
 
-def _hooked_later(works: Iterator[Any], hooks: Hooks) -> Iterator[Any]:
+def hooked_later(works: Iterator[Any], hooks: Hooks) -> Iterator[Any]:
     for work in works:
         yield hooks.of(work)
 
@@ -513,84 +512,3 @@ _HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[None]]] = {
     PartKind.OPTIMIZER: _on_optimizer,
     PartKind.COPIES: _on_copies,
 }
-
-
-# --- what a step consists of ----------------------------------------------------------------------
-
-_WARM_STEPS = 3
-_FEWEST_STEPS, _MOST_STEPS = 3, 200
-_TIMED_S = 1.0
-
-
-def look(request: bytes) -> PartsSeen:
-    """In a process of its own: what a `PartsRequest` asks."""
-    return parts_of(msgspec.json.decode(request, type=PartsRequest))
-
-
-def parts_of(request: PartsRequest) -> PartsSeen:
-    """Build one variant, and take steps of it with every part timed."""
-    from gpulab.engine.build.build import Builder
-    from gpulab.engine.build.lab import WorkerLab
-    from gpulab.engine.build.load import load
-    from gpulab.engine.processes.channel import WorkerPosition
-    from gpulab.engine.processes.device import open_device, waiter
-
-    job = request.job
-    device, info = open_device(job.device, job.threads)
-    scenario = load(job.subject)
-    variant = scenario.variants[request.variant]
-    wait = waiter(device)
-    lab = WorkerLab(device, info, WorkerPosition())
-    builder = Builder(lab, dict(job.subject.params), job.seed or 0, wait)
-    asked = [Delay(kind=PartKind.OPERATION, name=name) for name in request.operations]
-    made: list[Hooks] = []
-
-    def build(hooked_lab: Any, **parameters: Any) -> Any:
-        hooks = Hooks(device, asked, recording=True)
-        made.append(hooks)
-        assert variant.function is not None
-        returned = variant.function(HookedLab(hooked_lab, hooks), **parameters)
-        return _hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
-
-    build.__signature__ = signature(variant.function)  # type: ignore[arg-type, attr-defined]
-    built = builder.build(replace(variant, function=build))
-    builder.first_step(built)
-    (hooks,) = made
-    with built.context():
-        for _ in range(_WARM_STEPS):
-            built.work.step()
-        builder.wait()
-        hooks.clear()
-        steps = 0
-        started = perf_counter()
-        while steps < _FEWEST_STEPS or (
-            perf_counter() - started < _TIMED_S and steps < _MOST_STEPS
-        ):
-            built.work.step()
-            steps += 1
-        builder.wait()
-        step_s = (perf_counter() - started) / steps
-    return PartsSeen(step_s=step_s, parts=list(_parts(hooks, steps, on_device=bool(wait))))
-
-
-def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
-    records = dict(hooks.seen)
-    lanes = {key: hooks.lane_of(record) for key, record in records.items()}
-    workers = hooks.worker_record()
-    if workers is not None:
-        key = PartKind.LOADING, PartKind.LOADING.value
-        records[key] = workers
-        lanes[key] = PROCESSES
-    for (kind, name), record in records.items():
-        if not record.passes:
-            continue
-        device_s = record.device_s
-        running = None if on_device else min(1.0, record.cpu_s / max(record.wall_s, 1e-9))
-        yield StepPart(
-            kind=kind,
-            name=name,
-            passes=record.passes / steps,
-            seconds=(device_s or record.wall_s) / steps,
-            running=running,
-            lane=lanes[kind, name],
-        )

@@ -1,0 +1,92 @@
+"""What a step consists of: one that is built and taken with every part timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from inspect import isgenerator, signature
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from gpulab.core.jobs import Delay, PartKind, StepPart
+from gpulab.engine.build.build import Builder
+from gpulab.engine.build.lab import WorkerLab
+from gpulab.engine.build.load import load
+from gpulab.engine.processes.channel import WorkerPosition
+from gpulab.engine.processes.device import open_device, waiter
+from gpulab.features.what_if.parts import PROCESSES, PartsRequest, PartsSeen
+from gpulab.features.what_if.worker import HookedLab, Hooks, hooked_later
+
+_WARM_STEPS = 3
+_FEWEST_STEPS, _MOST_STEPS = 3, 200
+_TIMED_S = 1.0
+
+
+def look(request: bytes) -> PartsSeen:
+    """In a process of its own: what a `PartsRequest` asks."""
+    return parts_of(msgspec.json.decode(request, type=PartsRequest))
+
+
+def parts_of(request: PartsRequest) -> PartsSeen:
+    """Build one variant, and take steps of it with every part timed."""
+    job = request.job
+    device, info = open_device(job.device, job.threads)
+    scenario = load(job.subject)
+    variant = scenario.variants[request.variant]
+    wait = waiter(device)
+    lab = WorkerLab(device, info, WorkerPosition())
+    builder = Builder(lab, dict(job.subject.params), job.seed or 0, wait)
+    asked = [Delay(kind=PartKind.OPERATION, name=name) for name in request.operations]
+    made: list[Hooks] = []
+
+    def build(hooked_lab: Any, **parameters: Any) -> Any:
+        hooks = Hooks(device, asked, recording=True)
+        made.append(hooks)
+        assert variant.function is not None
+        returned = variant.function(HookedLab(hooked_lab, hooks), **parameters)
+        return hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
+
+    build.__signature__ = signature(variant.function)  # type: ignore[arg-type, attr-defined]
+    built = builder.build(replace(variant, function=build))
+    builder.first_step(built)
+    (hooks,) = made
+    with built.context():
+        for _ in range(_WARM_STEPS):
+            built.work.step()
+        builder.wait()
+        hooks.clear()
+        steps = 0
+        started = perf_counter()
+        while steps < _FEWEST_STEPS or (
+            perf_counter() - started < _TIMED_S and steps < _MOST_STEPS
+        ):
+            built.work.step()
+            steps += 1
+        builder.wait()
+        step_s = (perf_counter() - started) / steps
+    return PartsSeen(step_s=step_s, parts=list(_parts(hooks, steps, on_device=bool(wait))))
+
+
+def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
+    records = dict(hooks.seen)
+    lanes = {key: hooks.lane_of(record) for key, record in records.items()}
+    workers = hooks.worker_record()
+    if workers is not None:
+        key = PartKind.LOADING, PartKind.LOADING.value
+        records[key] = workers
+        lanes[key] = PROCESSES
+    for (kind, name), record in records.items():
+        if not record.passes:
+            continue
+        device_s = record.device_s
+        running = None if on_device else min(1.0, record.cpu_s / max(record.wall_s, 1e-9))
+        yield StepPart(
+            kind=kind,
+            name=name,
+            passes=record.passes / steps,
+            seconds=(device_s or record.wall_s) / steps,
+            running=running,
+            lane=lanes[kind, name],
+        )
