@@ -22,7 +22,6 @@ from gpulab.core.statuses import Clock, FailureKind, Status
 from gpulab.report.feature import Draft
 from gpulab.report.findings import ended_before
 from gpulab.report.report import Time, VariantReport, fields_of
-from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState
 
 _SETTLED = 1.05
