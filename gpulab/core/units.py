@@ -28,6 +28,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
 
 
+def about(value: float | None) -> str:
+    """A speedup that is not final; empty where there is none."""
+    return "" if value is None else f"about {times(value)}"
+
+
 def times(value: float | None) -> str:
     """A speedup, such as 11.8x."""
     if value is None:

@@ -24,7 +24,6 @@ from gpulab.features.compare.gating import gated
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.export.forms import rendered_comparison
 from gpulab.headless.export import check_export, export
 from gpulab.headless.gate import Demands, check_junit, write_junit
 from gpulab.headless.options import Options
@@ -35,6 +34,7 @@ from gpulab.session.run import File, Run
 from gpulab.session.saved import SUFFIXES, open_run
 from gpulab.session.settings import UsageError
 from gpulab.session.sides import is_measured
+from gpulab.show.forms import rendered_comparison
 
 _WITHOUT_RESULT = (Conclusion.FAILED, Conclusion.INTERRUPTED, Conclusion.SKIPPED)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gpulab.core.files import write_whole
-from gpulab.features.export.forms import MARKS
 from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
+from gpulab.show.forms import MARKS
 
 
 def check_export(target: Path) -> None:

@@ -54,6 +54,6 @@ def _image(reports: Sequence[RunReport], kind: str) -> bytes:
     assert spec is not None  # check_plot has looked
     assert spec.origin is not None
     with chdir(Path(spec.origin).parent / "mpl-data"):
-        from gpulab.report.picture import image
+        from gpulab.show.picture import image
 
         return image(reports, kind)

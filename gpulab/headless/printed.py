@@ -29,11 +29,11 @@ from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
-from gpulab.report.program_result import program_result
-from gpulab.report.raw_times import RAW_NOTE, raw_table
 from gpulab.report.report import RunReport
-from gpulab.report.results import failures, result
-from gpulab.report.short_result import ShortResult
+from gpulab.show.program_result import program_result
+from gpulab.show.raw_times import RAW_NOTE, raw_table
+from gpulab.show.results import failures, result
+from gpulab.show.short_result import ShortResult
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -96,7 +96,7 @@ def show_raw(report: RunReport, terminal: Terminal) -> None:
 def show_markdown(report: RunReport, terminal: Terminal) -> None:
     """Print the comparison, what weakens it, and the raw times in Markdown."""
     # it brings what colours code, which takes a while and nobody else needs
-    from gpulab.features.export.markdown import raw_times, summary
+    from gpulab.show.markdown import raw_times, summary
 
     terminal.say(*summary(report))
     with _of_run_file(terminal):

@@ -38,11 +38,11 @@ from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
-from gpulab.report.view import outcome_words
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+from gpulab.show.view import outcome_words
 from gpulab.stats.verdicts import in_table
 
 

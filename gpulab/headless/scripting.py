@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _display() -> Display:
-    from gpulab.report import display
+    from gpulab.show import display
 
     return display
 

@@ -20,13 +20,13 @@ from gpulab.headless.output import Terminal, check_json, check_run_file, open_te
 from gpulab.headless.printed import show_failures, show_report
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
-from gpulab.report.results import header
 from gpulab.session.derived import Fixes, names_in
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+from gpulab.show.results import header
 
 
 def try_fixes(names: Sequence[str], options: Options) -> int:

@@ -15,13 +15,13 @@ from gpulab.headless.printed import show_failures, show_report
 from gpulab.headless.tries import refuse_others
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
-from gpulab.report.results import header
 from gpulab.session.derived import Parts
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+from gpulab.show.results import header
 
 
 def what_if(names: Sequence[str], options: Options) -> int:

@@ -704,6 +704,14 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         self.variant(name)
         return None
 
+    def preliminary_speedup(self, comparison: Comparison) -> float | None:
+        """By the times of the first processes; None where one of the two has none."""
+        own = self.variant(comparison.variant).time_per_item
+        other = self.variant(comparison.against).time_per_item
+        if own is None or other is None or not own.median:
+            return None
+        return other.median / own.median
+
     def samples(self, variant: str) -> list[float]:
         """The raw times of a variant, from the run file, in the order in which they were measured.
 

@@ -6,9 +6,9 @@ from gpulab.commit import version
 from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.export import html
-from gpulab.features.export.html import element
-from gpulab.features.export.page import framed
+from gpulab.show import html
+from gpulab.show.html import element
+from gpulab.show.page import framed
 
 
 def rendered(report: ComparisonReport, form: str) -> str:

@@ -13,11 +13,11 @@ from rich.text import Text
 from gpulab.core import text as safe
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.units import seconds, times
-from gpulab.features.export.html import Html, element, joined
 from gpulab.report.report import RunReport
-from gpulab.report.results import header
 from gpulab.report.sentences import sentence_with_place
-from gpulab.report.view import comparison_table, failure_causes, outcome_words
+from gpulab.show.html import Html, element, joined
+from gpulab.show.results import header
+from gpulab.show.view import comparison_table, failure_causes, outcome_words
 from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def html(report: RunReport) -> str:
 
 def rendered(report: RunReport, form: str) -> str:
     """The run as a file of that form. ValueError where there is none."""
-    from gpulab.features.export.forms import rendered
+    from gpulab.show.forms import rendered
 
     return rendered(report, form)
 
@@ -74,7 +74,7 @@ def rendered(report: RunReport, form: str) -> str:
 def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure:
     """Drawn, and written to the path. ModuleNotFoundError says what to install."""
     try:
-        from gpulab.report.picture import plotted
+        from gpulab.show.picture import plotted
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise

@@ -14,13 +14,13 @@ from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import headline
-from gpulab.features.export.record import Record
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.report.build import CALIBRATION
 from gpulab.report.report import RunReport
-from gpulab.report.results import result
-from gpulab.report.view import outcome_words, short_run
+from gpulab.show.record import Record
+from gpulab.show.results import result
+from gpulab.show.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
 
 _WIDTH = 100

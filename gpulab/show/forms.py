@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from gpulab.features.compare.report import ComparisonReport
-from gpulab.features.export.record import Record, record_of
 from gpulab.report.report import RunReport
+from gpulab.show.record import Record, record_of
 
 _MODULES: Mapping[str, str] = {
     "html": "page:page",
@@ -26,7 +26,7 @@ MARKS = {
 def rendered_comparison(report: ComparisonReport, form: str) -> str:
     """As a page, or in Markdown."""
     # a page brings what colours code, which takes a while
-    from gpulab.features.export.comparison import rendered
+    from gpulab.show.comparison import rendered
 
     return rendered(report, form) + _COMMENTS.get(form, "")
 
@@ -36,7 +36,5 @@ def rendered(report: RunReport, form: str) -> str:
     if form not in _MODULES:
         raise ValueError(f"{form!r}: write one of {', '.join(_MODULES)}")
     module, _, name = _MODULES[form].partition(":")
-    render: Callable[[Record], str] = getattr(
-        import_module(f"gpulab.features.export.{module}"), name
-    )
+    render: Callable[[Record], str] = getattr(import_module(f"gpulab.show.{module}"), name)
     return render(record_of(report)) + _COMMENTS.get(form, "")

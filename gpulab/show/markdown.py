@@ -13,13 +13,13 @@ from gpulab.core.run_file import RunFileError
 from gpulab.core.text import fenced, markdown_text, plain
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.code.view import SIGNS, MarkedCode, marked_code
-from gpulab.features.export.facts import answer, command, facts, source_of, subtitle, title
-from gpulab.features.export.record import Record
 from gpulab.features.roofline.view import limits
-from gpulab.report.raw_times import RAW_NOTE, markdown, raw_table
 from gpulab.report.report import RunReport
-from gpulab.report.results import header
-from gpulab.report.view import (
+from gpulab.show.facts import answer, command, facts, source_of, subtitle, title
+from gpulab.show.raw_times import RAW_NOTE, markdown, raw_table
+from gpulab.show.record import Record
+from gpulab.show.results import header
+from gpulab.show.view import (
     Line,
     bounds,
     comparison_table,

@@ -18,10 +18,6 @@ from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.text import plain
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.code.view import FAILED_HERE, SIGNS, MarkedCode, marked_code, measured
-from gpulab.features.export import html
-from gpulab.features.export.facts import answer, command, facts, source_of, subtitle, title
-from gpulab.features.export.html import Html, element, joined
-from gpulab.features.export.record import Record
 from gpulab.features.findings.view import advice
 from gpulab.features.fixes.view import fixes
 from gpulab.features.goodput.operations import operations
@@ -38,8 +34,12 @@ from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.features.what_if.view import what_if
 from gpulab.report.report import RunReport
-from gpulab.report.results import failures, lesson_figure, trust_lines
-from gpulab.report.view import Line, comparison_table, failure_causes, note_lines, required
+from gpulab.show import html
+from gpulab.show.facts import answer, command, facts, source_of, subtitle, title
+from gpulab.show.html import Html, element, joined
+from gpulab.show.record import Record
+from gpulab.show.results import failures, lesson_figure, trust_lines
+from gpulab.show.view import Line, comparison_table, failure_causes, note_lines, required
 
 _STYLE = Path(__file__).with_name("page.css")
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"

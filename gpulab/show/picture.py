@@ -32,8 +32,8 @@ from gpulab.features.roofline.ceilings_view import amount
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import first_family
 from gpulab.report.report import RunReport, Time, VariantReport
-from gpulab.report.view import short_run
 from gpulab.scenario import Param
+from gpulab.show.view import short_run
 from gpulab.stats.verdicts import shown
 
 _INCHES, _DPI = 6.5, 150

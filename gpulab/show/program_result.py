@@ -15,10 +15,10 @@ from gpulab.features.goodput.view import goodput, traces
 from gpulab.features.late.view import job_ranks
 from gpulab.features.program.view import program_view
 from gpulab.features.telemetry.fields import FIELDS, columns
-from gpulab.report.limits import limits
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
-from gpulab.report.view import Line, failure_causes, note_lines
+from gpulab.show.limits import limits
+from gpulab.show.view import Line, failure_causes, note_lines
 
 _MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
 

@@ -38,10 +38,10 @@ from gpulab.features.ranks.view import ranks
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.features.what_if.view import what_if
-from gpulab.report.limits import limits
-from gpulab.report.program_result import program_result
 from gpulab.report.report import RunReport
-from gpulab.report.view import (
+from gpulab.show.limits import limits
+from gpulab.show.program_result import program_result
+from gpulab.show.view import (
     Line,
     against_earlier_runs,
     both_clocks,

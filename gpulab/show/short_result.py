@@ -19,10 +19,10 @@ from gpulab.features.findings.view import without_advice
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
 from gpulab.features.roofline.findings import BoundKind
-from gpulab.report.limits import limits
 from gpulab.report.report import RunReport, VariantReport
-from gpulab.report.results import below_table, header, lesson_figure, outcome
-from gpulab.report.view import (
+from gpulab.show.limits import limits
+from gpulab.show.results import below_table, header, lesson_figure, outcome
+from gpulab.show.view import (
     Line,
     bounds,
     claims,

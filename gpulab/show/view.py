@@ -22,7 +22,7 @@ from gpulab.core.statuses import (
     StopReason,
     Verdict,
 )
-from gpulab.core.units import plural, plural_of, plus_minus, seconds, span, times
+from gpulab.core.units import about, plural, plural_of, plus_minus, seconds, span, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table
 from gpulab.features.history.view import earlier_runs
@@ -156,17 +156,6 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
     return table
 
 
-def preliminary(report: RunReport, comparison: Comparison) -> str:
-    """About how many times as fast, by the times of the first processes; empty where one of the two
-    has none.
-    """
-    own = report.variant(comparison.variant).time_per_item
-    other = report.variant(comparison.against).time_per_item
-    if own is None or other is None or not own.median:
-        return ""
-    return f"about {times(other.median / own.median)}"
-
-
 def _timing(report: RunReport, variant: VariantReport) -> list[RenderableType]:
     name = Text(variant.name)
     time = variant.time_per(report.per)
@@ -225,7 +214,7 @@ def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
     if comparison.verdict == Verdict.INVALID:
         return ["", "", verdict]
     if report.under_way and comparison.speedup is None:
-        return [Text(preliminary(report, comparison), style="dim"), "", ""]
+        return [Text(about(report.preliminary_speedup(comparison)), style="dim"), "", ""]
     return [
         Text(times(comparison.speedup)),
         Text(span(comparison.low, comparison.high)),

@@ -12,8 +12,8 @@ from textual.app import App
 
 from gpulab.core.text import plain
 from gpulab.report.report import RunReport
-from gpulab.report.results import result
 from gpulab.session.run_files import at_home
+from gpulab.show.results import result
 
 _WIDTH = 100
 

@@ -12,8 +12,8 @@ from gpulab.catalog.view import mark
 from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
-from gpulab.report.results import failures, result
-from gpulab.report.short_result import ShortResult
+from gpulab.show.results import failures, result
+from gpulab.show.short_result import ShortResult
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 
 ROW = ScenarioRow(name="x")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import guide_examples
 import pytest
 
@@ -36,3 +37,12 @@ def test_the_code_passes(command, tmp_path):
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_files_import_one_another():
+    """In a circle, by imports inside of functions too: those for types alone are none."""
+    graph = grimp.build_graph("gpulab", exclude_type_checking_imports=True)
+    left = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    while ends := {name for name, imported in left.items() if not imported & left.keys()}:
+        left = {name: imported for name, imported in left.items() if name not in ends}
+    assert not left, f"these import one another, or what does: {sorted(left)}"

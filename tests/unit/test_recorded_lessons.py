@@ -14,8 +14,8 @@ from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
 from gpulab.headless.scripting import load
 from gpulab.report.report import VariantReport
-from gpulab.report.results import result
-from gpulab.report.short_result import ShortResult
+from gpulab.show.results import result
+from gpulab.show.short_result import ShortResult
 
 WHOLE = sorted(name for name in ALL if name.startswith(("h100/", "h200/")))
 CUT_OFF = {"h200/jax_jit", "h200/small_kernels", "h200/training_step"}

@@ -6,12 +6,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.statuses import Stage
-from gpulab.core.units import plus_minus, seconds, times
+from gpulab.core.units import about, plus_minus, seconds, times
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.screen import live_view
 from gpulab.report.report import RunReport
-from gpulab.report.view import preliminary
 from gpulab.stats.verdicts import shown
 
 
@@ -85,6 +84,6 @@ def one_line(report: RunReport) -> str:
         spread = plus_minus(time.low, time.high, time.median)
         speedup = ""
         if comparison and comparison.speedup is None:
-            speedup = preliminary(report, comparison)
+            speedup = about(report.preliminary_speedup(comparison))
         parts.append(" ".join(filter(None, (variant.name, seconds(time.median), spread, speedup))))
     return ", ".join(parts)

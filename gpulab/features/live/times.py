@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.core.statuses import Per, Status
-from gpulab.core.units import plus_minus, seconds, span, times
+from gpulab.core.units import about, plus_minus, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import state_of
@@ -18,7 +18,6 @@ from gpulab.features.live.panel import (
     name_width,
 )
 from gpulab.report.report import VariantReport
-from gpulab.report.view import preliminary
 from gpulab.stats.verdicts import in_bar
 
 _TIME, _WORDS = 8, 24
@@ -85,7 +84,7 @@ def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
     if comparison is None:
         return "baseline" * (variant.name == run.report.baseline), ""
     if comparison.speedup is None:
-        return preliminary(run.report, comparison), ""
+        return about(run.report.preliminary_speedup(comparison)), ""
     return in_bar(comparison.speedup, comparison), STYLES[comparison.verdict]
 
 

@@ -13,9 +13,9 @@ from gpulab.features.live.panel import live_run
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.predictions.view import outcome
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.report.results import OnScreen, result
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
+from gpulab.show.results import OnScreen, result
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 

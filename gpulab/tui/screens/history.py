@@ -46,9 +46,9 @@ from gpulab.features.history.view import (
 )
 from gpulab.features.live.panel import LiveRun, live_run
 from gpulab.report.report import RunReport
-from gpulab.report.results import OnScreen, result
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Part, Store
+from gpulab.show.results import OnScreen, result
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
 from gpulab.tui.copying import copy_drawn

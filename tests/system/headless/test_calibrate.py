@@ -12,9 +12,9 @@ from workers import WORKERS
 
 from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
-from gpulab.report.picture import picture
 from gpulab.session.settings import UsageError
 from gpulab.session.store import NAME
+from gpulab.show.picture import picture
 
 
 def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monkeypatch, capsys):

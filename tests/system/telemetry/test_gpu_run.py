@@ -15,9 +15,9 @@ from workers import WORKERS
 from gpulab.core.events import Samples, Telemetry
 from gpulab.core.run_file import read_run_file
 from gpulab.features.telemetry.report import add_windows
-from gpulab.report.results import result
 from gpulab.report.samples import InvalidWindows
 from gpulab.report.sentences import lines
+from gpulab.show.results import result
 
 # Times that vary keep intervals wide, so that the run takes its whole time.
 STEPS = """

@@ -13,14 +13,14 @@ from gpulab.core.events import RunStarted
 from gpulab.core.readable import readable
 from gpulab.core.run_file import read_run_file
 from gpulab.core.text import plain
-from gpulab.features.export.forms import rendered
-from gpulab.features.export.markdown import document
-from gpulab.features.export.page import page
-from gpulab.features.export.record import record_of
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import roofline_view
 from gpulab.headless.scripting import load
 from gpulab.session.saved import recordings
+from gpulab.show.forms import rendered
+from gpulab.show.markdown import document
+from gpulab.show.page import page
+from gpulab.show.record import record_of
 
 LARGEST = 100_000
 """Bytes of a page."""

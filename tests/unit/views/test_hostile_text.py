@@ -51,11 +51,11 @@ from gpulab.features.sweeps import view as sweep
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.features.tuning.view import tunings
 from gpulab.headless import run as summary
-from gpulab.report import results
 from gpulab.report.build import build_report, fold_all
-from gpulab.report.raw_times import markdown
-from gpulab.report.short_result import ShortResult
-from gpulab.report.view import comparison_table
+from gpulab.show import results
+from gpulab.show.raw_times import markdown
+from gpulab.show.short_result import ShortResult
+from gpulab.show.view import comparison_table
 from gpulab.tui import status
 from gpulab.tui.panels import log
 

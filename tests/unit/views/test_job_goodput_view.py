@@ -9,7 +9,7 @@ from gpulab.draw import bars
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import job_goodput
 from gpulab.headless.scripting import load
-from gpulab.report.results import result
+from gpulab.show.results import result
 
 
 @pytest.fixture

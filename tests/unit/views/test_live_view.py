@@ -20,8 +20,8 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import live_detail, look
 from gpulab.features.live.screen import ZOOMED, live_view, places
 from gpulab.report.build import build_report, new_state
-from gpulab.report.results import OnScreen, result
 from gpulab.session.run import File
+from gpulab.show.results import OnScreen, result
 
 RUNS = (
     "healthy",

@@ -14,8 +14,8 @@ import gpulab
 from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
-from gpulab.report.picture import curves, image, picture, plotted
 from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.show.picture import curves, image, picture, plotted
 from gpulab.stats.comparison import Comparison
 
 LADDER = (
@@ -214,7 +214,7 @@ def test_a_report_plots_itself_for_a_notebook_and_into_a_file(tmp_path, monkeypa
     assert [len(axes.patches) for axes in figure.axes] == [8]
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert (tmp_path / "out.svg").read_bytes().startswith(b"<?xml")
-    monkeypatch.delitem(sys.modules, "gpulab.report.picture")
+    monkeypatch.delitem(sys.modules, "gpulab.show.picture")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(
         ModuleNotFoundError, match=r"needs matplotlib: pip install 'gpulab\[plot\]'"

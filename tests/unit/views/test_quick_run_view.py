@@ -11,7 +11,7 @@ from gpulab.draw.styles import QUICK
 from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.run import run_line, summary
 from gpulab.report.commands import Sweep
-from gpulab.report.view import comparison_table
+from gpulab.show.view import comparison_table
 from gpulab.stats.comparison import Comparison
 
 

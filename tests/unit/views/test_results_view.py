@@ -13,8 +13,8 @@ from gpulab.core.events import Reported, VariantFailed
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, FailureKind, Stage, Status, Verdict
 from gpulab.report.report import Method, TelemetryReport
-from gpulab.report.results import failures, result
-from gpulab.report.view import claims
+from gpulab.show.results import failures, result
+from gpulab.show.view import claims
 from gpulab.stats.comparison import Comparison, Sustained
 
 WIDE = 400

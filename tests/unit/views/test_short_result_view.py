@@ -12,8 +12,8 @@ from recorded import report_of
 from rich.table import Table
 from run_reports import compared, run, variant
 
-from gpulab.report.raw_times import markdown, raw_table
-from gpulab.report.short_result import MOST_LINES, ShortResult
+from gpulab.show.raw_times import markdown, raw_table
+from gpulab.show.short_result import MOST_LINES, ShortResult
 
 LONG = (
     "function",

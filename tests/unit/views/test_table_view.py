@@ -9,7 +9,7 @@ from run_reports import compared, run, two_variants, variant
 
 from gpulab.core.statuses import Conclusion, Status, Verdict
 from gpulab.report.report import Time
-from gpulab.report.view import comparison_table
+from gpulab.show.view import comparison_table
 from gpulab.stats.comparison import Comparison
 
 

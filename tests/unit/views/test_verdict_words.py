@@ -25,8 +25,6 @@ from gpulab.features.compare.report import (
     Side,
 )
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.export.facts import answer
-from gpulab.features.export.record import record_of
 from gpulab.features.gate.runs import cases_of_command
 from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import last_run
@@ -37,10 +35,12 @@ from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
-from gpulab.report.results import outcome
 from gpulab.report.sentences import to_json
-from gpulab.report.short_result import ShortResult
-from gpulab.report.view import comparison_table
+from gpulab.show.facts import answer
+from gpulab.show.record import record_of
+from gpulab.show.results import outcome
+from gpulab.show.short_result import ShortResult
+from gpulab.show.view import comparison_table
 from gpulab.stats.comparison import Check, Comparison, Trust
 
 WIDE = {"speedup": 105.0, "low": 49.0, "high": 683.0, "verdict": Verdict.FASTER}
