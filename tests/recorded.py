@@ -20,6 +20,7 @@ from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.scripting import load
+from gpulab.report.sentences import builtins_of
 
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"
@@ -63,7 +64,7 @@ def report_of(name, folder):
 
 def report_json(name, folder):
     """The same as its JSON, without the path of the file, which lies elsewhere each time."""
-    document = json.loads(msgspec.json.encode(report_of(name, folder)))
+    document = json.loads(msgspec.json.encode(builtins_of(report_of(name, folder))))
     del document["run_file"]
     return document
 

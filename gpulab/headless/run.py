@@ -35,6 +35,7 @@ from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_j
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
+from gpulab.report.build import run_parts
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
@@ -453,7 +454,11 @@ def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
     entry, code = planned_run.launch.entry, ExitCode.FAILED
     reason = worker_not_run(message=str(error))
     return RunReport(
-        scenario=entry.name, outcome=conclusion_of(code), exit_code=code, reason=reason
+        scenario=entry.name,
+        parts=run_parts(),
+        outcome=conclusion_of(code),
+        exit_code=code,
+        reason=reason,
     )
 
 

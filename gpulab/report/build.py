@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -39,14 +40,7 @@ from gpulab.features import features
 from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.feature import Draft
 from gpulab.report.findings import never_started
-from gpulab.report.report import (
-    LogReport,
-    Method,
-    Progress,
-    RunReport,
-    Together,
-    fields_of,
-)
+from gpulab.report.report import LogReport, Method, Progress, RunReport, Together, fields_of
 from gpulab.report.result_findings import explaining_findings, weakening_findings
 from gpulab.report.state import RunState
 from gpulab.report.variants import variant_report
@@ -64,6 +58,11 @@ _AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
 def new_state() -> RunState:
     """The state of a run before its first event."""
     return RunState(features())
+
+
+def run_parts() -> tuple[Any, ...]:
+    """What features add to the report of a run, where there is nothing yet."""
+    return tuple(feature.run_part() for feature in features() if feature.run_part)
 
 
 def fold_all(events: Iterable[Event]) -> RunState:
@@ -94,10 +93,16 @@ def build_report(
     started = state.last(RunStarted)
     if started is None:
         if under_way:
-            return RunReport(scenario="", outcome=conclusion_of(None), exit_code=None)
+            return RunReport(
+                scenario="", parts=run_parts(), outcome=conclusion_of(None), exit_code=None
+            )
         failed = ExitCode.FAILED
         return RunReport(
-            scenario="", outcome=conclusion_of(failed), exit_code=failed, reason=never_started()
+            scenario="",
+            parts=run_parts(),
+            outcome=conclusion_of(failed),
+            exit_code=failed,
+            reason=never_started(),
         )
     if state.outcome is None and not under_way:
         state = state.closed()
@@ -160,6 +165,7 @@ def _without_outcome(draft: Draft, started: RunStarted) -> RunReport:
         **fields_of(job, "seed", "smoke", "quick", "per", "shows"),
         **fields_of(state.last(WorkerReady), "device", "environment"),
         **fields_of(first, "startup_s"),
+        parts=run_parts(),
         scenario=getattr(subject, "scenario", CALIBRATION),
         functions=isinstance(job, TimeFunctions),
         method=_method(draft),

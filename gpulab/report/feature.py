@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
+
 from gpulab.core.events import Event
 from gpulab.core.findings import Finding
 from gpulab.report.report import RunReport, Time, VariantReport
@@ -71,6 +73,9 @@ class Feature:
     """Each function adds its part to its last argument, or returns it unchanged."""
 
     name: str
+    variant_part: type[msgspec.Struct] | None = None
+    run_part: type[msgspec.Struct] | None = None
+    """What it adds to the report of each variant, and of the run; it has a default for all."""
     keeps: Mapping[type[Event], Keep] = field(default_factory=dict)
     """Types of events of which more than the last one is kept."""
     folds: Mapping[type[Event], Callable[[RunState, Any], None]] = field(default_factory=dict)

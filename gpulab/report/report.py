@@ -8,18 +8,17 @@ sizes bytes, `at` is in UTC, ISO 8601.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, Self, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
-from gpulab.core.events import CeilingsMeasured, MemoryUsed, Reported, Samples, VariantFailed
+from gpulab.core.events import Reported, Samples, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
-from gpulab.core.payloads import KernelCode, LineTime, Operation, Tuning, WindowFacts
 from gpulab.core.run_file import Lines, RunFileError, event_batches
 from gpulab.core.statuses import (
     Cache,
@@ -27,20 +26,13 @@ from gpulab.core.statuses import (
     Conclusion,
     ExitCode,
     IntervalUnit,
-    LateCause,
     Per,
     Relation,
     Shows,
     Stage,
     Status,
-    StepMark,
     StopReason,
 )
-from gpulab.features.findings.advice import Advice, NotJudged
-from gpulab.features.fixes.result import FixReport
-from gpulab.features.kernels.differences import KernelDifference
-from gpulab.features.roofline.bound import Cause, OperationPoint, Point
-from gpulab.features.what_if.result import WhatIfReport
 from gpulab.scenario import Param
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import CONFIDENCE
@@ -59,6 +51,9 @@ class Display(Protocol):
     def rendered(self, report: RunReport, form: str) -> str: ...
     def figure(self, reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure: ...
 
+
+PARTS = "+"
+"""The key that the parts of features have before they are put among the others."""
 
 _display: Callable[[], Display] | None = None
 
@@ -82,107 +77,6 @@ def fields_of(source: object | None, *names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
-class StepSource(StrEnum):
-    """What measured the step that a goodput is a share of."""
-
-    ROUNDS = "rounds"
-    PROFILER = "profiler"
-    """Of the profiler's process, without it: with warm caches, and its device as it was while it
-    recorded.
-    """
-
-
-class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the time of a step goes, as it runs without the profiler. Shares of the step; seconds
-    per step.
-
-    `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an
-    upper bound, since gaps between launches count. `goodput` is `seconds["useful"]` over `step_s`,
-    `partition` the share of each part. `efficiency` is ideal time by the roofline over useful time,
-    `product` ideal time over all of it; `hidden` is the share of the time of a device's copies in
-    which better work ran beside them. `items_per_s` is of an output that was checked.
-    """
-
-    phases: dict[str, float] = {}
-    running: dict[str, float] = {}
-    """Of each phase, the share in which the thread ran; on a CPU."""
-    waiting: list[str] = []
-    """Phases in which the thread hardly ran: they wait, or were preempted."""
-    goodput: float | None = None
-    partition: dict[str, float] = {}
-    repeated: dict[str, float] = {}
-    """The same shares by the second recording; empty without one."""
-    seconds: dict[str, float] = {}
-    """Of each part: they sum to the step."""
-    step_s: float | None = None
-    step_source: StepSource | None = None
-    marked: bool = False
-    """Whether the step says what is useful; where it does not, everything that torch computes
-    counts.
-    """
-    efficiency: float | None = None
-    product: float | None = None
-    hidden: float | None = None
-    items_per_s: float | None = None
-    overhead: float | None = None
-    """What the profiler adds to a step, relative."""
-    uncertainty: float | None = None
-    """The largest difference between the goodput and what another way gives: another recording,
-    another time of the step, another place for what the profiler adds.
-    """
-    reliable: bool | None = None
-    """Whether the goodput is certain within 5 points: the device is in the recording, both
-    recordings hold the same operations, and what they add up to fits into the step.
-    """
-    accurate: bool | None = None
-    """Reliable, and hardly slowed by the profiler: there are no `reasons`, and the idle parts are
-    as recorded.
-    """
-    reasons: list[Finding] = []
-    operations: list[Operation] = []
-    """Calls and seconds of one step."""
-    facts: WindowFacts | None = None
-    """What else the recording says of a step."""
-    lines: list[LineTime] = []
-    """Where the main thread of a CPU ran outside of torch's operations, or waited; by samples."""
-    steps: int | None = None
-    """How many of them the window had."""
-    peak_bytes: int | None = None
-    trace: str | None = None
-
-
-class JobGoodput(msgspec.Struct, frozen=True, kw_only=True):
-    """A job of one variant: so many steps, and the seconds of everything from process start to the
-    last of them.
-
-    `seconds` are by cause: the parts of the start, build, what the first step and the warm-up take
-    longer than steady steps, then the parts of all steps; they sum to `total_s`. Without a profile
-    the steps are one part, and `goodput`, useful seconds over all of them, is None. `speedup` is
-    against the baseline's job; the job is ahead of it from `ahead_after` steps of the baseline on,
-    None where it never is.
-    """
-
-    variant: str
-    steps: int
-    seconds: dict[str, float]
-    total_s: float
-    goodput: float | None = None
-    reliable: bool | None = None
-    speedup: float | None = None
-    ahead_after: int | None = None
-
-
-class FromStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs of all variants that were measured, for the same items: `steps` steps of the
-    baseline.
-    """
-
-    steps: int
-    start_known: bool
-    """Whether interpreter, imports, device and file were timed."""
-    jobs: list[JobGoodput] = []
-
-
 class Time(msgspec.Struct, frozen=True, kw_only=True):
     """Low and high are None where there were too few epochs for an interval."""
 
@@ -204,205 +98,33 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
         return Time(median=self.median / count, low=self.low / count, high=self.high / count)
 
 
-class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant alone: seconds, readings, median time per step, joules per item, and the means of
-    what was read.
+class Parted(msgspec.Struct, frozen=True, kw_only=True):
+    """What features add to, each a struct of its own. Their fields are attributes of the whole, and
+    keys of its JSON.
     """
 
-    seconds: float
-    readings: int
-    time_s: float
-    low_s: float | None = None
-    high_s: float | None = None
-    """The ends of the interval of `time_s`; None where it had too few blocks for one."""
-    items_per_s: float | None = None
-    energy_j: float | None = None
-    means: dict[str, float] = {}
-    clocks: str = "n/a"
-    """Letters of clock throttling meanwhile: T thermal, H hardware, B power brake, P power cap; or
-    ok.
-    """
-    slowed: float | None = None
-    """Share of the readings that show a slowdown: T, H or B; None where clocks are not read."""
-    bytes_per_s: float | None = None
-    flops_per_s: float | None = None
-    """Both derived from declared work."""
+    parts: tuple[Any, ...] = msgspec.field(default=(), name=PARTS)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of a part. AttributeError where no feature has it."""
+        if not name.startswith("_"):
+            for part in self.parts:
+                if name in part.__struct_fields__:
+                    return getattr(part, name)
+        raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name)
+
+    def with_parts(self, **fields: Any) -> Self:
+        """The same with these fields of parts."""
+        parts = []
+        for part in self.parts:
+            own = {name: fields.pop(name) for name in part.__struct_fields__ if name in fields}
+            parts.append(replace(part, **own) if own else part)
+        if fields:
+            raise TypeError(f"no part of {type(self).__name__} has {', '.join(fields)}")
+        return replace(self, parts=tuple(parts))
 
 
-class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The first steps of a variant in fresh processes, each step's time over them, in seconds.
-
-    After `settled_after` steps the next ones take at most 1.1 times a settled one; None: they do
-    not settle. `excess_s` is what those before cost beyond settled ones. `build_s` came before
-    them.
-    """
-
-    processes: int
-    build_s: Time
-    steps: list[Time]
-    settled_s: Time
-    settled_after: int | None
-    excess_s: Time
-
-
-class FollowedReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One process of a program that was followed: its steps, and the median of their windows."""
-
-    pid: int
-    rank: int | None = None
-    """By its variable RANK; None where it has none."""
-    python: str = ""
-    torch: str | None = None
-    mark: StepMark | None = None
-    """What ends its steps; None where it had none."""
-    steps: int = 0
-    step_s: float | None = None
-
-
-class JobRank(msgspec.Struct, frozen=True, kw_only=True):
-    """One rank of a program of several. All seconds are per step; waiting for others is in none.
-
-    `late_s`: how much later than the median of the others it comes, where that is most; `last` is
-    the share of those collectives to which it comes last. `loader_s` to `gc_s` are what its main
-    thread did, `other_s` the rest of its own time, `run_s` its CPU time and `delay_s` how long it
-    waited for a CPU; None where the system does not say.
-    """
-
-    rank: int
-    host: str
-    late_s: float
-    last: float
-    loader_s: float
-    forward_s: float
-    backward_s: float
-    optimizer_s: float
-    gc_s: float
-    other_s: float
-    run_s: float | None = None
-    delay_s: float | None = None
-    clock: float | None = None
-    """Of its GPU, over the highest; None without one."""
-    slowed: float | None = None
-    """The share of readings in which heat or hardware slowed its clock."""
-
-
-class JobCollective(msgspec.Struct, frozen=True, kw_only=True):
-    """A collective of each step: `line` calls it, empty where torch does by itself; it is the
-    `nth` of its kind in the step, from 1. `wait_s` is from the median rank's coming to the last
-    one's, `transfer_s` from there until the first rank went on, None where nobody saw that; both
-    per step.
-    """
-
-    group: str
-    name: str
-    sizes: list[list[int]]
-    line: str
-    nth: int
-    steps: int
-    wait_s: float
-    transfer_s: float | None
-    last_rank: int
-    """That came last most often."""
-
-
-class LateRank(msgspec.Struct, frozen=True, kw_only=True):
-    """The rank that the others wait for, by which share of a step, and why: `excess_s` are the
-    seconds per step that the cause explains.
-    """
-
-    rank: int
-    late_s: float
-    share: float
-    last: float
-    """Of the collectives of its worst place, the share to which it came last."""
-    cause: LateCause
-    excess_s: float
-    collective: int
-    """Its worst place, in `collectives`."""
-
-
-class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
-    """A rank that others wait for, for `waiting_s` so far: it did not come to that collective, and
-    stands there, the innermost line first; empty where it does not answer.
-    """
-
-    rank: int
-    name: str
-    sizes: list[list[int]]
-    line: str
-    waiting_s: float
-    stack: list[str]
-
-
-class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is late in a program of several ranks, by the arrival times of its collectives."""
-
-    steps: int
-    """That were compared."""
-    step_s: float | None
-    """The median of one."""
-    ranks: list[JobRank] = []
-    collectives: list[JobCollective] = []
-    """Those with most waiting first."""
-    late: LateRank | None = None
-    slow: int | None = None
-    """The collective, in `collectives`, whose transfer takes a large part of the step."""
-    missing: MissingRank | None = None
-
-
-class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that was started as it is, and the steps of the process that counts: the lowest
-    rank's, or else the one with most of them.
-
-    Times of steps are of windows without the profiler. `loop_s` is the
-    time of the steps but for the first, with what is between them; `following_s` is what following
-    added to it: what the profiler added to the steps of its windows, which took `recorded_s`, and
-    starting and exporting recordings.
-    """
-
-    argv: list[str]
-    folder: str
-    code: int | None = None
-    """Its exit code; None where a signal ended it, or while it runs."""
-    signal: int | None = None
-    wall_s: float | None = None
-    user_s: float | None = None
-    system_s: float | None = None
-    resident_bytes: int | None = None
-    """The largest resident set of one of its processes."""
-    left: int = 0
-    """Processes of it that went on."""
-    mark: StepMark | None = None
-    steps: int = 0
-    """All of that process, the first and those under the profiler included."""
-    first_step_s: float | None = None
-    """From the start of the program to the end of the first step."""
-    recorded_s: float = 0.0
-    following_s: float = 0.0
-    loop_s: float = 0.0
-    peak_bytes: int | None = None
-    """Of device memory that torch had allocated."""
-    recent: list[float] = []
-    """Seconds of a step in each of the newest plain windows, the oldest first."""
-    processes: list[FollowedReport] = []
-    ranks: JobReport | None = None
-    """None of a program without collectives of several ranks."""
-
-
-class RankReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One rank of a variant: the median seconds per step of its blocks, waiting for others
-    included; of a GPU, the memory that it had at most, and the medians of its SM clock and power
-    just after each block.
-    """
-
-    rank: int
-    time_s: float
-    memory_bytes: int | None = None
-    sm_mhz: float | None = None
-    power_w: float | None = None
-
-
-class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
+class VariantReport(Parted, frozen=True, kw_only=True):
     name: str
     status: Status
     reason: Finding | None = None
@@ -438,7 +160,6 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     error: float | None = None
     tolerance: float | None = None
     """The relative error that was allowed."""
-    solo_run: SoloReport | None = None
     operations: int | None = None
     """Operations that the host starts in a step, as torch counts them; views are none."""
     operand_bytes: int | None = None
@@ -447,30 +168,6 @@ class VariantReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of products, convolutions and attention, by torch's own formulas; None where some operation
     has none.
     """
-    cause: Cause | None = None
-    """What limits its step, declared or not; None where unknown."""
-    roofline: Point | None = None
-    goodput: GoodputReport | None = None
-    operation_points: list[OperationPoint] = []
-    """The operations of its profiled step for which there are a formula and a roof, those that take
-    longest first.
-    """
-    memory: MemoryUsed | None = None
-    ranks: list[RankReport] = []
-    """Of a scenario with several."""
-    first_steps: CurveReport | None = None
-    kernels: list[KernelCode] = []
-    """CUDA C++ of its own, as the compiler made it."""
-    kernel_difference: KernelDifference | None = None
-    """Its kernels against those of the variant that it is compared with."""
-    tuning: Tuning | None = None
-    """What `gpulab.tune` chose, and from which candidates."""
-    tuning_cached: bool = False
-    """Whether it was measured in an earlier run."""
-    advice: list[Advice] = []
-    """What makes it slow and what to do, what would gain most first."""
-    not_judged: list[NotJudged] = []
-    """Rules that lack a measurement."""
     stage: Stage | None = None
     line: int | None = None
 
@@ -509,33 +206,6 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     """Familywise error rate: an upper bound of the chance that any of their intervals misses."""
     empty_block_s: float | None = None
     stopped: StopReason | None = None
-
-
-class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sampled: a GPU, or the reason why none; `unsupported` gives a code for each field
-    without a value.
-
-    `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first.
-    `age_s` is how long ago the last reading was, None once sampling has ended.
-    """
-
-    gpu: str | None = None
-    uuid: str | None = None
-    no_gpu_reason: Finding | None = None
-    lost: Finding | None = None
-    readings: int = 0
-    unsupported: dict[str, str] = {}
-    limits: dict[str, float] = {}
-    health: dict[str, float] = {}
-    last: dict[str, float] = {}
-    recent: dict[str, list[float]] = {}
-    peaks: dict[str, float] = {}
-    clocks: str = "n/a"
-    """Letters of clock throttling in the last reading, as in a solo run."""
-    slowed: bool = False
-    """Whether any reading showed a slowdown."""
-    age_s: float | None = None
-    stale: bool = False
 
 
 class Together(msgspec.Struct, frozen=True, kw_only=True):
@@ -578,7 +248,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Telemetry is on, and the driver has not answered yet."""
 
 
-class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+class RunReport(Parted, frozen=True, kw_only=True):
     """What a run gave. As a text it is its table; a notebook shows that with bars."""
 
     scenario: str
@@ -619,10 +289,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """What explains the result, and weakens nothing."""
     variants: list[VariantReport] = []
     comparisons: list[Comparison] = []
-    fixes: list[FixReport] = []
-    """What --try gave of each fix, with those that do not apply."""
-    what_if: WhatIfReport | None = None
-    """What each part of a step would gain, of --what-if."""
     best: str | None = None
     """The variant shown to beat every other that is compared with the baseline; None without
     one.
@@ -631,18 +297,10 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """The variant with the largest speedup, and those statistically tied with it."""
     no_effect_reason: str = ""
     together: Together | None = None
-    sweet_spot: str | None = None
-    telemetry: TelemetryReport | None = None
-    ceilings: CeilingsMeasured | None = None
-    """With what the run itself measured of roofs, and what its datasheet says."""
     startup_s: dict[str, float] = {}
     """Of its first process, until the first variant is built: interpreter, imports (torch), device,
     file.
     """
-    from_start: FromStart | None = None
-    """Of a command that asks for it."""
-    program: ProgramReport | None = None
-    """The program that was followed; None of every other run."""
     figures: list[Reported] = []
     failures: list[VariantFailed] = []
     log: LogReport = LogReport()

@@ -33,6 +33,7 @@ from gpulab.features.replay import findings as replay
 from gpulab.features.roofline import findings as roofline
 from gpulab.features.telemetry import findings as telemetry
 from gpulab.report import findings as report
+from gpulab.report.report import PARTS
 from gpulab.stats import findings as stats
 from gpulab.stats.verdicts import shown
 
@@ -205,8 +206,24 @@ def with_sentences(value: Any) -> Any:
     return named
 
 
+def builtins_of(value: Any) -> Any:
+    """What JSON is made of, with the parts that features add to a report among its other fields."""
+    return _with_parts(msgspec.to_builtins(value))
+
+
+def _with_parts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_parts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    fields = {name: _with_parts(item) for name, item in value.items() if name != PARTS}
+    for part in value.get(PARTS, ()):
+        fields |= _with_parts(part)
+    return fields
+
+
 def to_json(value: Any) -> bytes:
     """A report as JSON, with the sentences of its findings; UnicodeEncodeError where text of it is
     no Unicode, such as the name of a file.
     """
-    return msgspec.json.encode(with_sentences(msgspec.to_builtins(value)))
+    return msgspec.json.encode(with_sentences(builtins_of(value)))

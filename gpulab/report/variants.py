@@ -44,6 +44,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         **fields_of(counted, "operations", "operand_bytes"),
         **fields_of(variant.failure or variant.last(OutOfMemory), "stage", "line"),
         **_of_blocks(state, variant),
+        parts=tuple(each.variant_part() for each in draft.features if each.variant_part),
         status=status,
         reason=reason,
         unchecked=variant.unchecked,

@@ -18,6 +18,7 @@ from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
+from gpulab.report.build import run_parts
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
 from gpulab.session.run_files import default_path, new_run_file
@@ -175,6 +176,7 @@ def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
     entry = launch.entry
     return RunReport(
         scenario=launch.entry.name,
+        parts=run_parts(),
         title=entry.title,
         source_sha256=entry.sha256,
         params=dict([launch.point] if launch.point else []),

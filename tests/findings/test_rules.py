@@ -39,7 +39,7 @@ def judged(tmp_path):
         recorded = variant.goodput
         known = replace(recorded.facts, **facts or {})
         goodput = replace(recorded, facts=known, **goodput)
-        advice, _ = advice_of(report, replace(variant, goodput=goodput))
+        advice, _ = advice_of(report, variant.with_parts(goodput=goodput))
         return {each.finding.code: each for each in advice}
 
     return of

@@ -11,13 +11,16 @@ import msgspec
 import pytest
 
 from gpulab.cli import add_flags
+from gpulab.features import features
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
 from gpulab.features.history.trend import HistoryReport
+from gpulab.features.late.result import JobReport
 from gpulab.flags import GROUPS
 from gpulab.modes import Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
+from gpulab.report.report import PARTS
 from gpulab.report.sentences import DECLARATIONS
 from gpulab.session.prune import Pruned
 
@@ -60,7 +63,8 @@ def fields_of(struct):
             continue
         passed.add(kind)
         for field in msgspec.structs.fields(kind):
-            yield field.encode_name
+            if field.encode_name != PARTS:
+                yield field.encode_name
             pending += structs_in(field.type)
 
 
@@ -70,9 +74,23 @@ def structs_in(kind):
     return [struct for part in getattr(kind, "__args__", ()) for struct in structs_in(part)]
 
 
+def parts_of_features():
+    parts = [part for each in features() for part in (each.variant_part, each.run_part)]
+    return [part for part in parts if part]
+
+
 @pytest.mark.parametrize(
     "struct",
-    [CommandReport, CalibrationReport, FleetReport, ComparisonReport, HistoryReport, Pruned],
+    [
+        CommandReport,
+        CalibrationReport,
+        FleetReport,
+        ComparisonReport,
+        HistoryReport,
+        Pruned,
+        JobReport,
+        *parts_of_features(),
+    ],
 )
 def test_every_field_of_the_json_is_on_its_page(struct):
     words = set(re.findall(r"\w+", JSON))

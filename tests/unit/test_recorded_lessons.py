@@ -8,12 +8,12 @@ import pytest
 from conftest import printed
 from msgspec.structs import replace
 from recorded import ALL, run_file
+from reports import variant_report
 
 from gpulab.core.statuses import Conclusion, Status
 from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
 from gpulab.headless.scripting import load
-from gpulab.report.report import VariantReport
 from gpulab.show.results import result
 from gpulab.show.short_result import ShortResult
 
@@ -78,7 +78,7 @@ def assert_answered(recorded, whole):
 def assert_missing_is_said(recorded):
     """Once, with its reason; of every question every value alone, and all of them at once."""
     stopped = replace(recorded, outcome=Conclusion.INTERRUPTED, comparisons=[], figures=[])
-    bare = [VariantReport(name=variant.name, status=Status.OK) for variant in recorded.variants]
+    bare = [variant_report(name=variant.name, status=Status.OK) for variant in recorded.variants]
     nothing = replace(recorded, variants=bare, comparisons=[], figures=[])
     nowhere = replace(nothing, variants=[])
     for question in course_lesson(recorded.scenario).questions:

@@ -122,7 +122,7 @@ def _near_memory(step: Step, amount: float) -> bool | None:
     """
     if step.bound in ("memory", "cache"):
         return True
-    rates = [
+    rates: list[float] = [
         each.median
         for each in (step.report.ceilings.ceilings if step.report.ceilings else ())
         if each.roof == MEMORY
@@ -411,7 +411,8 @@ def _idle_at_the_end(blocks: int, at_once: int, sms: int) -> float:
 def _resident(launch: KernelLaunch, step: Step) -> int:
     """Blocks that an SM has at once: by warps and registers, and by what the compiler said."""
     warps = -(-launch.threads // _WARP)
-    for kernel in step.variant.kernels:
+    kernels: list[KernelCode] = step.variant.kernels
+    for kernel in kernels:
         name = kernel.name.partition("<")[0]
         if kernel.occupancy and re.search(rf"\b{re.escape(name)}\b", launch.name):
             return max(1, round(kernel.occupancy * _WARPS / warps))

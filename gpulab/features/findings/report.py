@@ -12,7 +12,7 @@ from msgspec import structs
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Status
-from gpulab.features.findings import computing, program_lines, waiting
+from gpulab.features.findings import computing, program_lines, result, waiting
 from gpulab.features.findings.advice import Advice, NotJudged
 from gpulab.features.findings.rule import Fix, Holds, Missing, Rule
 from gpulab.features.findings.step import Step
@@ -51,7 +51,7 @@ def _by_recording(variant: VariantReport) -> list[VariantReport]:
     if goodput is None or not goodput.repeated:
         return [variant]
     second = structs.replace(goodput, partition=goodput.repeated)
-    return [variant, structs.replace(variant, goodput=second)]
+    return [variant, variant.with_parts(goodput=second)]
 
 
 def _in_order(holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rule, Holds]]:
@@ -92,8 +92,8 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     variants = []
     for variant in report.variants:
         advice, not_judged = advice_of(report, variant)
-        variants.append(structs.replace(variant, advice=advice, not_judged=not_judged))
+        variants.append(variant.with_parts(advice=advice, not_judged=not_judged))
     return structs.replace(report, variants=variants)
 
 
-FINDINGS = Feature("findings", of_run=_of_run)
+FINDINGS = Feature("findings", variant_part=result.VariantPart, of_run=_of_run)

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gpulab.core.payloads import BUSY, Ceiling, LineTime, Operation, WindowFacts
 from gpulab.report.report import RunReport, VariantReport
+
+if TYPE_CHECKING:
+    from gpulab.features.goodput.result import GoodputReport
 
 PERCENT = 100.0
 AT_ROOF = 0.8
@@ -35,7 +39,7 @@ class Step:
     @property
     def step_s(self) -> float | None:
         """The step that was recorded, as it is without the profiler; else the measured one."""
-        goodput = self.variant.goodput
+        goodput: GoodputReport | None = self.variant.goodput
         if goodput is not None and goodput.step_s:
             return goodput.step_s
         return self.variant.time_s.median if self.variant.time_s else None
@@ -63,7 +67,7 @@ class Step:
 
     def share(self, *parts: str) -> float:
         """Of the step that these parts take, as recorded; 0 where nothing was."""
-        goodput = self.variant.goodput
+        goodput: GoodputReport | None = self.variant.goodput
         partition = goodput.partition if goodput else {}
         return sum(partition.get(part, 0.0) for part in parts)
 

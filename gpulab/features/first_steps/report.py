@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from msgspec.structs import replace
-
 from gpulab.core.events import FirstSteps
+from gpulab.features.first_steps import result
+from gpulab.features.first_steps.result import CurveReport
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import CurveReport, Time, VariantReport
+from gpulab.report.report import Time, VariantReport
 from gpulab.report.state import Keep, VariantState
 from gpulab.stats.statistics import interval_of_sorted
 
@@ -68,11 +68,12 @@ def _step_time(variant: VariantState) -> Time | None:
 
 
 def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    return replace(report, first_steps=curve_of(variant.all(FirstSteps)))
+    return report.with_parts(first_steps=curve_of(variant.all(FirstSteps)))
 
 
 FIRST_STEPS = Feature(
     "first steps",
+    variant_part=result.VariantPart,
     keeps={FirstSteps: Keep(100)},
     step_time=_step_time,
     of_variant=_of_variant,

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TriedFix
+from gpulab.features.fixes import result
 from gpulab.features.fixes.result import FixReport
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
@@ -16,7 +17,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     if not isinstance(job, Measure) or not job.subject.fixes or not report.variants:
         return report
     fixes = [_fix_report(tried, report) for tried in job.subject.fixes]
-    return replace(report, fixes=fixes)
+    return report.with_parts(fixes=fixes)
 
 
 def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
@@ -50,4 +51,4 @@ def _failure(report: RunReport, name: str) -> Finding | None:
     return next((each.cause for each in report.failures if each.variant == name), None)
 
 
-FIXES = Feature("fixes", of_run=_of_run)
+FIXES = Feature("fixes", run_part=result.RunPart, of_run=_of_run)

@@ -32,3 +32,10 @@ class FixReport(msgspec.Struct, frozen=True, kw_only=True):
     gained: bool = False
     lines: list[str] = []
     edit: str = ""
+
+
+class RunPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the report of a run."""
+
+    fixes: list[FixReport] = []
+    """What --try gave of each fix, with those that do not apply."""

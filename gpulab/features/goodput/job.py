@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from gpulab.core.payloads import USEFUL
 from gpulab.core.statuses import Status
-from gpulab.report.report import FromStart, JobGoodput, RunReport, VariantReport
+from gpulab.features.goodput.result import FromStart, JobGoodput
+from gpulab.report.report import RunReport, VariantReport
 
 MINUTE_S = 60.0
 STEPS = "steps"
@@ -48,7 +49,7 @@ def from_start(report: RunReport, steps: int | None = None) -> FromStart | None:
 
 def with_from_start(report: RunReport, steps: int | None) -> RunReport:
     """The report with its jobs."""
-    return replace(report, from_start=from_start(report, steps))
+    return report.with_parts(from_start=from_start(report, steps))
 
 
 def _job(

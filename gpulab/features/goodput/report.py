@@ -30,6 +30,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
 from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING, Operation, Partition
 from gpulab.core.statuses import Cache, Clock
+from gpulab.features.goodput import result
 from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
     busy_s,
@@ -46,9 +47,10 @@ from gpulab.features.goodput.findings import (
     profiler_overhead,
     recordings_differ,
 )
+from gpulab.features.goodput.result import GoodputReport, StepSource
 from gpulab.features.roofline.bound import Point
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import GoodputReport, StepSource, Time, VariantReport, fields_of
+from gpulab.report.report import Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 
 TOLERANCE = 0.05
@@ -438,11 +440,13 @@ def _sums(first: dict[str, float], second: dict[str, float]) -> dict[str, float]
 
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     goodput = goodput_of(draft.state, variant, report.time_s, report.roofline)
-    return replace(report, goodput=goodput)
+    return report.with_parts(goodput=goodput)
 
 
 GOODPUT = Feature(
     "goodput",
+    variant_part=result.VariantPart,
+    run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
     judge=_judge,
     of_variant=_of_variant,

@@ -18,15 +18,9 @@ from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
 from gpulab.draw.table import columns_table, first_and_last, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
+from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
 from gpulab.features.roofline.bound import Point
-from gpulab.report.report import (
-    FromStart,
-    GoodputReport,
-    JobGoodput,
-    RunReport,
-    StepSource,
-    VariantReport,
-)
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
 
 _HALF = 0.5

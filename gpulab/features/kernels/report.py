@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import KernelsCompiled
 from gpulab.core.jobs import Measure
+from gpulab.features.kernels import result
 from gpulab.features.kernels.differences import differences
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
@@ -13,7 +14,7 @@ from gpulab.report.state import VariantState
 
 
 def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    return replace(report, **fields_of(variant.last(KernelsCompiled), "kernels"))
+    return report.with_parts(**fields_of(variant.last(KernelsCompiled), "kernels"))
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
@@ -28,9 +29,11 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     }
     found = differences({variant.name: variant.kernels for variant in report.variants}, against)
     variants = [
-        replace(variant, kernel_difference=found.get(variant.name)) for variant in report.variants
+        variant.with_parts(kernel_difference=found.get(variant.name)) for variant in report.variants
     ]
     return replace(report, variants=variants)
 
 
-KERNELS = Feature("kernels", of_variant=_of_variant, of_run=_of_run)
+KERNELS = Feature(
+    "kernels", variant_part=result.VariantPart, of_variant=_of_variant, of_run=_of_run
+)

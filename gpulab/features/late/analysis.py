@@ -16,6 +16,7 @@ from statistics import fmean, median
 
 from gpulab.core.statuses import LateCause, RankActivity
 from gpulab.features.late.missing import missing_rank
+from gpulab.features.late.result import JobCollective, JobRank, JobReport, LateRank, MissingRank
 from gpulab.features.late.rows import (
     SETTLED,
     Place,
@@ -26,7 +27,6 @@ from gpulab.features.late.rows import (
     rows_of,
 )
 from gpulab.features.late.timelines import Timelines
-from gpulab.report.report import JobCollective, JobRank, JobReport, LateRank, MissingRank
 from gpulab.stats.statistics import median_interval
 
 LATE, LAST = 0.05, 0.6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpulab.features.late.result import MissingRank
 from gpulab.features.late.rows import clock_offsets
 from gpulab.features.late.timelines import Call, Timelines
-from gpulab.report.report import MissingRank
 
 HANGS_S = 3.0
 """That a rank has not come for: with the readings of each second it is named within five."""

@@ -12,9 +12,10 @@ from gpulab.core.statuses import Outcome
 from gpulab.features.late.analysis import analysed
 from gpulab.features.late.findings import collective_is_slow, rank_did_not_come, rank_is_late
 from gpulab.features.late.missing import HANGS_S, missing_rank
+from gpulab.features.late.result import JobCollective, JobReport, MissingRank
 from gpulab.features.late.timelines import Timelines
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import JobCollective, JobReport, MissingRank, RunReport
+from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 
 _EVERY_S, _STOPPED_S = 2.0, 2.0
@@ -35,11 +36,8 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     if job.missing is not None and job.missing.waiting_s < _least_s(draft):
         job = replace(job, missing=None)
     findings = list(_findings(job))
-    return replace(
-        report,
-        program=replace(report.program, ranks=job),
-        explanations=[*report.explanations, *findings],
-    )
+    report = report.with_parts(program=replace(report.program, ranks=job))
+    return replace(report, explanations=[*report.explanations, *findings])
 
 
 def _analysed(timelines: Timelines, draft: Draft) -> JobReport | None:

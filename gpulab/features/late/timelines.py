@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gpulab.core.events import Collectives
 from gpulab.core.payloads import CollectiveKind, RankSpan
-from gpulab.report.report import JobReport
+from gpulab.features.late.result import JobReport
 
 _MOST_CALLS, _MOST_SPANS, _MOST_READINGS = 20_000, 100_000, 2_000
 Key = tuple[str, int]

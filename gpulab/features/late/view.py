@@ -14,7 +14,8 @@ from gpulab.core.units import plural, seconds
 from gpulab.draw.table import columns_table
 from gpulab.features.late.analysis import SLOWED
 from gpulab.features.late.report import collective_words
-from gpulab.report.report import JobRank, JobReport, RunReport
+from gpulab.features.late.result import JobRank, JobReport
+from gpulab.report.report import RunReport
 
 MOST_RANKS = 16
 _LEAST_S, _LEAST = 5e-7, 0.02

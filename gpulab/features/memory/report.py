@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from gpulab.core.events import MemoryUsed
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import ExitCode
+from gpulab.features.memory import result
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
@@ -18,7 +17,7 @@ latency.
 
 
 def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    return replace(report, memory=variant.last(MemoryUsed))
+    return report.with_parts(memory=variant.last(MemoryUsed))
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
@@ -35,7 +34,13 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
             times[variant.name] = time.median
     best = min(times.values(), default=0.0)
     sweet_spot = next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
-    return replace(report, sweet_spot=sweet_spot)
+    return report.with_parts(sweet_spot=sweet_spot)
 
 
-MEMORY = Feature("memory", of_variant=_of_variant, of_run=_of_run)
+MEMORY = Feature(
+    "memory",
+    variant_part=result.VariantPart,
+    run_part=result.RunPart,
+    of_variant=_of_variant,
+    of_run=_of_run,
+)

@@ -22,6 +22,7 @@ from gpulab.core.events import (
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow
 from gpulab.core.statuses import StepMark, WindowKind
+from gpulab.features.program import result
 from gpulab.features.program.findings import (
     no_python,
     no_recording,
@@ -36,15 +37,9 @@ from gpulab.features.program.findings import (
     too_few_steps,
     torch_of_another_thread,
 )
+from gpulab.features.program.result import FollowedReport, ProgramReport
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import (
-    FollowedReport,
-    ProgramReport,
-    RunReport,
-    Time,
-    VariantReport,
-    fields_of,
-)
+from gpulab.report.report import RunReport, Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import correlated_interval
 
@@ -173,7 +168,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     steps = history.main
     if steps is not None:
         program = _with_steps(state, program, steps)
-    return replace(report, program=program)
+    return report.with_parts(program=program)
 
 
 def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
@@ -277,6 +272,7 @@ def _explained(draft: Draft, report: RunReport) -> RunReport:
 
 PROGRAM = Feature(
     "program",
+    run_part=result.RunPart,
     keeps={ProcessFollowed: Keep(by=attrgetter("pid"))},
     folds={StepsFollowed: _add},
     of_variant=_of_variant,

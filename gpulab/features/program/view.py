@@ -12,7 +12,8 @@ from rich.text import Text
 from gpulab.core.statuses import StepMark
 from gpulab.core.units import byte_count, plus_minus, seconds
 from gpulab.draw.table import columns_table, rows_table
-from gpulab.report.report import ProgramReport, RunReport
+from gpulab.features.program.result import ProgramReport
+from gpulab.report.report import RunReport
 
 _MARKS = {
     StepMark.CALL: "calls of gpulab.step()",

@@ -6,11 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 
-from msgspec.structs import replace
-
 from gpulab.core.events import RankTimes
+from gpulab.features.ranks import result
+from gpulab.features.ranks.result import RankReport
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import RankReport, VariantReport
+from gpulab.report.report import VariantReport
 from gpulab.report.state import RunState, VariantState
 
 
@@ -58,7 +58,9 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
                     power_w=median(power_w) if power_w else None,
                 )
             )
-    return replace(report, ranks=ranks)
+    return report.with_parts(ranks=ranks)
 
 
-RANKS = Feature("ranks", folds={RankTimes: _fold}, of_variant=_of_variant)
+RANKS = Feature(
+    "ranks", variant_part=result.VariantPart, folds={RankTimes: _fold}, of_variant=_of_variant
+)

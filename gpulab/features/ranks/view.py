@@ -6,7 +6,8 @@ from rich.console import RenderableType
 
 from gpulab.core.units import byte_count, seconds
 from gpulab.draw.table import columns_table, first_and_last
-from gpulab.report.report import RankReport, RunReport
+from gpulab.features.ranks.result import RankReport
+from gpulab.report.report import RunReport
 
 
 def ranks(report: RunReport) -> RenderableType | None:

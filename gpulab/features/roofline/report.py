@@ -40,6 +40,7 @@ from gpulab.core.payloads import (
 )
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
 from gpulab.features.goodput.analysis import by_inputs, parts_on_cpu
+from gpulab.features.roofline import result
 from gpulab.features.roofline.bound import (
     DIFFERS,
     Bound,
@@ -493,7 +494,7 @@ def _judge(draft: Draft) -> Iterator[Examined]:
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     roofs = draft.once(roofs_of)
     cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks)
-    return structs.replace(report, cause=cause, roofline=point)
+    return report.with_parts(cause=cause, roofline=point)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
@@ -508,13 +509,15 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         profiled = draft.state.variants[variant.name].last(Profiled)
         if profiled is not None:
             points = operation_points(profiled, roofs, cache_bytes, cache_seen=seen)
-            variant = structs.replace(variant, operation_points=points)
+            variant = variant.with_parts(operation_points=points)
         variants.append(variant)
-    return structs.replace(report, ceilings=ceilings, variants=variants)
+    return structs.replace(report.with_parts(ceilings=ceilings), variants=variants)
 
 
 ROOFLINE = Feature(
     "roofline",
+    variant_part=result.VariantPart,
+    run_part=result.RunPart,
     keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
     judge=_judge,
     of_variant=_of_variant,

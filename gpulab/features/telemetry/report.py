@@ -26,6 +26,7 @@ from gpulab.core.events import (
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TELEMETRY_OFF
 from gpulab.core.statuses import Cache
+from gpulab.features.telemetry import result
 from gpulab.features.telemetry.fields import (
     POWER_CAP,
     PROCESSES_S,
@@ -35,8 +36,9 @@ from gpulab.features.telemetry.fields import (
     reason_names,
 )
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
+from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import RunReport, SoloReport, TelemetryReport, VariantReport, fields_of
+from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.samples import InvalidWindows
 from gpulab.report.state import RunState, VariantState
 from gpulab.report.variants import rate
@@ -312,22 +314,22 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
         bytes_per_s=rate(built.bytes if built else None, solo.time_s),
         flops_per_s=rate(built.flops if built else None, solo.time_s),
     )
-    return replace(report, solo_run=solo_report)
+    return report.with_parts(solo_run=solo_report)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
     history = draft.state.part(TelemetryHistory)
     waits = history.sampling and history.started is None
     on = waits and draft.state.outcome is None and draft.state.device is not None
-    return replace(
-        report,
-        telemetry=history.report(draft.now, over=draft.state.over),
-        progress=replace(report.progress, awaiting_telemetry=on),
-    )
+    progress = replace(report.progress, awaiting_telemetry=on)
+    telemetry = history.report(draft.now, over=draft.state.over)
+    return replace(report.with_parts(telemetry=telemetry), progress=progress)
 
 
 TELEMETRY = Feature(
     "telemetry",
+    variant_part=result.VariantPart,
+    run_part=result.RunPart,
     folds={
         RunStarted: _run_started,
         TelemetryStarted: _started,

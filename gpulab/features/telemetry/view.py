@@ -28,7 +28,8 @@ from gpulab.features.telemetry.fields import (
     columns,
     rows,
 )
-from gpulab.report.report import RunReport, SoloReport, TelemetryReport
+from gpulab.features.telemetry.result import SoloReport, TelemetryReport
+from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 
 _SHORTEST_NAME = 8
@@ -249,10 +250,10 @@ def _draw_captions(area: Area, places: Sequence[tuple[int, _Column]]) -> None:
 
 def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
     """The value at which a chart is full: the limit where there is one."""
-    assert report.telemetry is not None
+    telemetry: TelemetryReport = report.telemetry
     if FIELDS[field].unit == "%":
         return PERCENT
-    if limit := report.telemetry.limits.get(field):
+    if limit := telemetry.limits.get(field):
         return limit
     if field == "temperature":
         return _HOTTEST_C

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from gpulab.core.events import Tuned
+from gpulab.features.tuning import result
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
 from gpulab.report.state import Keep, VariantState
@@ -18,7 +17,12 @@ def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> Varia
     tuned = variant.last(Tuned)
     if tuned is None:
         return report
-    return replace(report, tuning=tuned.choice.tuning, tuning_cached=tuned.cached)
+    return report.with_parts(tuning=tuned.choice.tuning, tuning_cached=tuned.cached)
 
 
-TUNING = Feature("tuning", keeps={Tuned: Keep(merge=_first)}, of_variant=_of_variant)
+TUNING = Feature(
+    "tuning",
+    variant_part=result.VariantPart,
+    keeps={Tuned: Keep(merge=_first)},
+    of_variant=_of_variant,
+)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from gpulab.core.jobs import Measure, StepPart
+from gpulab.features.what_if import result
 from gpulab.features.what_if.parts import BARE, PLAIN, name_of
 from gpulab.features.what_if.result import PartReport, WhatIfReport
 from gpulab.report.feature import Draft, Feature
@@ -50,7 +51,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         elapsed_s=report.progress.elapsed_s,
         parts=sorted(parts, key=lambda part: -(part.gain or 0.0)),
     )
-    return replace(report, what_if=_with_cost(what_if, report))
+    return report.with_parts(what_if=_with_cost(what_if, report))
 
 
 def _with_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
@@ -102,4 +103,4 @@ def _slope(report: RunReport, variant: str, delay: float) -> _Slope | None:
     return _Slope((1 / comparison.speedup - 1) / delay, low, high)
 
 
-WHAT_IF = Feature("what_if", of_run=_of_run)
+WHAT_IF = Feature("what_if", run_part=result.RunPart, of_run=_of_run)

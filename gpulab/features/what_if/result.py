@@ -40,3 +40,10 @@ class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
     hooks_high: float | None = None
     elapsed_s: float = 0.0
     parts: list[PartReport] = []
+
+
+class RunPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the report of a run."""
+
+    what_if: WhatIfReport | None = None
+    """What each part of a step would gain, of --what-if."""

@@ -4,12 +4,13 @@ import signal
 
 import pytest
 from conftest import printed
+from reports import run_report, variant_report
 from scripted import SCENARIO, CommandLine
 
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.features.sweeps.runs import SweepRuns
 from gpulab.features.sweeps.view import sweep_view
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.report import Time
 
 
 @pytest.fixture
@@ -164,10 +165,10 @@ def test_a_point_that_fails_leaves_the_others(gpulab):
     assert process.result["sweeps"][0]["best"] == {"before": 64, "after": 128}
 
 
-def run_report(n, low, median, high):
+def timed_run(n, low, median, high):
     time = Time(median=median, low=low, high=high)
-    return RunReport(
-        scenario="s", params={"n": n}, variants=[VariantReport(name="v", status="ok", time_s=time)]
+    return run_report(
+        scenario="s", params={"n": n}, variants=[variant_report(name="v", status="ok", time_s=time)]
     )
 
 
@@ -175,9 +176,9 @@ def run_report(n, low, median, high):
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_chart_puts_each_interval_on_one_axis(width, ascii_only):
     reports = [
-        run_report(1, 1e-6, 1.5e-6, 2e-6),
-        run_report(2, 4e-6, 4e-6, 4e-6),
-        run_report(3, 90e-6, 95e-6, 1e-4),
+        timed_run(1, 1e-6, 1.5e-6, 2e-6),
+        timed_run(2, 4e-6, 4e-6, 4e-6),
+        timed_run(3, 90e-6, 95e-6, 1e-4),
     ]
     text = printed(sweep_view(sweep_of("n", reports), reports, width), width, ascii_only=ascii_only)
     line, dot = ("-", "o") if ascii_only else ("─", "●")

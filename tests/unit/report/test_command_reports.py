@@ -1,11 +1,11 @@
 """The report of a whole command: what `--calibrate` makes of a run."""
 
 from recorded import report_of
+from reports import run_report
 
 from gpulab.commit import version
 from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import calibration_report
-from gpulab.report.report import RunReport
 
 
 def test_a_calibration_reports_what_its_run_measured(tmp_path):
@@ -20,7 +20,7 @@ def test_a_calibration_reports_what_its_run_measured(tmp_path):
 
 
 def test_a_calibration_that_never_began_names_its_gpulab():
-    calibration = calibration_report(RunReport(scenario="calibration", exit_code=ExitCode.FAILED))
+    calibration = calibration_report(run_report(scenario="calibration", exit_code=ExitCode.FAILED))
     assert (calibration.ceilings, calibration.at, calibration.device) == ((), None, None)
     assert calibration.environment == {"gpulab": version()}
     assert calibration.exit_code == ExitCode.FAILED

@@ -1,10 +1,10 @@
 """Of several runs of one command: the exit code that counts."""
 
 import pytest
+from reports import run_report
 
 from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import Sweep, combine
-from gpulab.report.report import RunReport
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from gpulab.report.report import RunReport
     ],
 )
 def test_a_command_has_the_exit_code_that_counts(codes, expected, outcome):
-    runs = [RunReport(scenario="x", exit_code=ExitCode(code)) for code in codes]
+    runs = [run_report(scenario="x", exit_code=ExitCode(code)) for code in codes]
     command = combine(runs, {"torch": "2.9"})
     assert (command.exit_code, command.outcome, command.runs) == (expected, outcome, runs)
     assert (command.environment, command.sweeps, command.schema) == (
@@ -32,8 +32,8 @@ def test_a_command_has_the_exit_code_that_counts(codes, expected, outcome):
 
 @pytest.mark.parametrize(("code", "expected"), [(0, 0), (3, 0), (7, 0), (130, 130)])
 def test_a_final_that_came_to_nothing_takes_nothing_from_the_points(code, expected):
-    runs = [RunReport(scenario="x"), RunReport(scenario="x")]
+    runs = [run_report(scenario="x"), run_report(scenario="x")]
     sweep = Sweep(
-        scenario="x", parameter="n", final=RunReport(scenario="x", exit_code=ExitCode(code))
+        scenario="x", parameter="n", final=run_report(scenario="x", exit_code=ExitCode(code))
     )
     assert combine(runs, {}, [sweep]).exit_code == expected

@@ -19,10 +19,11 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import Operation, Partition
 from gpulab.core.statuses import Cache, CheckTime, Clock
 from gpulab.features.goodput.report import goodput_of
+from gpulab.features.goodput.result import StepSource
 from gpulab.features.roofline.bound import Point
 from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.build import fold_all
-from gpulab.report.report import StepSource, Time
+from gpulab.report.report import Time
 
 STEPS = 10
 TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)

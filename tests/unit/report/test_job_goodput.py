@@ -7,11 +7,13 @@ import pytest
 import recorded
 from hypothesis import given
 from hypothesis import strategies as st
+from reports import run_report, variant_report
 
 from gpulab.core.statuses import Status
 from gpulab.features.goodput.job import BEFORE_STEPS, from_start
+from gpulab.features.goodput.result import GoodputReport
 from gpulab.headless.scripting import load
-from gpulab.report.report import GoodputReport, RunReport, Time, VariantReport
+from gpulab.report.report import Time
 
 STARTUP = {"interpreter": 0.05, "imports": 3.0, "device": 0.4, "file": 0.05}
 
@@ -29,13 +31,13 @@ def variant(name, step_s=1e-3, useful=0.5, **changes):
     )
     usual = {"build_s": 0.5, "first_step_s": 0.1 + step_s, "warm_up_s": 0.0, "items": 1.0}
     times = {"time_s": Time(median=step_s), "clocks": {"wall": step_s}}
-    return VariantReport(
+    return variant_report(
         name=name, status=Status.OK, goodput=goodput, **{**times, **usual, **changes}
     )
 
 
 def run(*variants, **changes):
-    return RunReport(scenario="s", variants=list(variants), **{"startup_s": STARTUP, **changes})
+    return run_report(scenario="s", variants=list(variants), **{"startup_s": STARTUP, **changes})
 
 
 def test_every_second_from_process_start_has_a_cause():
@@ -80,7 +82,7 @@ def test_without_a_profile_the_steps_are_one_part_and_no_goodput_is_claimed():
 
 
 def test_what_was_not_measured_has_no_job():
-    failed = VariantReport(name="a", status=Status.FAILED)
+    failed = variant_report(name="a", status=Status.FAILED)
     assert from_start(run(failed, variant("b"))) is None
     assert [job.variant for job in from_start(run(variant("a"), failed)).jobs] == ["a"]
     assert not from_start(run(variant("a"), startup_s={})).start_known

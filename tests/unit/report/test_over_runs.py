@@ -6,12 +6,13 @@ from math import exp
 
 import pytest
 from found import finding
+from reports import run_report, variant_report
 
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
 from gpulab.features.repeats.report import over_runs_of
 from gpulab.report.commands import combine
-from gpulab.report.report import Progress, RunReport, Time, VariantReport
+from gpulab.report.report import Progress, Time
 from gpulab.stats.comparison import Comparison, refused
 
 EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
@@ -24,10 +25,10 @@ def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **chang
     if verdict in (Verdict.WRONG, Verdict.INVALID):
         comparison = refused(comparison, verdict, None)
     variants = [
-        VariantReport(name="old", status=Status.OK, time_s=Time(median=1.0)),
-        VariantReport(name=variant, status=Status.OK, time_s=Time(median=1 / speedup)),
+        variant_report(name="old", status=Status.OK, time_s=Time(median=1.0)),
+        variant_report(name=variant, status=Status.OK, time_s=Time(median=1 / speedup)),
     ]
-    return RunReport(scenario=scenario, variants=variants, comparisons=[comparison], **changes)
+    return run_report(scenario=scenario, variants=variants, comparisons=[comparison], **changes)
 
 
 def test_eight_runs_carry_the_exact_interval():
@@ -81,7 +82,7 @@ def test_what_is_no_measurement_does_not_count():
         run(1.6, **stopped, reason=finding("stopped_after_measuring")),
         run(9.0, verdict=Verdict.WRONG),
         run(9.0, verdict=Verdict.INVALID),
-        RunReport(scenario="s", outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED),
+        run_report(scenario="s", outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED),
     ]
     (entry,) = over_runs_of(runs)
     assert entry.speedups == [1.5, 1.6]
@@ -111,10 +112,10 @@ def test_scenarios_and_variants_are_kept_apart():
 
 def test_of_functions_the_times_count():
     runs = [
-        RunReport(
+        run_report(
             scenario="f",
             functions=True,
-            variants=[VariantReport(name="step", status=Status.OK, time_s=Time(median=time_s))],
+            variants=[variant_report(name="step", status=Status.OK, time_s=Time(median=time_s))],
         )
         for time_s in EIGHT
     ]
@@ -141,7 +142,7 @@ def test_of_functions_the_times_count():
     ],
 )
 def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason):
-    runs = [run(speedup) for speedup in speedups] or [RunReport(scenario="s")]
+    runs = [run(speedup) for speedup in speedups] or [run_report(scenario="s")]
     command = combine(
         runs, {}, (), over_runs_of(runs), required_of=lambda _: Required(every=required)
     )
@@ -158,7 +159,7 @@ def test_a_variant_that_was_not_compared_is_not_shown_to_reach_anything():
 def test_a_run_that_failed_comes_before_the_gate():
     runs = [
         *(run(speedup) for speedup in EIGHT),
-        RunReport(scenario="s", exit_code=ExitCode.FAILED),
+        run_report(scenario="s", exit_code=ExitCode.FAILED),
     ]
     assert (
         combine(

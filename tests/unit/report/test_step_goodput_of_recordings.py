@@ -7,8 +7,8 @@ import recorded
 
 from gpulab.core import events as e
 from gpulab.core.run_file import read_run_file
+from gpulab.features.goodput.result import StepSource
 from gpulab.headless.scripting import load
-from gpulab.report.report import StepSource
 
 ON_GPU = [
     *(name for name in recorded.NAMES if "-h100" in name),

@@ -5,21 +5,22 @@ from it.
 import pytest
 from found import finding
 from msgspec.structs import replace
+from reports import run_report, variant_report
 
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.statuses import ExitCode, Status, Verdict
 from gpulab.features.sweeps.report import MOST_FINALISTS, contenders_of, finalists_of, sweep_of
-from gpulab.report.report import Method, RunReport, Time, VariantReport
+from gpulab.report.report import Method, Time
 from gpulab.stats.comparison import Comparison
 
 
 def variant(name, median, *, half=0.1, items=1.0, status=Status.OK):
     time = None if median is None else Time(median=median, low=median - half, high=median + half)
-    return VariantReport(name=name, status=status, items=items, time_s=time)
+    return variant_report(name=name, status=status, items=items, time_s=time)
 
 
 def point(value, *variants, parameter="size"):
-    return RunReport(scenario="s", params={parameter: value}, variants=list(variants))
+    return run_report(scenario="s", params={parameter: value}, variants=list(variants))
 
 
 def points(*times, name="a", half=0.1):
@@ -45,7 +46,7 @@ def final(speedups, verdicts=None, processes=8):
         replace(entry, verdict=(verdicts or {}).get(entry.variant, Verdict.SAME))
         for entry in comparisons
     ]
-    return RunReport(scenario="s", comparisons=comparisons, method=Method(processes=processes))
+    return run_report(scenario="s", comparisons=comparisons, method=Method(processes=processes))
 
 
 def test_the_best_value_has_the_least_time_per_item():
@@ -75,7 +76,7 @@ def test_finalists_are_the_best_its_neighbours_and_what_overlaps_it():
 
 
 def test_a_time_without_interval_counts_as_its_median():
-    rough = VariantReport(name="a", status=Status.OK, items=1.0, time_s=Time(median=1.05))
+    rough = variant_report(name="a", status=Status.OK, items=1.0, time_s=Time(median=1.05))
     assert sweep_of("size", [point(1, variant("a", 1.0)), point(2, rough)]).best_among == {
         "a": [1, 2]
     }

@@ -1,11 +1,13 @@
 """The time of a variant: of a step, of an item, and the ends of its interval."""
 
+from reports import variant_report
+
 from gpulab.core.statuses import Per, Status
-from gpulab.report.report import Time, VariantReport
+from gpulab.report.report import Time
 
 
 def variant(time, items=4.0):
-    return VariantReport(name="a", status=Status.OK, items=items, time_s=time)
+    return variant_report(name="a", status=Status.OK, items=items, time_s=time)
 
 
 def test_a_time_is_of_a_step_or_of_an_item():

@@ -1,8 +1,11 @@
 """Reports of runs that tests of views show: variants with whatever a test gives them."""
 
+from reports import run_report, variant_report
+
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, Status, Verdict
-from gpulab.report.report import GoodputReport, RunReport, Time, VariantReport
+from gpulab.features.goodput.result import GoodputReport
+from gpulab.report.report import Time
 from gpulab.stats.comparison import Comparison
 
 CPU = Device(kind="cpu", name="AMD EPYC", threads=1)
@@ -15,13 +18,13 @@ def variant(name="variant", **changes):
         "items": 2.0,
         "time_s": Time(median=1e-3, low=0.99e-3, high=1.01e-3),
     }
-    return VariantReport(name=name, **{**usual, **changes})
+    return variant_report(name=name, **{**usual, **changes})
 
 
 def run(*variants, **changes):
     """A measured run of a scenario."""
     usual = {"scenario": "scenario", "outcome": Conclusion.MEASURED, "variants": list(variants)}
-    return RunReport(**{**usual, **changes})
+    return run_report(**{**usual, **changes})
 
 
 def profiled(*goodputs, **changes):

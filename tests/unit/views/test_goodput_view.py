@@ -15,9 +15,9 @@ from gpulab.core.machine import Device
 from gpulab.core.payloads import CATEGORIES
 from gpulab.core.units import percent_of_roof
 from gpulab.draw import bars
+from gpulab.features.goodput.result import StepSource
 from gpulab.features.goodput.view import goodput, phases, traces
 from gpulab.headless.run import summary
-from gpulab.report.report import StepSource
 
 HALF = {
     "goodput": 0.5,

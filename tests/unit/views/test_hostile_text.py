@@ -161,12 +161,12 @@ def with_kernels(report):
         "kernel_difference": difference,
         "tuning": tuning_of("config"),
     }
-    return replace(report, variants=[replace(variant, **made) for variant in report.variants])
+    return replace(report, variants=[variant.with_parts(**made) for variant in report.variants])
 
 
 def of_memory(report, parameter, value):
     variants = [
-        replace(variant, memory=MemoryUsed(variant="", held=0, peak=1024))
+        variant.with_parts(memory=MemoryUsed(variant="", held=0, peak=1024))
         for variant in report.variants
     ]
     return replace(report, variants=variants, shows=Shows.MEMORY, params={parameter: value})

@@ -8,13 +8,14 @@ import pytest
 from hostile import hostile
 from matplotlib.text import Text
 from msgspec.structs import replace
+from reports import run_report, variant_report
 from rooflines import H200, h200
 
 import gpulab
 from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.report import Time
 from gpulab.show.picture import curves, image, picture, plotted
 from gpulab.stats.comparison import Comparison
 
@@ -25,11 +26,11 @@ LADDER = (
 
 
 def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings=H200):
-    return RunReport(
+    return run_report(
         scenario="attention",
         ceilings=CeilingsMeasured(ceilings=list(ceilings)) if ceilings else None,
         variants=[
-            VariantReport(
+            variant_report(
                 name=point.variant,
                 status=Status.OK,
                 roofline=point if ceilings else None,
@@ -134,7 +135,7 @@ def test_times_far_apart_are_drawn_on_a_logarithmic_axis():
     ],
 )
 def test_above_it_stand_the_scenario_its_title_and_the_device(title, heading):
-    run = RunReport(scenario="attention", title=title, device=devices.H200)
+    run = run_report(scenario="attention", title=title, device=devices.H200)
     assert picture(run).get_suptitle() == f"{heading}\nNVIDIA H200"
     below = "NVIDIA H200 · a quick run: wide intervals"
     assert picture(replace(run, quick=True)).get_suptitle() == f"{heading}\n{below}"
@@ -143,18 +144,18 @@ def test_above_it_stand_the_scenario_its_title_and_the_device(title, heading):
 def test_only_what_there_is_is_drawn():
     (times,) = picture(report(ceilings=())).axes
     assert len(times.patches) == 8
-    (roofs,) = picture(RunReport(scenario="", ceilings=CeilingsMeasured(ceilings=list(H200)))).axes
+    (roofs,) = picture(run_report(scenario="", ceilings=CeilingsMeasured(ceilings=list(H200)))).axes
     assert roofs.lines
     assert not roofs.containers
-    (blank,) = picture(RunReport(scenario="", ceilings=CeilingsMeasured())).axes
+    (blank,) = picture(run_report(scenario="", ceilings=CeilingsMeasured())).axes
     assert blank.get_title() == "no ceiling is known"
 
 
 def of_sweep(*runs):
     """A report for each (parameters, seconds)."""
-    first, second = (VariantReport(name=name, status=Status.OK) for name in ("a", "b"))
+    first, second = (variant_report(name=name, status=Status.OK) for name in ("a", "b"))
     return [
-        RunReport(
+        run_report(
             scenario="attention",
             params=params,
             variants=[
@@ -196,9 +197,9 @@ def test_texts_of_a_parameter_lie_side_by_side():
         ([], "a curve is of several runs of one scenario"),
         (of_sweep(({"n": 1}, 1.0), ({"n": 1}, 1.0)), "differ in one parameter; these in: none"),
         (of_sweep(({"n": 1, "m": 1}, 1.0), ({"n": 2, "m": 2}, 1.0)), "these in: n, m"),
-        ([*of_sweep(({"n": 1}, 1.0)), RunReport(scenario="other")], "runs of one scenario"),
+        ([*of_sweep(({"n": 1}, 1.0)), run_report(scenario="other")], "runs of one scenario"),
         (
-            [RunReport(scenario="", params={"n": n}) for n in (1, 2)],
+            [run_report(scenario="", params={"n": n}) for n in (1, 2)],
             "a curve is of runs that measured times",
         ),
     ],

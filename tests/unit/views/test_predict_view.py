@@ -58,7 +58,7 @@ def test_who_says_memory_is_right_where_latency_is_that_of_memory_accesses(code,
     reason = finding(code, share=0.9, phase="data")
     cause = Cause(bound=BoundKind.LATENCY, reason=reason)
     first, *others = report.variants
-    report = replace(report, variants=(replace(first, cause=cause), *others))
+    report = replace(report, variants=(first.with_parts(cause=cause), *others))
     _, _, words = outcome(report, Prediction((4.0,), "memory"), width=80)
     said = "your prediction: memory-bound; measured: latency-bound"
     assert words.plain == said + ", waiting for memory accesses" * right

@@ -12,7 +12,8 @@ from run_reports import CPU, compared, run, two_variants, variant
 from gpulab.core.events import Reported, VariantFailed
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, FailureKind, Stage, Status, Verdict
-from gpulab.report.report import Method, TelemetryReport
+from gpulab.features.telemetry.result import TelemetryReport
+from gpulab.report.report import Method
 from gpulab.show.results import failures, result
 from gpulab.show.view import claims
 from gpulab.stats.comparison import Comparison, Sustained

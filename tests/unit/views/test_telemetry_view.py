@@ -14,8 +14,9 @@ from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.telemetry.fields import FIELDS, Field
+from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.features.telemetry.view import CHARTS, solo_runs
-from gpulab.report.report import Progress, SoloReport, TelemetryReport
+from gpulab.report.report import Progress
 
 GPU = Device(kind="cuda", name="NVIDIA H200")
 MEANS = {"sm": 97.2, "power": 503.0, "temperature": 48.0}

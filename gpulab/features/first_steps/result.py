@@ -1,0 +1,29 @@
+"""The first steps of a variant: its part of the report."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.report.report import Time
+
+
+class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The first steps of a variant in fresh processes, each step's time over them, in seconds.
+
+    After `settled_after` steps the next ones take at most 1.1 times a settled one; None: they do
+    not settle. `excess_s` is what those before cost beyond settled ones. `build_s` came before
+    them.
+    """
+
+    processes: int
+    build_s: Time
+    steps: list[Time]
+    settled_s: Time
+    settled_after: int | None
+    excess_s: Time
+
+
+class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the report of a variant."""
+
+    first_steps: CurveReport | None = None

@@ -1,0 +1,98 @@
+"""Who is late in a program of several ranks: the part of its report."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.core.statuses import LateCause
+
+
+class JobRank(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank of a program of several. All seconds are per step; waiting for others is in none.
+
+    `late_s`: how much later than the median of the others it comes, where that is most; `last` is
+    the share of those collectives to which it comes last. `loader_s` to `gc_s` are what its main
+    thread did, `other_s` the rest of its own time, `run_s` its CPU time and `delay_s` how long it
+    waited for a CPU; None where the system does not say.
+    """
+
+    rank: int
+    host: str
+    late_s: float
+    last: float
+    loader_s: float
+    forward_s: float
+    backward_s: float
+    optimizer_s: float
+    gc_s: float
+    other_s: float
+    run_s: float | None = None
+    delay_s: float | None = None
+    clock: float | None = None
+    """Of its GPU, over the highest; None without one."""
+    slowed: float | None = None
+    """The share of readings in which heat or hardware slowed its clock."""
+
+
+class JobCollective(msgspec.Struct, frozen=True, kw_only=True):
+    """A collective of each step: `line` calls it, empty where torch does by itself; it is the
+    `nth` of its kind in the step, from 1. `wait_s` is from the median rank's coming to the last
+    one's, `transfer_s` from there until the first rank went on, None where nobody saw that; both
+    per step.
+    """
+
+    group: str
+    name: str
+    sizes: list[list[int]]
+    line: str
+    nth: int
+    steps: int
+    wait_s: float
+    transfer_s: float | None
+    last_rank: int
+    """That came last most often."""
+
+
+class LateRank(msgspec.Struct, frozen=True, kw_only=True):
+    """The rank that the others wait for, by which share of a step, and why: `excess_s` are the
+    seconds per step that the cause explains.
+    """
+
+    rank: int
+    late_s: float
+    share: float
+    last: float
+    """Of the collectives of its worst place, the share to which it came last."""
+    cause: LateCause
+    excess_s: float
+    collective: int
+    """Its worst place, in `collectives`."""
+
+
+class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
+    """A rank that others wait for, for `waiting_s` so far: it did not come to that collective, and
+    stands there, the innermost line first; empty where it does not answer.
+    """
+
+    rank: int
+    name: str
+    sizes: list[list[int]]
+    line: str
+    waiting_s: float
+    stack: list[str]
+
+
+class JobReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is late in a program of several ranks, by the arrival times of its collectives."""
+
+    steps: int
+    """That were compared."""
+    step_s: float | None
+    """The median of one."""
+    ranks: list[JobRank] = []
+    collectives: list[JobCollective] = []
+    """Those with most waiting first."""
+    late: LateRank | None = None
+    slow: int | None = None
+    """The collective, in `collectives`, whose transfer takes a large part of the step."""
+    missing: MissingRank | None = None
