@@ -13,7 +13,7 @@ import torch
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
-from gpulab.engine.build import tensors
+from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.build import Build
 from gpulab.engine.processes.failure import (
     RefusedError,
@@ -164,6 +164,7 @@ class OtherValues:
             return
         self.outputs[OTHER] = output
         self.outputs[_DIRECT] = direct
+        agreement.learn(self._stepping.sizes, output)
         if not self._own[name].add(change, output):
             self._doubt(output_ignores_change(name))
 

@@ -92,6 +92,7 @@ class Stepping:
         self.dtype: str | None = None
         self.widened: dict[str, float] = {}
         """By variant the error that is allowed where it was judged against float64."""
+        self.sizes: agreement.Sizes = {}
         self.asynchronous = False
         """Whether the step before returned what had to be waited for."""
 
@@ -100,13 +101,17 @@ class Stepping:
         return build.work.dtype, self.dtype
 
     def agree(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
-        """By the tolerance of a build, and of both dtypes that are declared."""
+        """By the tolerance of a build, and of both dtypes that are declared. `reference` is of the
+        baseline's output.
+        """
+        agreement.learn(self.sizes, reference)
         return agreement.agree(
             output,
             reference,
             tolerance=build.work.tolerance,
             dtypes=self.dtypes(build),
             widened=self.widened.get(build.variant, 0.0),
+            sizes=self.sizes,
         )
 
     def require(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:
