@@ -258,12 +258,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             metavar="[HOST:]PORT",
             help="where to listen (default: 127.0.0.1:8000, or another port if that is in use)",
         ),
-        _flag(
-            "--run-allowed",
-            _SERVE,
-            action="store_true",
-            help="scenarios can be run from the browser: anyone with the address runs code as you",
-        ),
     ),
     "what to show": (
         _flag("--ptx", _SHOW, action="store_true", help="kernels as PTX"),

@@ -61,7 +61,6 @@ class Options(Settings):
     """Of the exercise, in its place."""
 
     listen: str | None = None
-    run_allowed: bool = False
 
     top: int | None = None
     """How many operations of a trace, or of a step."""
