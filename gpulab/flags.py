@@ -158,14 +158,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="N runs in fresh processes: 99 %% interval over runs (needs N >= 8)",
         ),
         _flag(
-            "--every",
-            _RUN,
-            dest="every_s",
-            type=seconds,
-            metavar="S",
-            help="with --repeat: start a run every S seconds",
-        ),
-        _flag(
             "--time",
             _OF_A_STEP | {Mode.FLEET},
             dest="time_s",
