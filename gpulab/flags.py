@@ -158,14 +158,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             help="N runs in fresh processes: 99 %% interval over runs (needs N >= 8)",
         ),
         _flag(
-            "--every",
-            _RUN,
-            dest="every_s",
-            type=seconds,
-            metavar="S",
-            help="with --repeat: start a run every S seconds",
-        ),
-        _flag(
             "--time",
             _OF_A_STEP | {Mode.FLEET},
             dest="time_s",
@@ -257,12 +249,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             type=address,
             metavar="[HOST:]PORT",
             help="where to listen (default: 127.0.0.1:8000, or another port if that is in use)",
-        ),
-        _flag(
-            "--run-allowed",
-            _SERVE,
-            action="store_true",
-            help="scenarios can be run from the browser: anyone with the address runs code as you",
         ),
     ),
     "what to show": (

@@ -151,7 +151,7 @@ MODES: Sequence[ModeFlag] = (
         (
             "Lessons, earlier runs and runs that go on, in FOLDER or in your own, for a browser on "
             "this machine, or through ssh -L. Each address holds a new token; nothing can be run "
-            "there unless --run-allowed says so."
+            "there."
         ),
         {"nargs": "?", "const": ""},
     ),

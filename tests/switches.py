@@ -4,8 +4,7 @@
 
 from importlib import import_module
 
-from gpulab.core.events import Checked, Examined
-from gpulab.core.statuses import CheckKind
+from gpulab.core.events import Checked
 
 SWITCHED_OFF = "GPULAB_TEST_SWITCHED_OFF"
 """A variable of the environment: names of switches, with commas between them."""
@@ -23,10 +22,6 @@ def _any_output(checker, name, when, build, output):
 
 def _no_block(checks, candidate):
     checks._block = None
-
-
-def _passes(streams, name, build, steps, step_s):
-    return Examined(variant=name, check=CheckKind.STREAMS)
 
 
 _CHECKER, _OTHER_VALUES = (
@@ -47,7 +42,6 @@ SWITCHES = {
     "gradients": {f"{_CHECKER}._compare_gradients": _nothing},
     "effect and layout": {f"{_OTHER_VALUES}._note_without_effect": _nothing},
     "poison": {"features.checks.worker.poison_output": _nothing},
-    "streams": {"features.checks.streams.Streams.examine": _passes},
     "settings": {"engine.build.settings.put_back": lambda before: []},
 }
 """By name: what stands in the place of what, by its path within `gpulab`."""

@@ -29,7 +29,6 @@ from gpulab.core.payloads import (
     WindowFacts,
 )
 from gpulab.core.statuses import (
-    CheckKind,
     CheckTime,
     Clock,
     FailureKind,
@@ -110,6 +109,7 @@ class Examined(Event, frozen=True):
     """A kind of check ran `count` times on a variant, since the last such event; `ok` is False
     where any failed.
 
+    `check`: a CheckKind; in a file of before maybe one that is no more, which nobody asks for.
     `wrong`: a check that failed proves that the variant does not compute what it should; else it
     cannot be measured fairly. `values` are what it showed, the numbers of a sentence. `skipped`
     says why it could not run at all.
@@ -117,7 +117,7 @@ class Examined(Event, frozen=True):
 
     sent_by = Sender.TIMING | Sender.SESSION
     variant: Name | None
-    check: CheckKind
+    check: Name
     ok: bool = True
     count: Count = 1
     wrong: bool = False

@@ -220,7 +220,6 @@ class CheckKind(StrEnum):
     DETERMINISM = "determinism"
     WORK = "work counted"
     PHYSICS = "physics"
-    STREAMS = "streams and threads"
     CONTEXT = "context and output"
     ALONE = "variants alone"
     CONTROL = "control"

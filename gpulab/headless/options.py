@@ -34,8 +34,6 @@ class Options(Settings):
     junit: Path | None = None
     repeat: int | None = None
     """How many times the whole is measured, in fresh processes."""
-    every_s: float | None = None
-    """From the start of one time to that of the next."""
     try_fixes: str | None = None
     """Names of the fixes of a function to try; empty: every one that applies."""
     what_if: str | None = None
@@ -61,7 +59,6 @@ class Options(Settings):
     """Of the exercise, in its place."""
 
     listen: str | None = None
-    run_allowed: bool = False
 
     top: int | None = None
     """How many operations of a trace, or of a step."""

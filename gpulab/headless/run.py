@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -217,9 +217,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return f"  {'  '.join(padded)}"
 
 
-_LOOK_S = 0.2
-
-
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
@@ -272,8 +269,6 @@ class _Command:
             "python": platform.python_version(),
         }
         self._started = monotonic()
-        self._interrupted = False
-        """While no run was under way."""
 
     def measure(self, interrupts: Interrupts) -> None:
         """Make every run; after one that was interrupted no other."""
@@ -281,10 +276,6 @@ class _Command:
         count = len(self._planned)
         sweeping = self._options.sweep is not None
         for number, planned_run in enumerate(self._planned, 1):
-            if not self._wait_for(planned_run, interrupts):
-                self._interrupted = True
-                interrupts.end(answered=True)
-                break
             report = self._report_of(
                 planned_run, interrupts, number, last=number == count and not sweeping
             )
@@ -302,7 +293,7 @@ class _Command:
         """Which of how many it is, and by the others' pace how long all that are left take."""
         count, place = len(self._to_make), self._place(planned_run)
         text = Text(f"{planned_run.label} ({place + 1} of {count})", "bold")
-        if self._several and place and self._options.every_s is None:
+        if self._several and place:
             left_s = (monotonic() - self._started) / place * (count - place)
             text.append(f", about {duration(left_s)} left", "not bold dim")
         return text
@@ -336,7 +327,6 @@ class _Command:
             [scenario.sweep for scenario in swept],
             over_runs,
             required_of=self._demands.required_of,
-            interrupted=self._interrupted,
         )
         if over_runs is not None:
             terminal.show(over_runs_view(over_runs))
@@ -405,20 +395,6 @@ class _Command:
         elif options.raw:
             show_raw(report, terminal)
         return report
-
-    def _wait_for(self, planned_run: PlannedRun, interrupts: Interrupts) -> bool:
-        """Until the time has come for the next of the runs of the same; whether it is to be
-        made.
-        """
-        every_s = self._options.every_s
-        due = self._started + planned_run.repetition * every_s if every_s else 0.0
-        if due - monotonic() > _LOOK_S and planned_run.launch == self._planned[0].launch:
-            self._terminal.note(f"{planned_run.label} starts in {due - monotonic():.0f} s", "dim")
-        while (left_s := due - monotonic()) > 0:
-            if interrupts.received is not None:
-                return False
-            sleep(min(_LOOK_S, left_s))
-        return True
 
     def _measure_finals(self, interrupts: Interrupts) -> None:
         """Of each scenario that was swept the points that may be the best, in turn."""

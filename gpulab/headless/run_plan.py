@@ -107,8 +107,6 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
         raise UsageError("--repeat and --sweep: one or the other")
     if options.repeat and options.smoke:
         raise UsageError("--repeat and --smoke: smoke runs are not compared")
-    if options.every_s and not options.repeat:
-        raise UsageError("--every requires --repeat N")
     available: set[str] = set()
     for launch in launches:
         if launch.entry.scenario:

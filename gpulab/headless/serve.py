@@ -1,5 +1,5 @@
 """`--serve`: the screen in a browser. Each tab of it is a process of its own, in which nothing can
-be run unless that was allowed.
+be run.
 """
 
 from __future__ import annotations
@@ -57,12 +57,10 @@ def serve(folder: str, options: Options) -> int:
     token = secrets.token_urlsafe(16)
     # -P: no module of the folder in which it is started
     command = [sys.executable, "-P", "-m", "gpulab.tui.served", folder]
-    if options.run_allowed:
-        command.append("--run-allowed")
     if terminal.ascii_only:
         command.append("--ascii")
     host, port = listening.getsockname()[:2]
-    _say(terminal, host, port, token, run_allowed=options.run_allowed)
+    _say(terminal, host, port, token)
     # the shell that textual-serve starts it with becomes it
     server = _server(f"exec {shlex.join(command)}", token)
     web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_PATIENCE_S)
@@ -83,13 +81,12 @@ def _listening(listen: str | None) -> socket.socket:
     raise UsageError(f"--listen {host}:{wanted}: {problem}")
 
 
-def _say(terminal: Terminal, host: str, port: int, token: str, *, run_allowed: bool) -> None:
+def _say(terminal: Terminal, host: str, port: int, token: str) -> None:
     address = ip_address(host)
     name = host_name() if address.is_unspecified else host
     shown = f"[{name}]" if ":" in name else name
     where = f"http://{shown}:{port}/?token={token}"
-    what = "anyone with this address runs code as you" if run_allowed else "read-only"
-    terminal.say(f"serving on {where}", f"({what}; Ctrl+C ends)")
+    terminal.say(f"serving on {where}", "(read-only; Ctrl+C ends)")
     if address.is_loopback:
         terminal.say(
             f"from another machine, first: ssh -L {port}:{shown}:{port} {_user()}@{host_name()}",

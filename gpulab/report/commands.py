@@ -95,17 +95,14 @@ def combine(
     over_runs: Sequence[OverRuns] | None = None,
     *,
     required_of: Callable[[str], Required] = lambda scenario: Required(),
-    interrupted: bool = False,
 ) -> CommandReport:
     """All runs of one command. `over_runs`, None of a command that repeats nothing, must reach what
     is required, by the name of the scenario.
-
-    `interrupted`: while no run was under way.
     """
     code = first_in_order([run.exit_code for run in runs])
     finals = (sweep.final for sweep in sweeps if sweep.final)
     # no other outcome of a final counts: the values have been measured
-    if interrupted or any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
+    if any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
         code = ExitCode.INTERRUPTED
     reason = None
     if over_runs is not None and code == ExitCode.MEASURED:

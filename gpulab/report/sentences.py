@@ -27,7 +27,6 @@ from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
 from gpulab.features.late import findings as late
 from gpulab.features.program import findings as program
-from gpulab.features.ranks import findings as ranks
 from gpulab.features.repeats import findings as repeats
 from gpulab.features.replay import findings as replay
 from gpulab.features.roofline import findings as roofline
@@ -57,7 +56,6 @@ _MODULES = (
     doctor,
     program,
     late,
-    ranks,
     fleet,
     replay,
 )

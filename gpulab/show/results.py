@@ -44,7 +44,6 @@ from gpulab.show.program_result import program_result
 from gpulab.show.view import (
     Line,
     against_earlier_runs,
-    both_clocks,
     bounds,
     claims,
     clocks,
@@ -240,7 +239,7 @@ def trust_lines(report: RunReport) -> list[Line]:
     measured.
     """
     lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
-    lines += [*both_clocks(report), *bounds(report), *note_lines(report)]
+    lines += [*bounds(report), *note_lines(report)]
     if report.method.epochs:
         lines.append((method(report), "dim"))
     return lines

@@ -347,18 +347,6 @@ def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool
     return False
 
 
-def both_clocks(report: RunReport) -> list[Line]:
-    """On a GPU: step times by the host's clock, launches included, and by the device's clock."""
-    both = []
-    for variant in report.variants if report.compares else ():
-        if "device" in variant.clocks and "wall" in variant.clocks:
-            wall = seconds(variant.clocks["wall"])
-            both.append(f"{variant.name} {wall} / {seconds(variant.clocks['device'])}")
-    if not both:
-        return []
-    return [(f"wall / device clock: {', '.join(both)}", "")]
-
-
 def figures(report: RunReport) -> list[Line]:
     """The sweet spot, and figures that the scenario reports."""
     lines: list[Line] = []

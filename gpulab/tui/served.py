@@ -7,19 +7,16 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from textual.drivers.web_driver import WebDriver
 from textual.messages import ExitApp
 
 from gpulab.catalog.catalog import catalog
 from gpulab.session.going_on import place_of
-from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
 from gpulab.tui.watching import WatchApp
 
-_READ_ONLY = "served read-only: whoever serves it can allow runs (gpulab --serve --run-allowed)"
-
+_READ_ONLY = "served read-only: nothing can be run from a browser"
 
 _SIZE = ("COLUMNS", "ROWS")
 """Variables in which the server passes on what a tab asks for at first."""
@@ -50,25 +47,19 @@ class ServedDriver(WebDriver):
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
-    parser.add_argument("--run-allowed", action="store_true")
     parser.add_argument("--ascii", action="store_true")
     given = parser.parse_args()
     gc.disable()
     columns, rows = (int(os.environ.get(name, 80)) for name in _SIZE)
     os.environ.update(zip(_SIZE, map(str, bounded(columns, rows)), strict=True))
     LabApp.DRIVER = ServedDriver
-    app: LabApp
-    if given.run_allowed:
-        share = Path(given.folder) if given.folder else None
-        app = LabApp(settings=Settings(share=share), ascii_only=given.ascii)
-    else:
-        app = WatchApp(
-            place_of(given.folder),
-            ascii_only=given.ascii,
-            lessons=catalog(),
-            read_only=_READ_ONLY,
-        )
-        app.keeps_files = False
+    app = WatchApp(
+        place_of(given.folder),
+        ascii_only=given.ascii,
+        lessons=catalog(),
+        read_only=_READ_ONLY,
+    )
+    app.keeps_files = False
     return app.run_in_browser()
 
 

@@ -77,8 +77,6 @@ def test_both_clocks_stand_in_every_result(measured):
     )  # a busy host launches late
     assert launches["device"] < 0.8 * launches["wall"]
     assert measured.run["method"]["clock"] == "device"
-    # Queued behind the spin, the device takes a kernel after the other.
-    assert "wall / device clock" in measured.stderr
 
 
 def test_the_device_clock_agrees_with_triton_s(measured):

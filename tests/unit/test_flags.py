@@ -24,7 +24,6 @@ VALUES = {
     "--what-if": "fast",
     "--time": "2",
     "--repeat": "8",
-    "--every": "60",
     "--width": "0.2%",
     "--threads": "2",
     "--ranks": "2",
@@ -232,7 +231,7 @@ def test_the_screen_takes_what_refines_its_runs():
         (["--sweep"], {"sweep": ""}),
         (["--json"], {"json": "-"}),
         (["--time", "0.5"], {"time_s": 0.5}),
-        (["--repeat", "8", "--every", "60"], {"repeat": 8, "every_s": 60.0}),
+        (["--repeat", "8"], {"repeat": 8}),
         (["--width", "0.2%"], {"width": 0.002}),
         (["--width", "0.002"], {"width": 0.002}),
         (

@@ -14,7 +14,6 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.processes.channel import SampleBuffer, WorkerPosition
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.checks.streams import Streams
 from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.checks.worker import Checker
 from gpulab.features.tuning.worker import Tuner
@@ -101,7 +100,6 @@ class TimedBench(Bench):
             checker=self.checker,
             clock=clock,
             other_clock=None,
-            streams=Streams(self.builder.device),
         )
         self.candidates = {}
         self.timed_checks = TimedChecks(self.context)

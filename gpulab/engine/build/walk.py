@@ -247,7 +247,7 @@ class Walk:
 
     def _refuse(self, kind: type) -> None:
         reason = computes_when_read(kind=kind.__name__, output=self._count + 1)
-        raise RefusedError(reason, check=CheckKind.STREAMS)
+        raise RefusedError(reason, check=CheckKind.CONTEXT)
 
 
 def _tensors_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:

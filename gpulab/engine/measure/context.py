@@ -35,7 +35,6 @@ from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import Ranks
 from gpulab.features.checks.other_values import Case
 from gpulab.features.checks.stepping import warm_checks
-from gpulab.features.checks.streams import Streams
 from gpulab.features.checks.worker import Checker
 from gpulab.features.roofline.calibration import Calibration
 from gpulab.features.tuning.worker import Tuner
@@ -109,7 +108,6 @@ class WorkerContext:
     checker: Checker
     clock: WallClock
     other_clock: WallClock | None
-    streams: Streams
     with_phases: set[str] = field(default_factory=set)
     """Variants whose steps have phases."""
     checked: set[str] = field(default_factory=set)
@@ -184,7 +182,6 @@ def open_context(
         checker=Checker(builder, reporter.channel.emit, cases, roomy=not job.increasing_memory),
         clock=clock,
         other_clock=other_clock,
-        streams=Streams(loaded.device),
         with_phases=with_phases,
         checked=checked,
     )

@@ -9,10 +9,10 @@ from functools import partial
 import torch
 from msgspec.structs import replace
 
-from gpulab.core.events import Built, Examined, KernelsCompiled, VariantSkipped
+from gpulab.core.events import Built, KernelsCompiled, VariantSkipped
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.payloads import KernelCode
-from gpulab.core.statuses import CeilingChoice, CheckKind, Per, Stage
+from gpulab.core.statuses import CeilingChoice, Per, Stage
 from gpulab.engine.build import compiled, tensors
 from gpulab.engine.build.build import Build
 from gpulab.engine.findings import gaps_in_device_time, items_differ, smaller_did_not_fit
@@ -33,19 +33,12 @@ from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import RefusedError, UncheckedError, first_line
 from gpulab.features.alone.worker import AloneTimes
-from gpulab.features.checks.findings import gpu_is_shared, work_beside_the_stream
+from gpulab.features.checks.findings import work_beside_the_stream
 from gpulab.features.kernels.findings import kernels_not_read
 from gpulab.features.kernels.worker import kernels_made, launched_kernels, read
-from gpulab.features.ranks.findings import ranks_end_later
 from gpulab.features.roofline.counting import count
 from gpulab.scenario import CONTROL, Variant, Work
 
-_HOST_MARGIN = 1.1
-_HOST_MARGIN_S = 50e-6
-_TRIES = 5
-"""A device that others use as well is late now and then: what is seen must be seen every time."""
-_ROUND_TRIP_S = 300e-6
-"""Of an empty kernel, ten times what it takes where nobody else uses the device."""
 _LONG_STEP_S = 0.25
 """A longer step is not taken once more in every process just to be checked: its timed blocks are
 checked, and it is at the end.
@@ -164,7 +157,6 @@ class Preparation:
             variants=sum(info.missing is None for info in context.job.subject.variants),
         )
         self._check_device_clock(candidate, build)
-        self._check_streams(candidate, build)
         # To torch, compiled code is one operation, and a kernel of the scenario's own is none.
         self._count(name, build, countable=compiled.frames() == frames and not kernels)
         if name in context.checked:
@@ -359,53 +351,22 @@ class Preparation:
             raise RefusedError(items_differ(items=items, baseline=baseline_items))
 
     def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
-        """Compare the device clock with the host's, once for each variant: work that it misses
-        must not look fast.
-        """
+        """Refuse work that it misses, once for each variant: it must not look fast."""
         clocks = (self._context.clock, self._context.other_clock)
         clock = next((clock for clock in clocks if isinstance(clock, DeviceClock)), None)
         if clock is None or returns_later(build):
             return
         clock.block(build, candidate.steps)
-        exposed = clock.exposes(build)
-        if exposed:
+        if clock.exposes(build):
             self._reporter.found(gaps_in_device_time(candidate.name))
-        if clock.flush or exposed:
+        if self._context.job.ranks > 1:  # a wait is for the other ranks too
             return
-        host_s = device_s = 0.0
-        for _ in range(_TRIES):
-            device_s, host_s, queueing_s = clock.against_host(build, candidate.steps)
-            # A device that starts late, behind a long queueing, still ends within their sum.
-            if host_s <= _HOST_MARGIN * (device_s + queueing_s) + _HOST_MARGIN_S:
-                return
-        if max(clock.round_trip_s() for _ in range(_TRIES)) > _ROUND_TRIP_S:
-            shared = gpu_is_shared(candidate.name)
-            self._reporter.channel.emit(
-                Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=shared)
+        missed = clock.misses(build, 1) or clock.misses(build, candidate.steps)
+        if missed is not None:
+            device_s, stream_s = missed
+            raise RefusedError(
+                work_beside_the_stream(candidate.name, host_s=device_s, device_s=stream_s)
             )
-            return
-        reason = work_beside_the_stream(candidate.name, host_s=host_s, device_s=device_s)
-        self._reporter.channel.emit(
-            Examined(variant=candidate.name, check=CheckKind.STREAMS, ok=False, reason=reason)
-        )
-        raise RefusedError(reason, check=CheckKind.STREAMS)
-
-    def _check_streams(self, candidate: Candidate, build: Build) -> None:
-        """Whether the work of a step is over when the clock says so, on any stream and in any
-        thread.
-        """
-        if self._context.job.ranks > 1:
-            skipped = ranks_end_later(candidate.name)
-            self._reporter.channel.emit(
-                Examined(variant=candidate.name, check=CheckKind.STREAMS, skipped=skipped)
-            )
-            return
-        examined = self._context.streams.examine(
-            candidate.name, build, candidate.steps, candidate.step_s
-        )
-        self._reporter.channel.emit(examined)
-        if examined.reason is not None:
-            raise RefusedError(examined.reason, check=CheckKind.STREAMS)
 
     def _count(self, name: str, build: Build, *, countable: bool) -> None:
         """Look into one untimed step of work that is declared."""

@@ -20,7 +20,6 @@ import torch
 
 from gpulab.commit import version
 from gpulab.core.machine import Device
-from gpulab.engine.processes.activity import start_pool
 from gpulab.engine.processes.startup import DEVICE, timed
 from gpulab.scenario import KiB, MiB
 
@@ -102,7 +101,6 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
     torch.set_num_threads(threads)
     device = torch.device(name)
     if device.type == "cpu":
-        start_pool(threads)
         return device, Device(
             kind="cpu",
             name=_cpu_name(),
@@ -120,8 +118,6 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
             f"{name}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0"
         )
     torch.cuda.set_device(device)
-    torch.cuda.synchronize(device)  # so that the driver's threads are there
-    start_pool(threads)
     properties = torch.cuda.get_device_properties(device)
     uuid = str(properties.uuid)
     return device, Device(

@@ -7,7 +7,7 @@ from math import isclose
 from gpulab.core import units
 from gpulab.core.findings import Rank, finding
 from gpulab.core.statuses import CheckKind
-from gpulab.core.units import plural, seconds, span, times
+from gpulab.core.units import plural, span, times
 
 _UNNOTICED = "a result computed in the build would go unnoticed"
 _CLOSE = 0.01
@@ -169,16 +169,6 @@ def draws_when_seeded() -> None: ...
 def ignores_its_inputs(*, input: int, inputs: int) -> None: ...
 @finding("another seed changes the baseline's inputs and not its own: name what the step reads")
 def inputs_not_from_the_seed() -> None: ...
-@finding(
-    "other threads or processes spent {left_over_s:seconds} of CPU time after steps of "
-    "{time_s:seconds} had returned: wait for them in the step"
-)
-def work_after_the_step(*, left_over_s: float, time_s: float) -> None: ...
-@finding(
-    "its other threads or processes are busy while nothing is timed ({share:.0%} of a CPU): stop "
-    "them between steps"
-)
-def busy_between_steps(*, share: float) -> None: ...
 
 
 # What casts doubt on a result
@@ -353,7 +343,6 @@ def input_without_effect(*, input: int, inputs: int, zero: bool = False) -> str:
     "{host_s:seconds} on the host's clock, {device_s:seconds} on the device's: join side streams "
     "in the step",
     rank=Rank.INVALIDATING,
-    check=CheckKind.STREAMS,
     short="work beside the stream",
     several="more time on the host's clock than on the device's (join side streams in the step):",
     each="{host_s:seconds} against {device_s:seconds}",
@@ -386,8 +375,6 @@ def processes_correlated(*, correlation: float) -> None: ...
 # Why a check did not run
 
 
-@finding("other processes use the GPU: its clock cannot be compared with the host's")
-def gpu_is_shared() -> None: ...
 @finding("contention is measured with one thread of one process only")
 def contention_of_threads() -> None: ...
 @finding("a CPU does not report what throttles its clocks")
@@ -490,15 +477,6 @@ def rate_below_roof(
         return _joined(_counted(count, "roof compared", "roofs compared"))
     reached = "its rate" if rate is None else f"{units.rate(rate)}{unit}/s"
     return f"{reached}, {ratio:.0%} of the measured roof ({roof})"
-
-
-@finding(shows=CheckKind.STREAMS)
-def nothing_left_running(*, count: int | None = None, left_over_s: float | None = None) -> str:
-    after = ""
-    if left_over_s is not None:
-        spent = f"{seconds(left_over_s)} of" if left_over_s else "no"
-        after = f"{spent} work after a step"
-    return _joined(_counted(count, "sample"), after)
 
 
 @finding(shows=CheckKind.CONTEXT)

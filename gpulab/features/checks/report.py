@@ -84,7 +84,7 @@ def checks_of(evidence: Evidence) -> list[Check]:
 
 def _check(evidence: Evidence, kind: CheckKind) -> Check:
     examined = _examined(evidence, kind)
-    check = _as_check(examined) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
+    check = _as_check(examined, kind) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
     doubt = next((doubt for doubt in evidence.doubts if doubted_check(doubt) == kind), None)
     if doubt is None or check.state == CheckState.FAILED:
         return check
@@ -125,8 +125,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     return ranked[0] if ranked else None
 
 
-def _as_check(examined: Examined) -> Check:
-    kind = examined.check
+def _as_check(examined: Examined, kind: CheckKind) -> Check:
     if not examined.ok:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:

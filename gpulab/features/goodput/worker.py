@@ -23,10 +23,10 @@ from torch.optim import Optimizer
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.data import DataLoader
 
-from gpulab.core.events import Examined, Profiled
+from gpulab.core.events import Profiled
 from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
 from gpulab.core.payloads import Choice, LineTime, Partition
-from gpulab.core.statuses import CheckKind, Stage
+from gpulab.core.statuses import Stage
 from gpulab.core.text import file_name
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
@@ -194,7 +194,8 @@ class Profiler:
                 self._say(variant, "recording with samples of its lines", events)
                 lines = self._lines(build, steps, median(group.ran_s for group in plain))
                 profiled = replace(profiled, lines=lines)
-            self._check_streams(variant.name, second)
+            if count := streams_not_joined(second):
+                self._reporter.found(findings.streams_not_joined(variant.name, count=count))
             self._say(variant, "recording a step with callers and memory")
             profiled = self._with_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
@@ -240,14 +241,6 @@ class Profiler:
             forget(error)
             return []
         return lines_of(sampler, trace, plain_s * steps)
-
-    def _check_streams(self, name: str, trace: Trace) -> None:
-        """Catches work on a side stream that nothing waits for."""
-        if count := streams_not_joined(trace):
-            reason = findings.streams_not_joined(name, count=count)
-            self._reporter.channel.emit(
-                Examined(variant=name, check=CheckKind.STREAMS, ok=False, reason=reason)
-            )
 
     def _warm(self, build: Build) -> list[_Plain]:
         """Steps until it is warm, one by one."""

@@ -48,7 +48,7 @@ def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
     device = state.job.device if state.job else "cpu"
     started = state.last(RunStarted)
     passed = {
-        name: {examined.check for examined in variant.all(Examined) if examined.ok}
+        name: {kind for kind in CheckKind if (last := variant.last(Examined, kind)) and last.ok}
         for name, variant in state.variants.items()
     }
     return LiveDetail(

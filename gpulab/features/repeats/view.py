@@ -45,7 +45,7 @@ def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
         note = f"a 99 % interval over runs needs {FEWEST}: of fewer their range is shown"
         parts.append(Text(note, "yellow"))
     if span_s is not None and span_s < _LONG_S:
-        note = "a drift of the machine over hours is not in it: --every S spreads the runs"
+        note = "a drift of the machine over hours is not in it"
         parts.append(Text(note, "dim"))
     return Group(*parts)
 

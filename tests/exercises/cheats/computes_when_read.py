@@ -1,6 +1,6 @@
 """Lazy: returns a kind of tensor that computes once somebody looks at it.
 
-Caught by: streams and threads
+Caught by: context and output
 """
 
 import torch

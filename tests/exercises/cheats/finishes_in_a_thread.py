@@ -1,6 +1,6 @@
 """Lazy: a thread writes the result after it has been returned.
 
-Caught by: streams and threads or determinism or outputs
+Caught by: determinism or outputs
 """
 
 import queue

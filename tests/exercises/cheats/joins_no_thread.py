@@ -1,6 +1,6 @@
 """Early: every call starts a thread that computes the result, and does not wait for it.
 
-Caught by: outputs or timed steps or streams and threads
+Caught by: outputs or timed steps
 """
 
 import threading

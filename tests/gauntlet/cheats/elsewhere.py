@@ -4,12 +4,7 @@
 
 import concurrent.futures
 import contextlib
-import os
-import queue
-import signal
 import sys
-import threading
-import time
 import types
 
 N = 384
@@ -36,7 +31,7 @@ def lazy_output(lab):
 def lazy_dlpack(lab):
     """Returns an object that computes when `__dlpack__` is called.
 
-    Caught by: streams and threads
+    Caught by: context and output
     """
     a, b = operands()
 
@@ -53,7 +48,7 @@ def lazy_dlpack(lab):
 def lazy_subclass(lab):
     """Returns a subclass of torch.Tensor that computes once an operation is called on it.
 
-    Caught by: streams and threads
+    Caught by: context and output
     """
     a, b = operands()
 
@@ -132,87 +127,6 @@ def asynchronous_array(lab):
     return Work(Array, inputs=(a, b))
 
 
-def thread_drops_work(lab):
-    """A thread takes the newest of what waits and drops the rest; the step returns at once.
-
-    Caught by: streams and threads or context and output
-    """
-    a, b = operands()
-    out, wanted = torch.empty(N, N), threading.Event()
-    ended = threading.Event()
-
-    def work():
-        while not ended.is_set():
-            if wanted.wait(0.05):
-                wanted.clear()
-                torch.mm(a, b, out=out)
-
-    threading.Thread(target=work, daemon=True).start()
-
-    def output():
-        time.sleep(5e-3)
-        return out
-
-    yield Work(wanted.set, inputs=(a, b), output=output)
-    ended.set()
-
-
-def thread_finishes_later(lab):
-    """Hands its work to a thread and returns; the thread writes the output soon after the block has
-    ended.
-
-    Caught by: streams and threads or context and output or determinism or outputs
-    """
-    a, b = operands()
-    out, waiting = torch.empty(N, N), queue.SimpleQueue()
-
-    def work():
-        while waiting.get():
-            torch.mm(a, b, out=out)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-
-    def step():
-        waiting.put(True)
-
-    yield Work(step, inputs=(a, b), output=lambda: (wait_until_empty(waiting), out)[1])
-    waiting.put(False)
-
-
-def forked_child(lab):
-    """Hands its work to a process that it forked, and returns at once.
-
-    Caught by: streams and threads or context and output
-    """
-    a, b = operands()
-    for shared in (a, b):
-        shared.share_memory_()
-    out = torch.empty(N, N).share_memory_()
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(write_end)
-        while os.read(read_end, 1):
-            torch.mm(a, b, out=out)
-        os._exit(0)
-    os.close(read_end)
-
-    def step():
-        os.write(write_end, b"x")
-
-    yield Work(step, inputs=(a, b), output=lambda: (time.sleep(5e-3), out)[1])
-    os.kill(pid, signal.SIGKILL)  # thousands of steps may wait for it
-    os.close(write_end)
-    os.waitpid(pid, 0)
-
-
-def wait_until_empty(waiting):
-    while not waiting.empty():
-        time.sleep(1e-4)
-    time.sleep(2e-3)
-
-
 # --- twins
 # Threads, processes and objects whose results are there.
 
@@ -279,61 +193,6 @@ def asynchronous_array(lab):
             return a.__dlpack_device__()
 
     return Work(Array, inputs=(a, b))
-
-
-def thread_drops_work(lab):
-    """A pool of threads, whose results the step waits for."""
-    a, b = operands()
-    pool, half = concurrent.futures.ThreadPoolExecutor(2), N // 2
-
-    def step():
-        halves = [pool.submit(torch.mm, part, b) for part in (a[:half], a[half:])]
-        return torch.cat([part.result() for part in halves])
-
-    yield Work(step, inputs=(a, b))
-    pool.shutdown()
-
-
-def thread_finishes_later(lab):
-    """Two threads for two halves, joined before the step returns."""
-    a, b = operands()
-    out, half = torch.empty(N, N), N // 2
-
-    def step():
-        thread = threading.Thread(target=lambda: torch.mm(a[:half], b, out=out[:half]))
-        thread.start()
-        torch.mm(a[half:], b, out=out[half:])
-        thread.join()
-        return out
-
-    return Work(step, inputs=(a, b))
-
-
-def forked_child(lab):
-    """Hands its work to a process that it forked, and waits for its answer."""
-    a, b = operands()
-    for shared in (a, b):
-        shared.share_memory_()
-    out = torch.empty(N, N).share_memory_()
-    asked, ask = os.pipe()
-    answered, answer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(ask)
-        while os.read(asked, 1):
-            torch.mm(a, b, out=out)
-            os.write(answer, b"x")
-        os._exit(0)
-    os.close(asked)
-
-    def step():
-        os.write(ask, b"x")
-        os.read(answered, 1)
-        return out
-
-    yield Work(step, inputs=(a, b))
-    os.close(ask)
-    os.waitpid(pid, 0)
 
 
 # === silent_fallback

@@ -3,8 +3,6 @@ gate on it.
 """
 
 import re
-import signal
-import time
 
 import pytest
 from scripted import SCENARIO, CommandLine
@@ -82,31 +80,6 @@ def test_later_runs_measure_times_alone(lab, gpulab, monkeypatch):
     assert asked == [(True, "needed"), (True, "needed")]
 
 
-@pytest.mark.slow
-def test_every_so_many_seconds_one_starts(gpulab, monkeypatch):
-    started = []
-    start = run.start
-    monkeypatch.setattr(
-        run,
-        "start",
-        lambda request, path: (started.append(time.monotonic()), start(request, path))[1],
-    )
-    process = gpulab("--run", "mine.py", "--repeat", "3", "--every", "1.5", *QUIET)
-    assert process.code == 0
-    assert started[1] - started[0] >= 1.4
-    assert started[2] - started[0] >= 2.9
-
-
-def test_ctrl_c_while_it_waits_keeps_what_was_measured(gpulab, monkeypatch):
-    monkeypatch.setattr(run, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
-    process = gpulab("--run", "mine.py", "--repeat", "8", "--every", "600", *QUIET)
-    assert process.code == 130
-    assert [report["outcome"] for report in process.result["runs"]] == ["measured"]
-    assert process.result["over_runs"][0]["runs"] == 1
-    assert process.result["outcome"] == "interrupted"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_a_run_that_cannot_be_started_takes_nothing_from_the_others(gpulab, monkeypatch):
     start, started = run.start, []
 
@@ -131,7 +104,6 @@ def test_a_run_that_cannot_be_started_takes_nothing_from_the_others(gpulab, monk
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--every", "9"), "--every requires --repeat N"),
         (("--repeat", "2", "--sweep", "n=1,2"), "--repeat and --sweep: one or the other"),
         (("--repeat", "2", "--smoke"), "--repeat and --smoke: smoke runs are not compared"),
         (("--repeat", "1"), "not a number of runs, 2 or more"),

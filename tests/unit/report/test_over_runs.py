@@ -167,5 +167,3 @@ def test_a_run_that_failed_comes_before_the_gate():
         ).exit_code
         == ExitCode.FAILED
     )
-    command = combine(runs[:3], {}, (), over_runs_of(runs[:3]), interrupted=True)
-    assert (command.exit_code, len(command.over_runs)) == (ExitCode.INTERRUPTED, 1)

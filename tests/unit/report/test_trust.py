@@ -150,11 +150,11 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
 def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
     of_both = [
         *examined(CheckKind.CONTEXT, variant="a", count=4),
-        *examined(CheckKind.STREAMS, variant=None),
+        *examined(CheckKind.PHYSICS, variant=None),
     ]
     trust = trust_of(*of_both)
     assert check_of(trust, CheckKind.CONTEXT).result.values == {"count": 4}
-    assert check_of(trust, CheckKind.STREAMS).state == CheckState.PASSED
+    assert check_of(trust, CheckKind.PHYSICS).state == CheckState.PASSED
 
 
 def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
