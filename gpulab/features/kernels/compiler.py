@@ -21,8 +21,7 @@ from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.payloads import KernelText
 from gpulab.core.text import cut, one_line
 from gpulab.core.wire import UNREADABLE
-from gpulab.features.kernels.compiler_process import CompilerEndedError, compiler_process
-from gpulab.features.kernels.nvrtc import Hello, Source
+from gpulab.features.kernels import nvrtc
 
 _ERROR = re.compile(
     r"^(?P<file>.*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<message>.*)$", re.MULTILINE
@@ -85,11 +84,6 @@ class Compiled:
     log: str
 
 
-def available() -> bool:
-    """Whether NVRTC can be imported; whether its library is there shows when it is used."""
-    return util.find_spec("cuda") is not None and util.find_spec("cuda.bindings") is not None
-
-
 def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Compiled:
     """One kernel for an architecture such as `sm_90`. CompileError, NoCompilerError."""
     return _compile(replace(text, threads=None, shared_bytes=0), arch, file)
@@ -120,12 +114,8 @@ def _compiled(text: KernelText, arch: str, file: str) -> Compiled:
     options = [_allowed(option, folder, text, file) for option in text.options]
     flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *options]
     flags += [f"-I{place}" for place in (*header_folders(), folder)]
-    _require_compiler()
-    try:
-        code = compiler_process().compile(Source(numbered, name, [*map(os.fsencode, flags)]))
-    except CompilerEndedError as error:
-        message = f"the compiler {error} (in {text.name})"
-        raise CompileError(message, (file, text.line, None, None)) from None
+    architectures()  # there is a compiler
+    code = nvrtc.compile_source(numbered, name, [*map(os.fsencode, flags)])
     if code.status:
         raise _compile_error(code.log or code.status, text, file)
     resources = _resources(code.log, code.entry)
@@ -149,19 +139,12 @@ def _allowed(option: str, folder: Path, text: KernelText, file: str) -> str:
 
 def architectures() -> tuple[str, ...]:
     """Those that this NVRTC compiles for. NoCompilerError."""
-    return tuple(f"sm_{number}" for number in _require_compiler().architectures)
-
-
-def _require_compiler() -> Hello:
-    """NoCompilerError where there is none."""
     try:
-        hello = compiler_process().hello() if available() else Hello(problem="no cuda.bindings")
-    except CompilerEndedError as error:
-        hello = Hello(problem=f"it {error}")
-    if hello.problem:
+        numbers = nvrtc.architectures()
+    except Exception as error:  # the binding raises errors of its own where there is no library
         message = "NVRTC, the compiler of CUDA C++, is not there: pip install 'gpulab[nvrtc]' "
-        raise NoCompilerError(f"{message}({hello.problem})")
-    return hello
+        raise NoCompilerError(f"{message}({error})") from None
+    return tuple(f"sm_{number}" for number in numbers)
 
 
 @lru_cache(1)
