@@ -27,7 +27,7 @@ _ERROR = re.compile(
     r"^(?P<file>.*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<message>.*)$", re.MULTILINE
 )
 _ENTRY = re.compile(r"Compiling entry function '(?P<entry>\w+)'")
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(
@@ -78,7 +78,6 @@ class Compiled:
     registers: int
     spill_bytes: int
     """Bytes that a thread stores to and loads from local memory for want of registers."""
-    stack_bytes: int
     shared_bytes: int
     """Static shared memory of a block."""
     log: str
@@ -171,8 +170,8 @@ def parameters(ptx: str, entry: str) -> tuple[str, ...]:
     return tuple(f"{kind}[{size}]" if size else kind for kind, size in parameters)
 
 
-def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
-    """(registers, bytes spilled, of the stack, of static shared memory), from what the assembler
+def _resources(log: str, entry: str) -> tuple[int, int, int] | None:
+    """(registers, bytes spilled, bytes of static shared memory), from what the assembler
     says; None if nothing.
 
     It does not run where options ask for other code.
@@ -184,8 +183,8 @@ def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
     shared = _SHARED.search(said)
     if used is None or spills is None:
         return None
-    stack, stores, loads = map(int, spills.groups())
-    return int(used[1]), stores + loads, stack, int(shared[1]) if shared else 0
+    stores, loads = map(int, spills.groups())
+    return int(used[1]), stores + loads, int(shared[1]) if shared else 0
 
 
 def _compile_error(log: str, text: KernelText, file: str) -> CompileError:
