@@ -11,7 +11,7 @@ from time import process_time
 from gpulab.headless.scripting import load
 from gpulab.session.saved import recordings
 
-FORMS = ("html", "md", "svg", "cast")
+FORMS = ("html", "md")
 
 
 def main():

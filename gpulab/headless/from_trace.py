@@ -53,6 +53,11 @@ def from_trace(files: Sequence[str], options: Options) -> int:
         raise UsageError(
             f"--from-trace {trace}: none of its heaviest operations can be called alone: {error}"
         ) from None
+    except ImportError as error:
+        raise UsageError(
+            f"--from-trace {trace}: torch knows the arguments of its operations, and cannot be "
+            f"imported ({error}): pip install torch"
+        ) from None
     _require_runnable(trace, text)
     write_scenario("--from-trace", path, text)
     others = f", and why {named} are not in it" if named else ""

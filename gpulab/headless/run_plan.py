@@ -60,8 +60,8 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands) -> list[
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
-    pictures = _files_of(labels, "--plot", options.plot, check_plot, options)
-    pages = _files_of(labels, "--export", options.export, check_export, options)
+    pictures = _files_of(labels, "--plot", options.plot, check_plot)
+    pages = _files_of(labels, "--export", options.export, check_export)
     planned = []
     for repetition in range(options.repeat or 1):
         files = zip(launches, requests, pictures, pages, strict=True)
@@ -164,7 +164,6 @@ def _files_of(
     flag: str,
     target: Path | None,
     check: Callable[[Path], None],
-    options: Options,
 ) -> list[Path | None]:
     """Where what a flag writes of each run goes: of several, each has the run's label in its name.
     UsageError.

@@ -4,13 +4,16 @@ these differ.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gpulab.catalog.catalog import Entry, find
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
+from gpulab.core.limits import COMPILE_S
 from gpulab.core.payloads import KernelText
 from gpulab.core.statuses import ExitCode
 from gpulab.features.code.view import code_view, machine_code
@@ -20,7 +23,6 @@ from gpulab.features.kernels.compiler import (
     architectures,
     compile_kernel,
 )
-from gpulab.features.kernels.compiler_process import compiler_process
 from gpulab.features.kernels.instructions import entry_body
 from gpulab.features.kernels.reading import read_kernel, sass_lines
 from gpulab.features.kernels.view import kernel_page
@@ -59,38 +61,46 @@ def show(what: str, options: Options) -> int:
     shown = [variant] if variant else list(names)
     arch = options.arch or _ARCH
     page = _Page(what, entry, kernels, shown, arch, options, terminal)
-    before = _until_interrupted()
     try:
-        _check_architecture(arch)
-        if options.ptx or options.sass:
-            page.show_machine_code()
-        else:
-            page.show_source()
+        with _can_be_ended(what):
+            _check_architecture(arch)
+            if options.ptx or options.sass:
+                page.show_machine_code()
+            else:
+                page.show_source()
     except CompileError as error:
         for said in getattr(error, "__notes__", ()):
             terminal.err.print(said, soft_wrap=True)
         raise UsageError(
             f"--show {what}: line {error.lineno} of {entry.path.name}: {error.msg}"
         ) from None
-    except KeyboardInterrupt:
-        print_error(f"--show {what}: interrupted")
-        return ExitCode.INTERRUPTED
-    finally:
-        compiler_process().close()
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
     return 0
 
 
-def _until_interrupted() -> signal.Handlers | None:
-    """From now on Ctrl-C is a KeyboardInterrupt, where it just ended the process; what was before,
-    None where nothing was changed.
+@contextmanager
+def _can_be_ended(what: str) -> Iterator[None]:
+    """In here Ctrl-C ends the process, and so does COMPILE_S: a call of the compiler returns for
+    neither, and its own handler of Ctrl-C exits with 4, which here is a wrong output.
     """
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
-        return None
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    return signal.SIG_DFL
+    done = threading.Event()
+
+    def watch() -> None:
+        interrupted = signal.sigtimedwait([signal.SIGINT], COMPILE_S)
+        if done.is_set():
+            return
+        if interrupted:
+            print_error(f"--show {what}: interrupted")
+            os._exit(ExitCode.INTERRUPTED)
+        print_error(f"--show {what}: the compiler took more than {COMPILE_S:g} s")
+        os._exit(ExitCode.FAILED)
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _check_architecture(arch: str) -> None:

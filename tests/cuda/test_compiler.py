@@ -10,14 +10,14 @@ import pytest
 from gpulab.core.payloads import KernelText
 from gpulab.core.statuses import FailureKind, Stage
 from gpulab.engine.processes.failure import failure
-from gpulab.features.kernels import compiler, compiler_process, reading, source
+from gpulab.features.kernels import compiler, reading, source
 from gpulab.features.kernels.compiler import (
     CompileError,
     NoCompilerError,
     compile_kernel,
+    header_folders,
     parameters,
 )
-from gpulab.features.kernels.compiler_process import CompilerProcess
 from gpulab.features.kernels.reading import read_kernel, sass_lines
 
 SCENARIO = '''"""A lesson."""
@@ -168,6 +168,44 @@ def test_options_reach_the_compiler(only):
     assert compile_kernel(counting, "sm_90").cubin
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-DX=1"],
+        ["-DX=2", "-UX", "-DX=(1 + 0)"],
+        ["-DX=1", "-use_fast_math", "--ftz=true", "-prec-div=false", "--prec-sqrt=false"],
+        ["-DX=1", "-fmad=false", "--maxrregcount=32", "-lineinfo", "-std=c++20"],
+        ["-DX=1", "-lineinfo", "--extra-device-vectorization", "--restrict", "-w"],
+        ["-DX=1", "-default-device", "-I/usr/include"],
+    ],
+)
+def test_options_that_are_listed_reach_the_compiler_in_every_form(options):
+    code = "__global__ void k(int* a) { *a = X; }\nstatic_assert(X == 1);"
+    assert compile_kernel(KernelText("k", code, 1, tuple(options)), "sm_90").cubin
+
+
+def test_headers_of_the_toolkit_and_of_the_own_folder_are_found(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "one.h").write_text('#include "two.h"\n#include "../three.h"\n')
+    (tmp_path / "sub" / "two.h").write_text("#define TWO 2\n")
+    (tmp_path / "three.h").write_text("#define THREE 3\n")
+    code = "#include <cuda_fp16.h>\n" if header_folders() else ""
+    code += '#include "sub/one.h"\nstatic_assert(TWO + THREE == 5);\n__global__ void k() {}'
+    file = str(tmp_path / "mine.py")
+    assert compile_kernel(KernelText("k", code, 1), "sm_90", file).cubin
+    code = code.replace("sub/one.h", "one.h")
+    for option in ("-Isub", f"-I{tmp_path}/sub", "-I./sub/"):
+        assert compile_kernel(KernelText("k", code, 1, (option,)), "sm_90", file).cubin
+
+
+def test_a_header_that_is_missing_has_its_line(tmp_path):
+    file = str(tmp_path / "mine.py")
+    text = KernelText("k", '\n#include "missing.h"\n__global__ void k() {}', 70)
+    with pytest.raises(CompileError, match="cannot open source file") as raised:
+        compile_kernel(text, "sm_90", file)
+    assert (raised.value.filename, raised.value.lineno) == (file, 71)
+
+
 def test_of_an_architecture_that_does_not_exist_it_says_so(kernels):
     with pytest.raises(CompileError, match="gpu-architecture"):
         compile_kernel(kernels("copy"), "sm_12345")
@@ -299,24 +337,21 @@ def test_a_file_of_any_name_is_named_as_it_is():
         assert (raised.value.lineno == 71) == ("\n" not in file)
 
 
-@pytest.mark.parametrize("missing", ["cuda.bindings", "the library", "the process"])
-def test_without_the_compiler_the_error_says_what_to_install(
-    monkeypatch, kernels, missing, tmp_path
-):
+@pytest.mark.parametrize("missing", ["cuda.bindings", "the library"])
+def test_without_the_compiler_the_error_says_what_to_install(monkeypatch, kernels, missing):
     text = kernels("copy")
     if missing == "the library":
-        (tmp_path / "cuda.py").write_text("raise RuntimeError('none')")
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    elif missing == "the process":
-        monkeypatch.setattr(compiler_process, "_NVRTC", ("/bin/false",))
+
+        def supported():
+            raise RuntimeError("none")
+
+        monkeypatch.setattr("cuda.bindings.nvrtc.nvrtcGetSupportedArchs", supported)
     else:
         monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    monkeypatch.setattr(compiler_process, "_current", CompilerProcess())
     compiler._compile.cache_clear()
     for compiled in (compile_kernel, reading.read_kernel):
         with pytest.raises(NoCompilerError, match=r"pip install 'gpulab\[nvrtc\]'"):
             compiled(text, "sm_90")
-    compiler_process.compiler_process().close()
 
 
 def test_processes_of_a_run_share_what_one_of_them_has_compiled(tmp_path, monkeypatch):

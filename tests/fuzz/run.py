@@ -25,7 +25,6 @@ COUNTS = {
     "run_files": 5_000,
     "stores": 5_000,
     "event_streams": 5_000,
-    "compiler_options": 5_000,
     "traces": 5_000,
     "user_files": 5_000,
 }

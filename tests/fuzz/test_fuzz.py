@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 KINDS = (
     *("scenario_files", "values", "run_files", "stores", "event_streams"),
-    *("compiler_options", "traces", "user_files"),
+    *("traces", "user_files"),
 )
 FEWEST, BUDGET_S = 10, 0.15
 MOST_S = 10.0

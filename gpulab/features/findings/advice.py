@@ -22,7 +22,6 @@ class Source(StrEnum):
     """Of a compiler's output, or of a program's text."""
     TELEMETRY = "telemetry"
     DECLARED = "declared"
-    DERIVED = "derived"
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

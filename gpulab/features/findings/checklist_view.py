@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -18,11 +18,9 @@ _QUESTION, _SAID = 32, 4
 _SHORT = {Said.YES: "yes", Said.NO: "no", Said.UNKNOWN: "n/a"}
 
 
-def checklists(report: RunReport, names: Sequence[str] = ()) -> RenderableType:
-    """The questions of the guides, answered for the variants of those names: for the baseline and
-    the best where none is named.
-    """
-    chosen = names or _usual(report)
+def checklists(report: RunReport) -> RenderableType:
+    """The questions of the guides, answered for the baseline and the best."""
+    chosen = _usual(report)
     parts: list[RenderableType] = []
     for variant in report.variants:
         if variant.name in chosen and variant.status in (Status.OK, Status.WRONG):

@@ -14,8 +14,17 @@ from keyword import iskeyword
 from typing import Any
 
 from gpulab.core.limits import TEXT_LENGTH
-from gpulab.features.from_trace import schemas
 from gpulab.features.from_trace.calls import RecordedCall, RecordedInput
+from gpulab.features.from_trace.schemas import LIST_OF_OPTIONAL, Argument, arguments
+from gpulab.features.from_trace.values import (
+    FACTORIES,
+    RUNNING_STATISTICS,
+    VIEWS,
+    WAITING,
+    keeps_multiplying,
+    only_positive,
+    range_of_indices,
+)
 
 _DTYPES = {
     "float": "float32",
@@ -55,6 +64,10 @@ _WHOLE = {"int64", "int32", "int16", "int8", "uint8", "bool"}
 _NUMBER = r"True|False|-?\d+(\.\d*)?(e[+-]?\d+)?"
 _VALUE = re.compile(rf"{_NUMBER}|\[(({_NUMBER}), ?)*({_NUMBER})?\]")
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
+_LEFT_OUT = ("layout", "device", "pin_memory", "memory_format", "generator")
+"""Arguments whose recorded value is a number of torch's own; without them the operation does the
+same.
+"""
 _OTHERS = (
     (
         r"autograd::|torch::autograd|\w+Backward\d+$",
@@ -93,7 +106,7 @@ class IsolatedCall:
 
 
 @dataclass
-class _Arguments:
+class _Made:
     tensors: list[tuple[str, str]]
     values: list[str | None]
     """In the order of the schema; None where an argument was not recorded."""
@@ -107,33 +120,39 @@ def isolated(recorded: RecordedCall, list_dtype: str) -> IsolatedCall:
     """
     name = _operation(recorded)
     inputs = recorded.inputs or ()
-    arguments = _Arguments([], [], [], [])
+    schema = arguments(name, inputs)
+    if any(argument.type == LIST_OF_OPTIONAL for argument in schema):
+        raise NotIsolableError("its list of indices is not recorded")
+    made = _Made([], [], [], [])
     for position, recorded_input in enumerate(inputs):
-        value = _value(name, position, inputs, recorded_input, list_dtype, arguments)
-        arguments.values.append(value)
-    made = dict(arguments.tensors)
-    changed = [
-        value
-        for place, value in enumerate(arguments.values)
-        if place in schemas.changed(name) and value in made
-    ]
-    words = []
-    has_out = len(inputs) == schemas.WITHOUT_OUT.get(name, len(inputs)) + 1
-    if has_out and arguments.values[-1] in made:
-        changed.append(arguments.values[-1])
-        words.append(f"out={arguments.values.pop()}")
-    if keyword := schemas.TEXT_KEYWORD.get(name):
-        arguments.notes.append(f"The trace does not hold {keyword}=: the default is assumed")
-    words = [*_words(name, arguments.values), *words]
-    call = f"torch.ops.aten.{name}({', '.join(words)})"
+        value = _value(name, position, inputs, recorded_input, list_dtype, made)
+        made.values.append(value)
+    changed = [*RUNNING_STATISTICS.get(name, ())]
+    for position, argument in enumerate(schema[: len(inputs)]):
+        value = made.values[position]
+        if argument.type == "ScalarType" and value is not None:
+            made.values[position] = _numbered_dtype(value)
+        if argument.type == "str":
+            made.notes.append(_without_text(argument))
+        if argument.changed:
+            changed.append(position)
+    names = {name for name, _ in made.tensors}
+    call = f"torch.ops.aten.{name}({', '.join(_words(schema, made.values))})"
     return IsolatedCall(
         recorded,
-        tuple(arguments.tensors),
+        tuple(made.tensors),
         call,
-        tuple(map(str, changed)),
-        tuple(arguments.overlapping),
-        tuple(arguments.notes),
+        tuple(value for place in changed if (value := made.values[place]) in names),
+        tuple(made.overlapping),
+        tuple(made.notes),
     )
+
+
+def _without_text(argument: Argument) -> str:
+    """What is assumed for a text, which the profiler does not record."""
+    if not argument.has_default:
+        raise NotIsolableError(f"the trace does not hold its {argument.name}")
+    return f"The trace does not hold {argument.name}=: the default is assumed"
 
 
 def common_dtype(calls: Sequence[RecordedCall]) -> str:
@@ -160,16 +179,14 @@ def _operation(recorded: RecordedCall) -> str:
         raise NotIsolableError(
             "copies between host and device: the trace does not say which memory, pinned or not"
         )
-    if name in schemas.WAITING:
+    if name in WAITING:
         raise NotIsolableError("waits for the device: its time is that of what ran before")
-    if name in schemas.VIEWS:
+    if name in VIEWS:
         raise NotIsolableError("computes nothing: its time is that of calling it")
-    if name in schemas.FACTORIES:
+    if name in FACTORIES:
         raise NotIsolableError(
             "makes a tensor of what is not recorded, and calls other operations to fill it"
         )
-    if name in schemas.UNRECORDED_LISTS:
-        raise NotIsolableError("its list of indices is not recorded")
     return name
 
 
@@ -179,33 +196,33 @@ def _value(
     inputs: tuple[RecordedInput, ...],
     recorded: RecordedInput,
     list_dtype: str,
-    arguments: _Arguments,
+    made: _Made,
 ) -> str | None:
-    """An argument in Python's words; its tensors are added to the arguments'."""
+    """An argument in Python's words; its tensors are added to those made."""
     match recorded.type:
         case "":
             return None
         case "Scalar" | "ScalarList":
-            return _scalar(name, position, recorded.value)
+            return _scalar(position, recorded.value)
         case "TensorList":
-            made = _list(name, position, recorded, list_dtype)
-            if made == "[]":
-                return made
-            arguments.notes.append(
+            new = _list(name, position, recorded, list_dtype)
+            if new == "[]":
+                return new
+            made.notes.append(
                 f"The trace does not hold the dtype of its lists: {list_dtype} is assumed"
             )
         case _:
-            made = _tensor(name, position, inputs, recorded)
-    if len(arguments.tensors) == len(_NAMES):
+            new = _tensor(name, position, inputs, recorded)
+    if len(made.tensors) == len(_NAMES):
         raise NotIsolableError("takes more than 26 tensors")
-    variable = _NAMES[len(arguments.tensors)]
-    arguments.tensors.append((variable, made))
+    variable = _NAMES[len(made.tensors)]
+    made.tensors.append((variable, new))
     if _overlaps(recorded.dims, recorded.strides):
-        arguments.overlapping.append(variable)
+        made.overlapping.append(variable)
     return variable
 
 
-def _scalar(name: str, position: int, text: str) -> str:
+def _scalar(position: int, text: str) -> str:
     if text.removeprefix("-") in ("inf", "nan"):
         return f'float("{text}")'
     value = None
@@ -215,13 +232,13 @@ def _scalar(name: str, position: int, text: str) -> str:
     shown = repr(value)
     if value is None or "inf" in shown:  # 1e999
         raise NotIsolableError(f"the trace does not hold its argument {position + 1}")
-    return _numbered_dtype(value) if schemas.DTYPE_ARGUMENT.get(name) == position else shown
+    return shown
 
 
-def _numbered_dtype(value: Any) -> str:
-    dtype = _NUMBERED_DTYPES.get(value) if isinstance(value, int) else None
+def _numbered_dtype(number: str) -> str:
+    dtype = _NUMBERED_DTYPES.get(int(number)) if number.isdecimal() else None
     if dtype is None:
-        raise NotIsolableError(f"torch's dtype number {value} is not known here")
+        raise NotIsolableError(f"torch's dtype number {number} is not known here")
     return f"torch.{dtype}"
 
 
@@ -233,7 +250,7 @@ def _tensor(
         raise NotIsolableError(f"takes a tensor of {recorded.type}, which is not made here")
     dims = _sizes(recorded.dims)
     strides = _sizes(recorded.strides)
-    if not dims and (position or dtype in ("float64", "int64")) and not schemas.CHANGED.get(name):
+    if not dims and (position or dtype in ("float64", "int64")):
         # A number of Python is recorded so, and lives on the host; torch takes it there beside
         # tensors of a device.
         place = "" if dtype in ("float64", "int64") else ", device=lab.device"
@@ -242,15 +259,15 @@ def _tensor(
     if strides != _contiguous(dims) and 0 not in dims:
         words.append(repr(strides))
     if dtype in _WHOLE:
-        below = 2 if dtype == "bool" else schemas.range_of_indices(name, position, inputs)
+        below = 2 if dtype == "bool" else range_of_indices(name, position, inputs)
         if below is None:
             raise NotIsolableError(
                 f"which {dtype} values its argument {position + 1} may hold is not in the trace"
             )
         words.append(f"below={below}")
-    elif position and schemas.keeps_multiplying(name):
+    elif position and keeps_multiplying(name):
         words.append("ones=True")
-    elif schemas.only_positive(name):
+    elif only_positive(name):
         words.append("positive=True")
     return f"_tensor(lab, {', '.join(words)})"
 
@@ -278,9 +295,9 @@ def _list(name: str, position: int, recorded: RecordedInput, dtype: str) -> str:
     if not shapes:
         return "[]"
     option = ""
-    if position and schemas.keeps_multiplying(name):
+    if position and keeps_multiplying(name):
         option = ", ones=True"
-    elif schemas.only_positive(name):
+    elif only_positive(name):
         option = ", positive=True"
     if all(strides == _contiguous(dims) for dims, strides in shapes):
         made = "shape"
@@ -307,53 +324,22 @@ def _contiguous(dims: tuple[int, ...]) -> tuple[int, ...]:
     )
 
 
-def _words(name: str, values: Sequence[str | None]) -> Iterator[str]:
+def _words(schema: Sequence[Argument], values: Sequence[str | None]) -> Iterator[str]:
     """Positional arguments, then those that are given by name; those at the end that were not
     recorded are left out.
     """
-    keywords = schemas.KEYWORDS.get(name, ())
-    if name in ("div", "div_") and len(values) == 3:
-        raise NotIsolableError("the trace does not hold its rounding_mode")
-    first = _first_keyword(name, values, keywords)
-    positional = list(values[:first])
-    while positional and positional[-1] is None:
-        positional.pop()
-    yield from ("None" if value is None else value for value in positional)
-    for keyword, value in zip(keywords, values[first:], strict=False):
-        if (
-            value is None
-            or keyword in schemas.LEFT_OUT
-            or (keyword in ("alpha", "beta", "value") and _is_one(value))
-        ):
-            continue
-        number = value.isdecimal() and keyword == "dtype"
-        yield f"{keyword}={_numbered_dtype(int(value)) if number else value}"
+    count = min(len(values), sum(not argument.by_name for argument in schema))
+    while count and _is_left_out(schema[count - 1], values[count - 1]):
+        count -= 1
+    yield from ("None" if value is None else value for value in values[:count])
+    for argument, value in zip(schema, values, strict=False):
+        if argument.by_name and not _is_left_out(argument, value):
+            yield f"{argument.name}={value}"
 
 
-def _is_one(value: str) -> bool:
-    return value in ("1", "1.0")
-
-
-# The overloads with these keywords have more positional arguments than the others of the name.
-_FEWEST = {
-    "add": 3,
-    "add_": 3,
-    "sub": 3,
-    "sub_": 3,
-    "rsub": 3,
-    "sum": 2,
-    "mean": 2,
-    "prod": 2,
-    "std": 4,
-    "var": 4,
-}
-
-
-def _first_keyword(name: str, values: Sequence[str | None], keywords: tuple[str, ...]) -> int:
-    """The position from which arguments are given by name."""
-    # with a number or a list of them: no alpha
-    if name.startswith("_foreach_") and len(values) < 3:
-        return len(values)
-    if len(values) < _FEWEST.get(name, 0):
-        return len(values)
-    return max(0, len(values) - len(keywords))
+def _is_left_out(argument: Argument, value: str | None) -> bool:
+    """Whether without it the operation does the same."""
+    if value is None or not argument.has_default:
+        return value is None
+    one = argument.name in ("alpha", "beta", "value") and value in ("1", "1.0")
+    return one or argument.name in _LEFT_OUT

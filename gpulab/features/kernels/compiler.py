@@ -21,14 +21,13 @@ from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.payloads import KernelText
 from gpulab.core.text import cut, one_line
 from gpulab.core.wire import UNREADABLE
-from gpulab.features.kernels.compiler_process import CompilerEndedError, compiler_process
-from gpulab.features.kernels.nvrtc import Hello, Source
+from gpulab.features.kernels import nvrtc
 
 _ERROR = re.compile(
     r"^(?P<file>.*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<message>.*)$", re.MULTILINE
 )
 _ENTRY = re.compile(r"Compiling entry function '(?P<entry>\w+)'")
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _PARAMETER = re.compile(
@@ -79,15 +78,9 @@ class Compiled:
     registers: int
     spill_bytes: int
     """Bytes that a thread stores to and loads from local memory for want of registers."""
-    stack_bytes: int
     shared_bytes: int
     """Static shared memory of a block."""
     log: str
-
-
-def available() -> bool:
-    """Whether NVRTC can be imported; whether its library is there shows when it is used."""
-    return util.find_spec("cuda") is not None and util.find_spec("cuda.bindings") is not None
 
 
 def compile_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> Compiled:
@@ -120,12 +113,8 @@ def _compiled(text: KernelText, arch: str, file: str) -> Compiled:
     options = [_allowed(option, folder, text, file) for option in text.options]
     flags = [f"-arch={arch}", "-std=c++17", "--ptxas-options=-v", *options]
     flags += [f"-I{place}" for place in (*header_folders(), folder)]
-    _require_compiler()
-    try:
-        code = compiler_process().compile(Source(numbered, name, [*map(os.fsencode, flags)]))
-    except CompilerEndedError as error:
-        message = f"the compiler {error} (in {text.name})"
-        raise CompileError(message, (file, text.line, None, None)) from None
+    architectures()  # there is a compiler
+    code = nvrtc.compile_source(numbered, name, [*map(os.fsencode, flags)])
     if code.status:
         raise _compile_error(code.log or code.status, text, file)
     resources = _resources(code.log, code.entry)
@@ -149,19 +138,12 @@ def _allowed(option: str, folder: Path, text: KernelText, file: str) -> str:
 
 def architectures() -> tuple[str, ...]:
     """Those that this NVRTC compiles for. NoCompilerError."""
-    return tuple(f"sm_{number}" for number in _require_compiler().architectures)
-
-
-def _require_compiler() -> Hello:
-    """NoCompilerError where there is none."""
     try:
-        hello = compiler_process().hello() if available() else Hello(problem="no cuda.bindings")
-    except CompilerEndedError as error:
-        hello = Hello(problem=f"it {error}")
-    if hello.problem:
+        numbers = nvrtc.architectures()
+    except Exception as error:  # the binding raises errors of its own where there is no library
         message = "NVRTC, the compiler of CUDA C++, is not there: pip install 'gpulab[nvrtc]' "
-        raise NoCompilerError(f"{message}({hello.problem})")
-    return hello
+        raise NoCompilerError(f"{message}({error})") from None
+    return tuple(f"sm_{number}" for number in numbers)
 
 
 @lru_cache(1)
@@ -188,8 +170,8 @@ def parameters(ptx: str, entry: str) -> tuple[str, ...]:
     return tuple(f"{kind}[{size}]" if size else kind for kind, size in parameters)
 
 
-def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
-    """(registers, bytes spilled, of the stack, of static shared memory), from what the assembler
+def _resources(log: str, entry: str) -> tuple[int, int, int] | None:
+    """(registers, bytes spilled, bytes of static shared memory), from what the assembler
     says; None if nothing.
 
     It does not run where options ask for other code.
@@ -201,8 +183,8 @@ def _resources(log: str, entry: str) -> tuple[int, int, int, int] | None:
     shared = _SHARED.search(said)
     if used is None or spills is None:
         return None
-    stack, stores, loads = map(int, spills.groups())
-    return int(used[1]), stores + loads, stack, int(shared[1]) if shared else 0
+    stores, loads = map(int, spills.groups())
+    return int(used[1]), stores + loads, int(shared[1]) if shared else 0
 
 
 def _compile_error(log: str, text: KernelText, file: str) -> CompileError:

@@ -11,7 +11,6 @@ from typing import Any
 
 from gpulab.core.payloads import KernelText
 from gpulab.features.kernels.compiler import Compiled, compile_kernel, literal_line
-from gpulab.features.kernels.compiler_process import compiler_process as compiler_process
 
 _POINTER = 64
 _LARGE_SHARED = 48 << 10

@@ -376,19 +376,17 @@ def roofline_of(report: RunReport) -> Roofline | None:
     return Roofline(report.ceilings.ceilings, points, arrows)
 
 
-MOST_OPERATIONS = 8
+_MOST_OPERATIONS = 8
 
 
-def roofline_of_operations(
-    report: RunReport, name: str, most: int = MOST_OPERATIONS
-) -> Roofline | None:
-    """The `most` operations of a variant that take longest, below the roofs of the device."""
+def roofline_of_operations(report: RunReport, name: str) -> Roofline | None:
+    """The operations of a variant that take longest, below the roofs of the device."""
     points = report.variant(name).operation_points
     if report.ceilings is None or not points:
         return None
     labelled = [
         structs.replace(point, variant=f"{short_operation(point.variant)} {point.shapes}".rstrip())
-        for point in points[:most]
+        for point in points[:_MOST_OPERATIONS]
     ]
     return Roofline(report.ceilings.ceilings, labelled, noun="operation")
 

@@ -378,6 +378,14 @@ def test_on_a_full_disk_no_empty_file_is_left(lab, command):
     assert not (lab.folder / "x.py").exists()
 
 
+def test_without_torch_it_says_what_to_install(lab, gpulab, monkeypatch):
+    (lab.folder / "t.json").write_bytes(trace_of(**MM))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = gpulab("--from-trace", "t.json")
+    assert done.code == 2
+    assert "pip install torch" in done.stderr
+
+
 def test_mistakes_in_the_command_say_what_to_write(lab, gpulab):
     (lab.folder / "t.json").write_bytes(trace_of(**MM))
     assert "No such file" in gpulab("--from-trace", "nowhere.json").stderr

@@ -265,37 +265,16 @@ ENDLESS = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
-def test_a_compile_that_does_not_end_ends_with_the_command(lab, by):
+def test_a_compile_that_does_not_end_ends_with_the_command(lab):
     lab.write("mine.py", re.sub(r'r""".*?"""', lambda _: f'r"""{ENDLESS}"""', MINE, flags=re.S))
     process = lab.start("--show", "mine.py", start_new_session=True)
     deadline = time.monotonic() + 60
-    compiler_process = None
-    while compiler_process is None and time.monotonic() < deadline:
+    while psutil.Process(process.pid).cpu_times().user < 3 and time.monotonic() < deadline:
         time.sleep(0.05)
-        for child in psutil.Process(process.pid).children():
-            if child.cpu_times().user > 0.5:
-                compiler_process = child
-    os.killpg(process.pid, by)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == (130 if by == signal.SIGINT else -by)
-    assert ("interrupted" in stderr.decode()) == (by == signal.SIGINT)
-    compiler_process.wait(10)
-
-
-def test_no_file_is_written_for_its_options(gpulab, lab):
-    precious = lab.folder.parent / "precious"
-    precious.write_text("precious words")
-    for source, said in (
-        (MINE.replace('""")', f'""", options=("--create-pch={precious}",))'), "not allowed"),
-        (MINE.replace('""")', '""", options=("-include=/etc/passwd",))'), "not allowed"),
-    ):
-        lab.write("mine.py", source)
-        finished = gpulab("--show", "mine.py")
-        assert (finished.code, finished.stdout) == (2, "")
-        assert said in " ".join(finished.stderr.split())
-        assert precious.read_text() == "precious words"
-        assert precious.read_text() == "precious words"
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert stderr.decode().strip() == "gpulab: --show mine.py: interrupted"
 
 
 def test_nothing_of_the_file_runs(gpulab, lab):

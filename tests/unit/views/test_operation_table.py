@@ -134,7 +134,7 @@ def test_operations_lie_below_the_roofs_of_their_device(report):
     assert addmm.intensity == pytest.approx(addmm.flops / addmm.bytes)
     assert 0.7 < addmm.fraction < 1.05
     assert all(point.seconds >= after.seconds for point, after in pairwise(points))
-    roofline = roofline_of_operations(report, name, 8)
+    roofline = roofline_of_operations(report, name)
     text = printed(roofline_view(roofline, width=80, height=24))
     assert "A addmm" in text
     assert "operation" in text

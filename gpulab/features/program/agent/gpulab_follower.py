@@ -413,7 +413,7 @@ class Follower:
             self._say_device()
         self._window = self._plan.send(_Done(self._steps, seconds, file))
         if self._window.kind == PROFILED and "torch" not in sys.modules:
-            self._plan = _later(1e-3)
+            self._plan = _later()
             self._window = next(self._plan)
         if self._window.kind == PROFILED:
             self._start_recorder()
@@ -440,7 +440,7 @@ class Follower:
             finally:
                 self._own_profiler = 0
         if self._recorder is None:
-            self._plan = _later(1e-3)
+            self._plan = _later()
             self._window = next(self._plan)
             self._write(type="profiled elsewhere", other_thread=other_thread)
 
@@ -632,25 +632,24 @@ def _everything(records: bool) -> _Plan:
         done = yield _plain(_steps_of(step_s))
         step_s = done.step_s
     if records:
-        step_s = yield from _recordings(step_s)
-    yield from _later(step_s)
+        yield from _recordings(step_s)
+    yield from _later()
 
 
-def _recordings(step_s: float) -> Generator[_Window, _Done, float]:
+def _recordings(step_s: float) -> _Plan:
     """A step to start the profiler, which takes a second on a device; recordings of operations, of
     their shapes, of memory and callers.
     """
     done = yield _Window(PROFILED, 1, 1, 0.0, "one", True)
     events = _events_in(done.file)
     steps = max(1, min(_steps_of(step_s), _MOST_EVENTS // events))
-    done = yield _plain(steps)
+    yield _plain(steps)
     for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
         yield _Window(PROFILED, count, count, 0.0, recording, True)
-        done = yield _plain(steps)
-    return done.step_s
+        yield _plain(steps)
 
 
-def _later(step_s: float) -> _Plan:
+def _later() -> _Plan:
     """Longer and longer windows, in which nothing is waited for."""
     seconds = _LATER_S
     while True:
