@@ -1,4 +1,4 @@
-"""`--history`: the runs of this machine, how their speedups changed, and which files may go."""
+"""`--history`: the runs of this machine, and which may go."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ _MANY = 200
 
 
 def history(name: str, options: Options) -> int:
-    """Print the scenarios that have run here, or the runs and the trend of one; or delete run
-    files.
+    """Print the scenarios that have run here, or the runs of one; or delete run files.
 
     UsageError where no run has that name, or a flag needs another.
     """

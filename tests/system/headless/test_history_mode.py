@@ -1,5 +1,5 @@
-"""`--history`: a line a scenario, its runs and what changed, from whatever is left of the store;
-and run files that go.
+"""`--history`: a line a scenario, its runs and which lie outside those before, from whatever is left
+of the store; and run files that go.
 """
 
 import fcntl
@@ -83,43 +83,39 @@ def lines(text, word):
     return [line for line in text.splitlines() if word in line]
 
 
-def test_what_the_environment_explains_is_said_as_that_and_what_is_left_as_a_change(gpulab):
-    enter(levels((12, 1.5, OLD), (12, 1.56, NEW), (4, 1.50, NEW)))
-    overview = gpulab("--history")
-    assert overview.code == 0
-    (line,) = lines(overview.stdout, "mine")
+def test_a_speedup_outside_the_range_of_those_before_is_said_with_what_changed(gpulab):
+    enter(levels((12, 1.5, OLD), (12, 1.56, NEW), (1, 1.40, NEW), (3, 1.5, NEW)))
+    (line,) = lines(gpulab("--history").stdout, "mine")
     assert line.split()[:2] == ["mine", "28"]
-    assert "fused down 3." in line
-    assert "since 2026-01-25" in line or "since 01-25" in line
+    assert "fused 1.40x on 01-25 outside 1." in line
     of_one = gpulab("--history", "mine", "--json", "r.json")
     (driver,) = lines(of_one.stdout, "driver 570.86 → 580.159")
-    assert "slower" not in driver
-    assert lines(of_one.stdout, "12 runs, up")
-    assert lines(of_one.stdout, "4 runs, down")
-    assert lines(of_one.stdout, "same versions")
+    assert driver.strip().startswith("outside 1.")
+    assert lines(of_one.stdout, "same versions, power limit and source")
     (scenario,) = of_one.result["scenarios"]
     (group,) = scenario["groups"]
-    first, second, third = group["trends"][0]["stretches"]
-    assert (first["ratio"], first["differs"]) == (None, None)
-    assert (second["changed"][0]["what"], second["differs"]) == ("driver", True)
-    assert (third["changed"], third["differs"], third["runs"]) == ([], True, 4)
+    points = group["trends"][0]["points"]
+    assert len(points) == 28
+    first, second = (point for point in points if point["outside"])
+    assert first["outside"]["runs"] == 12
+    assert first["outside"]["high"] < first["low"]
+    (changed,) = first["changed"]
+    assert changed == {"what": "driver", "before": "570.86", "after": "580.159"}
+    assert second["changed"] == []
+    assert second["high"] < second["outside"]["low"]
     assert len(scenario["entries"]) == 28
     assert scenario["entries"][0]["at"] > scenario["entries"][1]["at"]
 
 
 def test_a_power_limit_a_source_and_too_few_runs_are_said(gpulab):
-    enter(
-        levels(
-            (5, 1.5, NEW, {"power_limit_w": 700.0}),
-            (5, 1.5, NEW, {"power_limit_w": 500.0}),
-            (2, 1.2, NEW, {"power_limit_w": 500.0, "source_sha256": "cd" * 32}),
-        )
-    )
+    other = {"power_limit_w": 500.0, "source_sha256": "cd" * 32}
+    enter(levels((6, 1.5, NEW, {"power_limit_w": 700.0})))
+    assert "fused: 6 runs, too few" in gpulab("--history", "mine").stdout
+    enter(levels((6, 1.5, NEW, {"power_limit_w": 700.0}), (1, 1.2, NEW, other)))
     shown = gpulab("--history", "mine").stdout
-    assert lines(shown, "power limit 700 W → 500 W")
-    assert lines(shown, "5 runs, no change")
-    assert lines(shown, "source abababa → cdcdcdc")
-    assert lines(shown, "2 runs: too few")
+    assert lines(shown, "power limit 700 W → 500 W, source abababa → cdcdcdc")
+    enter(levels((7, 1.5, NEW, {"scenario": "calm"})))
+    assert "none of 7 runs outside" in gpulab("--history", "calm").stdout
 
 
 def test_runs_that_measured_something_else_are_groups_of_their_own(gpulab):
