@@ -19,7 +19,6 @@ from gpulab.flags import GROUPS
 from gpulab.modes import Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.sentences import DECLARATIONS
-from gpulab.session.prune import Pruned
 
 GUIDE = Path(__file__).parents[2] / "gpulab" / "guide"
 CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
@@ -72,7 +71,7 @@ def structs_in(kind):
 
 @pytest.mark.parametrize(
     "struct",
-    [CommandReport, CalibrationReport, FleetReport, ComparisonReport, HistoryReport, Pruned],
+    [CommandReport, CalibrationReport, FleetReport, ComparisonReport, HistoryReport],
 )
 def test_every_field_of_the_json_is_on_its_page(struct):
     words = set(re.findall(r"\w+", JSON))
