@@ -16,6 +16,7 @@ from gpulab.features.history.trend_view import overview, scenario_view
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
+from gpulab.report.sentences import sentence
 from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder
 from gpulab.session.settings import UsageError
@@ -66,17 +67,13 @@ def history(name: str, options: Options) -> int:
 def _read(terminal: Terminal) -> list[PastRun]:
     """All runs, after those files that the store lacks have been read."""
     runs: list[PastRun] = []
-    announced = False
-    damage = None
     with Store() as store:
-        for part in store.runs():
-            runs += part.runs
-            if part.files > _MANY and not announced:
-                announced = True
-                terminal.note(f"reading {part.files:,} run files that the store lacks")
-        damage = store.set_aside()
-    if damage is not None:
-        terminal.note(f"a damaged store was moved to {damage}", "yellow")
+        unread = store.unread()
+        if len(unread) > _MANY:
+            terminal.note(f"reading {len(unread):,} run files that the store lacks")
+        runs = store.runs()
+    if problem := store.problem():
+        terminal.note(sentence(problem), "yellow")
     return runs
 
 

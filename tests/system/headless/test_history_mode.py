@@ -6,13 +6,16 @@ import fcntl
 import json
 import os
 import random
+import subprocess
+import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from math import exp
 
 import pytest
 from msgspec.structs import replace
 from recorded import run_file
-from scripted import CommandLine
+from scripted import SCENARIO, CommandLine
 
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
@@ -76,7 +79,7 @@ def levels(*parts):
 def enter(runs):
     with Store() as store:
         for run in runs:
-            assert store.add_run(run)
+            store.add_run(run)
 
 
 def lines(text, word):
@@ -144,7 +147,7 @@ def test_it_is_made_again_of_the_run_files(gpulab, harm):
         os.truncate(store, store.stat().st_size // 2)
     shown = gpulab("--history")
     if harm == "torn":
-        assert "a damaged store was moved to" in shown.stderr
+        assert "the store was damaged" in shown.stderr
         shown = gpulab("--history")
     assert lines(shown.stdout, name)[0].split()[1] == "2"
     first.unlink()
@@ -197,10 +200,10 @@ def test_hostile_text_in_every_field_is_text(gpulab):
         (["--keep", "3"], "--keep of --history: add --prune"),
         (["--prune", "--keep", "0"], "--keep 0: write how many runs"),
         (["--prune", "--keep", "x.py"], "--keep x.py: write how many runs"),
+        (["--prune", "--json", "p.json"], "--json of --history: not with --prune"),
     ],
 )
 def test_what_makes_no_sense_is_refused(gpulab, arguments, said):
-        (["--prune", "--json", "p.json"], "--json of --history: not with --prune"),
     enter(levels((1, 1.5, NEW)))
     refused = gpulab("--history", *arguments)
     assert refused.code == 2
@@ -229,3 +232,37 @@ def test_the_oldest_files_of_each_scenario_go_and_no_others(gpulab, tmp_path):
     assert {path.name for path in gone} == {names[0], names[3], names[4], snapshot.name}
     assert elsewhere.exists()
     assert lines(gpulab("--history").stdout, "mine")[0].split()[1] == "6"
+
+
+HOLDS = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA locking_mode = EXCLUSIVE")
+db.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("harm", ["torn", "locked", "nowhere"])
+def test_a_run_is_measured_whatever_the_store_is_and_says_one_line(gpulab, monkeypatch, harm):
+    gpulab.lab.write("mine.py", SCENARIO)
+    run = ("--run", "mine.py", "--telemetry", "off", "--json", "r.json", "--output")
+    assert gpulab(*run, "first.jsonl").code == 0
+    store = state_folder() / NAME
+    code = "store_unused"
+    with ExitStack() as stack:
+        if harm == "torn":
+            store.write_bytes(b"garbage" * 1000)
+            code = "store_set_aside"
+        if harm == "locked":
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            command = [sys.executable, "-c", HOLDS, str(store)]
+            holder = stack.enter_context(subprocess.Popen(command, **pipes))
+            assert holder.stdout.readline() == b"held\n"
+        if harm == "nowhere":
+            monkeypatch.setenv("XDG_STATE_HOME", str(gpulab.lab.folder / "mine.py"))
+        again = gpulab(*run, "second.jsonl")
+    assert again.code == 0, again.stderr
+    assert [finding["code"] for finding in again.run["explanations"]].count(code) == 1
+    assert again.stdout.count("the store") == 1
