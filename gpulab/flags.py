@@ -134,12 +134,6 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             ),
         ),
         _flag(
-            "--dry-run",
-            frozenset({Mode.HISTORY}),
-            action="store_true",
-            help="with --prune: say which files, and delete nothing",
-        ),
-        _flag(
             "--sweep",
             _RUN,
             nargs="?",

@@ -26,8 +26,6 @@ RUN_FILE_BYTES = 1 << 30
 """Of a run file, unpacked: days of telemetry."""
 WHOLE_RUN_FILE_BYTES = 256 << 20
 """Of one whose events are all kept, which take five times as much memory."""
-STORE_ROW_BYTES = 256 << 10
-"""Of one row of the store: a run in the history, ceilings of a device, a choice."""
 NAMES = 100
 """Names that one scenario may make up while it runs: of reported figures, and of phases."""
 NAME_LENGTH = 100

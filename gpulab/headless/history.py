@@ -1,4 +1,4 @@
-"""`--history`: the runs of this machine, how their speedups changed, and which files may go."""
+"""`--history`: the runs of this machine, and which may go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from gpulab.features.history.trend_view import overview, scenario_view
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
-from gpulab.session.prune import Pruned, prune
+from gpulab.report.sentences import sentence
+from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder
 from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
@@ -28,8 +29,7 @@ _MANY = 200
 
 
 def history(name: str, options: Options) -> int:
-    """Print the scenarios that have run here, or the runs and the trend of one; or delete run
-    files.
+    """Print the scenarios that have run here, or the runs of one; or delete run files.
 
     UsageError where no run has that name, or a flag needs another.
     """
@@ -40,7 +40,7 @@ def history(name: str, options: Options) -> int:
     if name:
         runs = _of(name, runs)
     if options.prune:
-        return _prune(runs, keep, options, terminal)
+        return _prune(runs, keep, terminal)
     report = HistoryReport(
         folder=str(runs_folder()),
         runs=len(runs),
@@ -67,17 +67,13 @@ def history(name: str, options: Options) -> int:
 def _read(terminal: Terminal) -> list[PastRun]:
     """All runs, after those files that the store lacks have been read."""
     runs: list[PastRun] = []
-    announced = False
-    damage = None
     with Store() as store:
-        for part in store.runs():
-            runs += part.runs
-            if part.files > _MANY and not announced:
-                announced = True
-                terminal.note(f"reading {part.files:,} run files that the store lacks")
-        damage = store.set_aside()
-    if damage is not None:
-        terminal.note(f"a damaged store was moved to {damage}", "yellow")
+        unread = store.unread()
+        if len(unread) > _MANY:
+            terminal.note(f"reading {len(unread):,} run files that the store lacks")
+        runs = store.runs()
+    if problem := store.problem():
+        terminal.note(sentence(problem), "yellow")
     return runs
 
 
@@ -102,11 +98,11 @@ def _unfinished(runs: Sequence[PastRun]) -> int:
 
 def _runs_to_keep(options: Options) -> int:
     if not options.prune:
-        needless = [f"--{flag}" for flag in ("keep", "dry_run") if getattr(options, flag)]
-        if needless:
-            flags = " and ".join(needless).replace("_", "-")
-            raise UsageError(f"{flags} of --history: add --prune")
+        if options.keep is not None:
+            raise UsageError("--keep of --history: add --prune")
         return _KEEP
+    if options.json:
+        raise UsageError("--json of --history: not with --prune")
     if options.keep is None:
         return _KEEP
     text = str(options.keep)
@@ -115,28 +111,13 @@ def _runs_to_keep(options: Options) -> int:
     return int(text)
 
 
-def _prune(runs: Sequence[PastRun], keep: int, options: Options, terminal: Terminal) -> int:
-    pruned = prune(runs, keep, dry_run=options.dry_run)
-    if options.json:
-        write_json(pruned, options.json)
-    if not options.json_on_stdout:
-        _show_pruned(pruned, options, terminal)
-    failed = sum(file.problem is not None for file in pruned.files)
-    if failed:
-        raise OutputError(f"{plural(failed, 'file')} could not be deleted")
-    return ExitCode.MEASURED
-
-
-def _show_pruned(pruned: Pruned, options: Options, terminal: Terminal) -> None:
-    each = options.verbose or options.dry_run
-    for file in pruned.files:
-        if file.problem is not None:
-            terminal.note(f"{file.file}: {file.problem}", "yellow")
-        elif each:
-            terminal.say(f"{file.file}  {byte_count(file.bytes)}")
-    gone = sum(file.problem is None for file in pruned.files)
-    does = "would delete" if options.dry_run else "deleted"
+def _prune(runs: Sequence[PastRun], keep: int, terminal: Terminal) -> int:
+    try:
+        files, size = prune(runs, keep)
+    except OSError as error:
+        raise OutputError(f"{error.filename} could not be deleted: {error.strerror}") from None
     terminal.say(
-        f"{does} {plural(gone, 'file')}, {byte_count(pruned.bytes)} ({pruned.bytes:,} bytes), "
-        f"of {at_home(runs_folder())}: the newest {pruned.keep:,} runs of each scenario stay"
+        f"deleted {plural(files, 'file')}, {byte_count(size)} ({size:,} bytes), of "
+        f"{at_home(runs_folder())}: the newest {keep:,} runs of each scenario stay"
     )
+    return ExitCode.MEASURED

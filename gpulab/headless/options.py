@@ -41,7 +41,6 @@ class Options(Settings):
     keep: Path | None = None
     """Where the scenario that tries them is written; or how many runs of each scenario stay."""
     prune: bool = False
-    dry_run: bool = False
     sweep: str | None = None
     """name=a,b,c; or a name, or nothing, for the scenario's own values."""
 

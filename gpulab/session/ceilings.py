@@ -113,6 +113,7 @@ class CeilingCache:
         device = self._device
         if device is None or self._measured or self._measures_all:
             return None
+        known: list[CeilingsMeasured] = []
         with Store() as store:
             known = store.kept(_KIND, device, CeilingsMeasured, self._power_limit)
         if not known:

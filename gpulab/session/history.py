@@ -18,11 +18,10 @@ from gpulab.core.host import host_name
 from gpulab.core.jobs import Measure, RunRequest, subject_of
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Outcome
-from gpulab.features.history.findings import store_missing, store_set_aside
 from gpulab.features.history.report import PastRun, has_contenders, key_of, past_run
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
-from gpulab.session.store import HAS_SQLITE, Store
+from gpulab.session.store import Store
 
 _CHOICES = "choices"
 _MOST_RUNS = 50
@@ -42,19 +41,16 @@ class History:
         self.choices: tuple[Choice, ...] = ()
         """What earlier runs of the file chose."""
         self.findings: list[Finding] = []
-        """Where the store is missing or was damaged."""
+        """Where the store could not be used."""
 
     def read(self) -> None:
-        if not HAS_SQLITE:
-            self.findings.append(store_missing())
+        source = self._subject.source_sha256 if self._subject else ""
         with Store() as store:
+            self.choices = tuple(store.kept(_CHOICES, source, Choice))
             if self._subject is not None:
-                source = self._subject.source_sha256
-                runs = store.runs_of(source)
-                self._runs = [run for run in runs if run.counts]
-                self.choices = tuple(store.kept(_CHOICES, source, Choice))
-            if aside := store.set_aside():
-                self.findings.append(store_set_aside(file=str(aside)))
+                self._runs = [run for run in store.runs_of(source) if run.counts]
+        if problem := store.problem():
+            self.findings.append(problem)
 
     def see(self, event: Event) -> EarlierRuns | None:
         """Take an event in; what earlier runs gave, as soon as it is clear what this one runs on,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -185,8 +185,9 @@ def has_attempt(exercise: str) -> bool:
     return any(run.exercise == exercise and run.source_sha256 != untouched for run in _runs())
 
 
-def _runs() -> Iterator[PastRun]:
-    """All runs of this machine; those that the store lacked come last."""
+def _runs() -> list[PastRun]:
+    """All runs of this machine, the newest first."""
+    runs: list[PastRun] = []
     with Store() as store:
-        for part in store.runs():
-            yield from part.runs
+        runs = store.runs()
+    return runs

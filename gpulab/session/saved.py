@@ -22,6 +22,7 @@ from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import PACKED, RunFileError
 from gpulab.core.text import plain
 from gpulab.core.units import plural
+from gpulab.features.history.report import PastRun
 from gpulab.report.build import CALIBRATION
 from gpulab.session.playback import Playback
 from gpulab.session.run import File, Run
@@ -50,9 +51,9 @@ def find_run(name: str) -> Path:
     scenario, before = name, 0
     if matched := _BEFORE.fullmatch(name):
         scenario, before = matched[1], int(matched[2])
+    earlier: list[PastRun] = []
     with Store() as store:
-        earlier = [run for part in store.runs() for run in part.runs if run.scenario == scenario]
-    earlier.sort(key=lambda run: run.at, reverse=True)
+        earlier = [run for run in store.runs() if run.scenario == scenario]
     # of one file: others may have a scenario of the same name
     earlier = [run for run in earlier if run.path == earlier[0].path]
     if before < len(earlier):

@@ -1,20 +1,16 @@
 """What runs leave for later ones, in one SQLite file of the user's state folder: the index of
 history, and values of other kinds: ceilings of devices, choices of `gpulab.tune`, predictions.
 
-A run never waits for it. Where the file is locked, unreadable or cannot be made, the store is in
-memory for as long as it is open; where Python has no SQLite, it is empty. The index holds nothing
-that the run files do not: what it lacks is read from them again, and a run whose file is gone
-leaves it.
+The index holds nothing that the run files do not: what it lacks is read from them again, and a run
+whose file is gone leaves it.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import ExitStack, closing, suppress
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -23,9 +19,10 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.files import open_regular
-from gpulab.core.limits import STORE_ROW_BYTES
+from gpulab.core.findings import Finding
 from gpulab.core.run_file import read_run_file
 from gpulab.core.wire import UNREADABLE
+from gpulab.features.history.findings import store_set_aside, store_unused
 from gpulab.features.history.report import PastRun, past_run
 from gpulab.report.build import build_report, fold_all
 from gpulab.session.run_files import run_file_names, runs_folder, state_folder
@@ -33,134 +30,120 @@ from gpulab.session.run_files import run_file_names, runs_folder, state_folder
 VERSION = 1
 """Of the tables. It is in the file's name too: versions of gpulab that differ in it do not meet."""
 NAME = f"store-{VERSION}.db"
-_APPLICATION = 0x67706C62
 _TABLES = (
-    "CREATE TABLE runs (run_file BLOB PRIMARY KEY, started TEXT, path TEXT, scenario TEXT,"
-    " source TEXT, run BLOB)",
-    "CREATE INDEX runs_by_start ON runs (started)",
-    "CREATE INDEX runs_by_source ON runs (source, started)",
-    "CREATE TABLE kept (kind TEXT, owner TEXT, name TEXT, value BLOB,"
+    "PRAGMA journal_mode = WAL",
+    "CREATE TABLE IF NOT EXISTS runs (run_file BLOB PRIMARY KEY, started TEXT, path TEXT,"
+    " scenario TEXT, source TEXT, run BLOB)",
+    "CREATE INDEX IF NOT EXISTS runs_by_start ON runs (started)",
+    "CREATE INDEX IF NOT EXISTS runs_by_source ON runs (source, started)",
+    "CREATE TABLE IF NOT EXISTS kept (kind TEXT, owner TEXT, name TEXT, value BLOB,"
     " PRIMARY KEY (kind, owner, name))",
-    f"PRAGMA application_id = {_APPLICATION}",
+    "PRAGMA application_id = 0x67706C62",
     f"PRAGMA user_version = {VERSION}",
 )
-_FILES = ("-wal", "-shm", "-journal", "")
-"""What SQLite adds to the name of a database for the files beside it."""
-_MOST_RUNS = 10_000
 _MOST_OF_SOURCE = 1_000
 _MOST_OF_SCENARIO = 50
-_MOST_KEPT = 2_000
-"""Values of each kind."""
 _BUSY_S = 0.2
-_CATCH_UP_S, _PART_S = 0.5, 0.1
-"""Of reading run files: before a run in all, and until some are handed over."""
-_FIRST, _PART = 100, 1_000
-"""Runs that are handed over together: first those in sight."""
+_CATCH_UP_S = 0.5
+"""Of reading run files before a run, which waits for it."""
 _RUN_FILE_BYTES, _END_BYTES = 16 << 20, 4096
-_ERRORS: tuple[type[Exception], ...] = (OSError, UnicodeError)
+_ERRORS: tuple[type[Exception], ...] = (OSError,)
+_DAMAGE: tuple[int, ...] = ()
 try:
     import sqlite3
 except ImportError:  # a Python that was built without SQLite
-    HAS_SQLITE = False
+    _HAS_SQLITE = False
 else:
-    HAS_SQLITE = True
-    _ERRORS = (sqlite3.Error, *_ERRORS)
-    _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-    """Error codes of a file that is torn, no database, or one with other tables."""
+    _HAS_SQLITE = True
+    _ERRORS = (OSError, sqlite3.Error)
+    _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-_MOST_ASIDE = 100
 _Type = TypeVar("_Type")
-_Statement = tuple[str, Sequence[object]]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some runs, the newest first. Where run files are read: how many have been, of how many."""
-
-    runs: Sequence[PastRun]
-    read: int = 0
-    files: int = 0
 
 
 class Store:
-    """A context manager, for one thread and a moment. Nothing raises: without a file nothing is
-    known of earlier runs, and nothing is kept.
+    """A context manager, for one thread and a moment. What SQLite or the disk raises within its
+    block ends the block, and goes no further: `problem` says what it was.
     """
 
     def __init__(self) -> None:
         self._path = state_folder() / NAME
-        self._inode = _inode(self._path)
-        self.damaged = False
-        """Whether something else is in its place, or it is torn."""
-        self._busy = False
-        """Whether another process held it for as long as this one waits: it waits once."""
-        self._db: sqlite3.Connection | None = None
-        if not HAS_SQLITE:
-            return
-        try:
-            self._db = _connect(self._path)
-        except _ERRORS as error:
-            self._note(error)
-            self._db = _prepared(sqlite3.connect(":memory:"))
+        self._opened = ExitStack()
+        self._error: Exception | None = None
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._db is not None:
-            with suppress(sqlite3.Error):
-                self._db.close()
+    def __exit__(self, *raised: object) -> bool:
+        _, error, _ = raised
+        self._opened.close()
+        if not isinstance(error, _ERRORS):
+            return False
+        self._error = error
+        return True
 
-    def set_aside(self) -> Path | None:
-        """Move what is damaged out of the way of the next store; where it is now. None where
-        nothing is damaged, and where that cannot be.
+    def problem(self) -> Finding | None:
+        """What ended its block; None where nothing did. What is damaged is moved out of the way of
+        the next store.
         """
-        if not self.damaged or _inode(self._path) != self._inode:  # another process did
+        error = self._error
+        if error is None:
             return None
-        self.__exit__()
-        numbers = ("", *range(2, _MOST_ASIDE))
-        places = (self._path.with_name(f"{NAME}.damaged{number}") for number in numbers)
-        aside = next(filter(_is_free, places), None)
-        if aside is None:
-            return None
-        try:
-            for suffix in _FILES:
-                with suppress(FileNotFoundError):
-                    Path(f"{self._path}{suffix}").replace(f"{aside}{suffix}")
-        except OSError:
-            return None
-        return aside
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+            aside = self._path.with_name(f"{NAME}.damaged")
+            with suppress(OSError):
+                self._path.replace(aside)
+                for suffix in ("-wal", "-shm"):
+                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                return store_set_aside(file=str(aside))
+        return store_unused(why=getattr(error, "strerror", None) or str(error))
 
-    def runs(self) -> Generator[Part, None, None]:
-        """All runs, the newest first; then those of run files that it lacked, which it has
-        afterwards.
-        """
+    def runs(self) -> list[PastRun]:
+        """All runs, the newest first, after the run files that it lacks have been read."""
+        for path in self.unread():
+            self.read(path)
+        return self.known()
+
+    def known(self) -> list[PastRun]:
+        """All runs that it has, the newest first."""
         query = "SELECT run, run_file FROM runs WHERE run NOT NULL ORDER BY started DESC"
-        first = self._rows(f"{query} LIMIT {_FIRST}")
-        # of thousands of files it takes a while to know which are there
-        yield Part([run for run in _runs(first) if not _is_gone(Path(run.run_file))])
-        unread = self._unread()
-        shown = {key for _, key in first}
-        rows = [row for row in self._rows(query) if row[1] not in shown]
-        for start in range(0, len(rows), _PART):
-            yield Part(_runs(rows[start : start + _PART]))
-        yield from self._read(unread)
+        return _runs(self._db.execute(query))
+
+    def unread(self) -> list[Path]:
+        """Run files that it lacks, the newest first; runs whose file is gone leave it."""
+        folder = runs_folder()
+        names = run_file_names()
+        known = {os.fsdecode(key) for (key,) in self._db.execute("SELECT run_file FROM runs")}
+        gone = [name for name in known.difference(names) if _is_gone(folder / name)]
+        with self._db:
+            keys = [(os.fsencode(name),) for name in gone]
+            self._db.executemany("DELETE FROM runs WHERE run_file = ?", keys)
+        return [folder / name for name in names if name not in known]
+
+    def read(self, path: Path) -> PastRun | None:
+        """Enter the run of a run file, which it returns if it has ended; what is no run is entered
+        too, so that it is read once.
+        """
+        if not _has_ended(path):
+            return None
+        run = _run_of(path)
+        if run is None:
+            self._enter(path, None, None, None, None, None)
+        else:
+            self.add_run(run)
+        return run
 
     def runs_of(self, source_sha256: str) -> list[PastRun]:
         """The newest of one file, the oldest first, after a moment of reading run files."""
         self._catch_up()
-        rows = self._rows(
-            "SELECT run, run_file FROM runs WHERE source = ? ORDER BY started DESC LIMIT ?",
-            source_sha256,
-            _MOST_OF_SOURCE,
-        )
-        return _runs(reversed(rows))
+        query = "SELECT run, run_file FROM runs WHERE source = ? ORDER BY started DESC LIMIT ?"
+        return _runs(self._db.execute(query, (source_sha256, _MOST_OF_SOURCE)))[::-1]
 
     def newest_of_each(self) -> list[PastRun]:
         """The newest run of every scenario, after a moment of reading run files."""
         self._catch_up()
         query = "SELECT run, run_file, max(started) FROM runs GROUP BY path, scenario"
-        return _runs(self._rows(query))
+        return _runs(self._db.execute(query))
 
     def last_result(self, of: PastRun) -> PastRun:
         """What stands for the scenario of its newest run: the newest that is no smoke run, or where
@@ -168,226 +151,93 @@ class Store:
         """
         if not (of.stopped or of.smoke):
             return of
-        rows = self._rows(
+        query = (
             "SELECT run, run_file FROM runs WHERE path = ? AND scenario = ?"
-            " ORDER BY started DESC LIMIT ?",
-            of.path,
-            of.scenario,
-            _MOST_OF_SCENARIO,
+            " ORDER BY started DESC LIMIT ?"
         )
-        runs = _runs(rows)
+        runs = _runs(self._db.execute(query, (of.path, of.scenario, _MOST_OF_SCENARIO)))
         runs = [run for run in runs if not run.smoke] or runs
         ended = next((run for run in runs if not run.stopped), None)
         if ended is not None and ended.measured:
             return ended
         return runs[0] if runs else of
 
-    def add_run(self, run: PastRun) -> bool:
-        """Enter a run that has ended; returns whether it could be."""
-        values = (run.at, run.path, run.scenario, run.source_sha256)
-        return self._enter(Path(run.run_file), *values, _encoded(run))
+    def add_run(self, run: PastRun) -> None:
+        """Enter a run that has ended."""
+        # the key of the row names the file
+        encoded = msgspec.json.encode(replace(run, run_file=""))
+        values = (run.at, run.path, run.scenario, run.source_sha256, encoded)
+        self._enter(Path(run.run_file), *values)
 
     def kept(
         self, kind: str, owner: str, value: type[_Type], name: str | None = None
     ) -> list[_Type]:
         """The values of an owner, or that of one name; what was kept last comes last."""
-        rows = self._rows(
+        query = (
             "SELECT value FROM kept WHERE kind = ? AND owner = ? AND name = ifnull(?, name)"
-            " ORDER BY rowid",
-            kind,
-            owner,
-            name,
+            " ORDER BY rowid"
         )
-        return _decoded(rows, value)
+        return [each for each, *_ in _decoded(self._db.execute(query, (kind, owner, name)), value)]
 
-    def keep(self, kind: str, owner: str, name: str, value: msgspec.Struct) -> bool:
-        """In the place of what has that name; returns whether it could be."""
-        query = "SELECT rowid FROM kept WHERE kind = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
-        return self._write(
-            (
-                "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)",
-                (kind, owner, name, _encoded(value)),
-            ),
-            (f"DELETE FROM kept WHERE kind = ? AND rowid <= ({query})", (kind, kind, _MOST_KEPT)),
-        )
+    def keep(self, kind: str, owner: str, name: str, value: msgspec.Struct) -> None:
+        """In the place of what has that name."""
+        values = (kind, owner, name, msgspec.json.encode(value))
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", values)
+
+    @cached_property
+    def _db(self) -> sqlite3.Connection:
+        if not _HAS_SQLITE:
+            raise OSError("this Python has no sqlite3 module")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        db = self._opened.enter_context(closing(sqlite3.connect(self._path, timeout=_BUSY_S)))
+        db.execute("PRAGMA synchronous = NORMAL")
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version != VERSION:
+            for statement in _TABLES:
+                db.execute(statement)
+        return db
 
     def _catch_up(self) -> None:
         """Read run files that it lacks, for a moment."""
-        if self._db is None:
-            return
         until = monotonic() + _CATCH_UP_S
-        for _ in self._read(self._unread()):
+        for path in self.unread():
+            self.read(path)
             if monotonic() > until:
                 break
 
-    def _unread(self) -> list[Path]:
-        """Run files that it lacks, the newest first; runs whose file is gone leave it."""
-        query = "SELECT run_file FROM runs WHERE typeof(run_file) = 'blob'"
-        known = {key for (key,) in self._rows(query)}
-        folder = runs_folder()
-        names = run_file_names()[:_MOST_RUNS]
-        keys = [os.fsencode(name) for name in names]
-        gone = known.difference(keys)
-        self._write(
-            *(
-                ("DELETE FROM runs WHERE run_file = ?", (key,))
-                for key in gone
-                if _is_gone(folder / os.fsdecode(key))
-            )
-        )
-        unread = [name for name, key in zip(names, keys, strict=True) if key not in known]
-        return [folder / name for name in unread]
-
-    def _read(self, paths: Sequence[Path]) -> Iterator[Part]:
-        """Read run files and enter them: what is no run too, so that it is read once."""
-        runs: list[PastRun] = []
-        part_by = monotonic() + _PART_S
-        for read, path in enumerate(paths, 1):
-            if _has_ended(path):
-                run = _run_of(path)
-                if run is None:
-                    self._enter(path, None, None, None, None, None)
-                else:
-                    self.add_run(run)
-                    runs.append(run)
-            if monotonic() >= part_by or read == len(paths):
-                yield Part(runs, read, len(paths))
-                runs = []
-                part_by = monotonic() + _PART_S
-
-    def _enter(self, path: Path, *values: object) -> bool:
-        oldest = f"SELECT started FROM runs ORDER BY started DESC LIMIT 1 OFFSET {_MOST_RUNS}"
-        return self._write(
-            ("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", (_key(path), *values)),
-            (f"DELETE FROM runs WHERE started <= ({oldest})", ()),
-        )
-
-    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        if self._db is None:
-            return []
-        try:
-            return self._db.execute(query, values).fetchall()
-        except _ERRORS as error:
-            self._note(error)
-            return []
-
-    def _write(self, *statements: _Statement) -> bool:
-        """All of them or none; returns whether it could be."""
-        if self._db is None or self._busy:
-            return False
-        try:
-            with self._db:
-                for statement, values in statements:
-                    self._db.execute(statement, values)
-        except _ERRORS as error:
-            self._note(error)
-            return False
-        return True
-
-    def _note(self, error: Exception) -> None:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is not None and code & 0xFF == sqlite3.SQLITE_BUSY:
-            self._busy = True
-        if isinstance(error, _NotOursError) or (code is not None and code & 0xFF in _DAMAGE):
-            self.damaged = True
-
-
-def _is_free(place: Path) -> bool:
-    """Whether no store was set aside there before."""
-    return not any(os.path.lexists(f"{place}{suffix}") for suffix in _FILES)
+    def _enter(self, path: Path, *values: object) -> None:
+        # by its name in the folder of run files: that folder has several paths, or is copied
+        key = os.fsencode(path.name if path.parent == runs_folder() else path)
+        with self._db:
+            statement = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)"
+            self._db.execute(statement, (key, *values))
 
 
 def _is_gone(run_file: Path) -> bool:
-    """Also where no file can have its name: anything may be in a row."""
     try:
         return not run_file.exists()
-    except OSError as error:
-        return error.errno == errno.ENAMETOOLONG
-
-
-class _NotOursError(OSError):
-    """Something else is in the place of the store."""
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """The store in a file, which is made where there is none. OSError, sqlite3.Error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in _FILES:
-        with suppress(FileNotFoundError):
-            if not stat.S_ISREG(Path(f"{path}{suffix}").stat().st_mode):  # a pipe would block
-                raise _NotOursError(path)
-    db = sqlite3.connect(path, timeout=_BUSY_S)
-    try:
-        return _prepared(db)
-    except _ERRORS:
-        db.close()
-        raise
-
-
-def _prepared(db: sqlite3.Connection) -> sqlite3.Connection:
-    """The same with its tables. OSError, sqlite3.Error."""
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, STORE_ROW_BYTES)
-    db.execute("PRAGMA trusted_schema = OFF")
-    if not _is_ours(db):
-        db.execute("BEGIN IMMEDIATE")
-        if not _is_ours(db):  # nor did another process make it meanwhile
-            if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-                raise _NotOursError
-            for statement in _TABLES:
-                db.execute(statement)
-        db.commit()
-    with suppress(sqlite3.OperationalError):  # another process uses it
-        db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
-    return db
-
-
-def _is_ours(db: sqlite3.Connection) -> bool:
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    return (application, version) == (_APPLICATION, VERSION)
-
-
-def _inode(path: Path) -> int | None:
-    try:
-        return path.lstat().st_ino
-    except OSError:
-        return None
-
-
-def _encoded(value: msgspec.Struct) -> bytes | None:
-    """None where it holds what is no text: such a row is read as none."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeError:
-        return None
-
-
-def _decoded(rows: Iterable[tuple[Any, ...]], kind: type[_Type]) -> list[_Type]:
-    """The first value of each row, as far as it is one."""
-    decoder = msgspec.json.Decoder(kind)
-    values = []
-    for data, *_ in rows:
-        with suppress(*UNREADABLE, TypeError):
-            values.append(decoder.decode(data))
-    return values
-
-
-def _key(path: Path) -> bytes:
-    """A run file in the state folder by its name: that folder has several paths, or is copied."""
-    return os.fsencode(path.name if path.parent == runs_folder() else path)
+    except OSError:  # in a folder that cannot be read now
+        return False
 
 
 def _runs(rows: Iterable[tuple[Any, ...]]) -> list[PastRun]:
-    """What rows hold that begin with a run and the key of its file, as far as it is one."""
-    decoder = msgspec.json.Decoder(PastRun)
-    folder = os.fsencode(runs_folder())
-    runs = []
-    for data, key, *_ in rows:
+    """Of rows that begin with a run and the key of its file."""
+    folder = runs_folder()
+    return [
+        replace(run, run_file=str(folder / os.fsdecode(key)))
+        for run, key, *_ in _decoded(rows, PastRun)
+    ]
+
+
+def _decoded(rows: Iterable[tuple[Any, ...]], kind: type[_Type]) -> list[tuple[_Type, Any]]:
+    """The rows whose first value is one of that type: another version may have written them."""
+    decoder = msgspec.json.Decoder(kind)
+    decoded = []
+    for data, *others in rows:
         with suppress(*UNREADABLE, TypeError):
-            run_file = os.fsdecode(os.path.join(folder, key))  # noqa: PTH118 - of bytes
-            runs.append(replace(decoder.decode(data), run_file=run_file))
-    return runs
+            decoded.append((decoder.decode(data), *others))
+    return decoded
 
 
 def _has_ended(path: Path) -> bool:

@@ -9,7 +9,6 @@ from recorded import NAMES, recorded_path
 
 from fuzz.mutations import LINES, mutated_bytes, mutated_json, mutated_lines
 from fuzz.shown import show
-from fuzz.stores import _Events
 from gpulab.core import events as e
 from gpulab.core.wire import decode
 from gpulab.session.run import Run
@@ -17,6 +16,23 @@ from gpulab.session.streams import Lines
 from gpulab.session.transcript import WorkerTranscript
 
 _MOST, _CHUNK = 80, 4096
+
+
+class _Events:
+    """A source with one batch."""
+
+    path, findings = "run.jsonl", ()
+
+    def __init__(self, events):
+        self.events = events
+
+    ended = True
+
+    def take(self):
+        return self.events
+
+    def now(self):
+        return 9.0
 
 
 def case(random):

@@ -23,7 +23,6 @@ COUNTS = {
     "scenario_files": 10_000,
     "values": 5_000,
     "run_files": 5_000,
-    "stores": 5_000,
     "event_streams": 5_000,
     "traces": 5_000,
     "user_files": 5_000,

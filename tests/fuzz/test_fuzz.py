@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KINDS = (
-    *("scenario_files", "values", "run_files", "stores", "event_streams"),
+    *("scenario_files", "values", "run_files", "event_streams"),
     *("traces", "user_files"),
 )
 FEWEST, BUDGET_S = 10, 0.15

@@ -22,7 +22,6 @@ from gpulab.modes import Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.report import PARTS
 from gpulab.report.sentences import DECLARATIONS
-from gpulab.session.prune import Pruned
 
 GUIDE = Path(__file__).parents[2] / "gpulab" / "guide"
 CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
@@ -87,7 +86,6 @@ def parts_of_features():
         FleetReport,
         ComparisonReport,
         HistoryReport,
-        Pruned,
         JobReport,
         *parts_of_features(),
     ],

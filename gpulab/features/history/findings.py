@@ -21,8 +21,8 @@ def store_set_aside(*, file: str) -> None: ...
 
 
 @finding(
-    "this Python has no sqlite3 module: earlier runs, ceilings and choices of gpulab.tune are not "
+    "the store is not used: {why}; earlier runs, ceilings and choices of gpulab.tune are not "
     "reused",
     rank=Rank.EXPLAINING,
 )
-def store_missing() -> None: ...
+def store_unused(*, why: str) -> None: ...

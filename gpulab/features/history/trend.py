@@ -1,35 +1,32 @@
-"""The trend of a scenario: the paired speedups of its runs over time, by device, parameters, and
-variant; where they changed, and what of the environment did.
+"""The history of a scenario: the paired speedups of its runs over time, by device, parameters, and
+variant; which of them lie outside the range of those before, and what of the environment changed.
 
-What `--history` reports, and writes as JSON (schema gpulab.history/1).
+What `--history` reports, and writes as JSON (schema gpulab.history/2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from gpulab.core.machine import Device
-from gpulab.features.history.change_points import (
-    MOST_RUNS,
-    Runs,
-    change_points,
-    differ,
-    level,
-    runs_of,
-)
-from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.features.history.report import PastRun
 from gpulab.scenario import Param
+from gpulab.stats.comparison import FEWEST_TO_JUDGE
 
-SCHEMA = "gpulab.history/1"
+SCHEMA = "gpulab.history/2"
+_LAST_RUNS = 20
+"""Those before a run, whose range it lies in or outside of."""
+_MOST_POINTS = 200
+"""The newest of a trend."""
 _VERSIONS = ("driver", "torch", "cuda", "triton", "gpulab", "python")
 _SOURCE_DIGITS = 7
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing of the environment that was another from some run on."""
+    """One thing of the environment that was another in the run before."""
 
     what: str
     """driver, torch, cuda, triton, gpulab, python, power limit, or source."""
@@ -37,44 +34,40 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     after: str
 
 
-class Stretch(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs at one level, from the run of `run_file` on: the mean of their speedups with its 99 %
-    interval.
-    """
+class Range(msgspec.Struct, frozen=True, kw_only=True):
+    """From the lowest to the highest speedup of some runs, by their 99 % intervals."""
 
-    since: str
-    """When its first run started: UTC, ISO 8601."""
-    run_file: str
     runs: int
+    low: float
+    high: float
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """The speedup of one run, with its 99 % interval where it has one."""
+
+    at: str
+    """When the run started: UTC, ISO 8601."""
+    run_file: str
     speedup: float
     low: float | None = None
     high: float | None = None
+    outside: Range | None = None
+    """The range of the last runs before it, where it lies outside."""
     changed: tuple[Changed, ...] = ()
-    """Of the environment at its start; empty where that is the first one, or only the level
-    changed.
-    """
-    differs: bool | None = None
-    """Whether the level is another than before: None where there are too few runs to tell, or
-    nothing came before.
-    """
-    ratio: float | None = None
-    """Its speedup over that before."""
+    """Of the environment since the run before, where it lies outside."""
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
-    """One variant over what it is compared with; the newest stretch comes last."""
+    """One variant over what it is compared with; the newest point comes last."""
 
     variant: str
     against: str
     runs: int
-    stretches: tuple[Stretch, ...]
+    points: tuple[Point, ...]
 
     @property
-    def newest_level(self) -> Stretch:
-        """The newest stretch that is not the same as that before: another, too few runs to tell,
-        or the first.
-        """
-        return next(each for each in reversed(self.stretches) if each.differs is not False)
+    def newest_outside(self) -> Point | None:
+        return next((point for point in reversed(self.points) if point.outside), None)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,19 +142,11 @@ def groups(runs: Sequence[PastRun]) -> list[Group]:
     alike: dict[tuple[object, ...], list[PastRun]] = {}
     for run in runs:
         if run.counts:
-            alike.setdefault(group_key(run), []).append(run)
-    made = [_group(own[-MOST_RUNS:], len(own)) for own in alike.values()]
-    return sorted(made, key=lambda group: group.last, reverse=True)
+            alike.setdefault(_group_key(run), []).append(run)
+    return sorted(map(_group, alike.values()), key=lambda group: group.last, reverse=True)
 
 
-def group_of(runs: Sequence[PastRun], like: PastRun) -> Group | None:
-    """The group of a run among the runs of its scenario, which come the oldest first."""
-    key = group_key(like)
-    own = [run for run in runs if run.counts and group_key(run) == key]
-    return _group(own[-MOST_RUNS:], len(own)) if own else None
-
-
-def group_key(run: PastRun) -> tuple[object, ...]:
+def _group_key(run: PastRun) -> tuple[object, ...]:
     """Equal for runs whose speedups are one history, whatever the versions were."""
     device = run.device
     named = device.uuid or device.name
@@ -169,103 +154,56 @@ def group_key(run: PastRun) -> tuple[object, ...]:
     return run.host, device.kind, named, device.threads, params
 
 
-def _group(runs: Sequence[PastRun], count: int) -> Group:
+def _group(runs: Sequence[PastRun]) -> Group:
     newest = runs[-1]
-    pairs: dict[tuple[str, str], None] = {}
-    for entry in newest.comparisons:
-        if _interval(entry):
-            pairs[entry.variant, entry.against] = None
+    entries = [entry for entry in newest.comparisons if entry.speedup is not None]
+    pairs = dict.fromkeys((entry.variant, entry.against) for entry in entries)
     return Group(
         device=newest.device,
         host=newest.host,
         params=newest.params,
-        runs=count,
+        runs=len(runs),
         first=runs[0].at,
         last=newest.at,
         best=newest.best,
-        trends=tuple(_trend(runs, pair, len(pairs)) for pair in pairs),
+        trends=tuple(_trend(runs, pair) for pair in pairs),
     )
 
 
-def _trend(runs: Sequence[PastRun], pair: tuple[str, str], pairs: int) -> Trend:
-    """Of one variant: first cut where the environment changed, then where the level did."""
-    with_pair = []
-    intervals = []
+def _trend(runs: Sequence[PastRun], pair: tuple[str, str]) -> Trend:
+    points: list[Point] = []
+    before: PastRun | None = None
     for run in runs:
         for entry in run.comparisons:
-            interval = _interval(entry)
-            if (entry.variant, entry.against) == pair and interval:
-                with_pair.append(run)
-                intervals.append(interval)
-    values = runs_of(intervals)
-    stretches: list[Stretch] = []
-    before = values.part(0, 0)
-    for start, end in _alike(with_pair):
-        own = values.part(start, end)
-        changed: tuple[Changed, ...] = ()
-        if start:
-            changed = tuple(_changes(with_pair[start - 1], with_pair[start]))
-        cuts = [0, *_change_points(before, own, pairs), len(own)]
-        for cut, until in pairwise(cuts):
-            part = own.part(cut, until)
-            stretches.append(_stretch(with_pair[start + cut], part, before, changed))
-            before = part
-            changed = ()
-    return Trend(variant=pair[0], against=pair[1], runs=len(with_pair), stretches=tuple(stretches))
+            if (entry.variant, entry.against) != pair or entry.speedup is None:
+                continue
+            point = Point(
+                at=run.at,
+                run_file=run.run_file,
+                speedup=entry.speedup,
+                low=entry.low,
+                high=entry.high,
+            )
+            outside = _outside(point, points[-_LAST_RUNS:])
+            if outside is not None and before is not None:
+                changed = tuple(_changes(before, run))
+                point = replace(point, outside=outside, changed=changed)
+            points.append(point)
+            before = run
+    variant, against = pair
+    newest = tuple(points[-_MOST_POINTS:])
+    return Trend(variant=variant, against=against, runs=len(points), points=newest)
 
 
-def _change_points(before: Runs, own: Runs, pairs: int) -> list[int]:
-    """Of the runs in one environment. Those before it are more of the same where the two do not
-    differ.
-    """
-    if differ(before, own) is not False:
-        return change_points(own, pairs)
-    known = len(before)
-    return [place - known for place in change_points(before.joined(own), pairs) if place > known]
-
-
-def _stretch(first: PastRun, runs: Runs, before: Runs, changed: tuple[Changed, ...]) -> Stretch:
-    mean = level(runs)
-    differs = None
-    ratio = None
-    if len(before):
-        differs = differ(before, runs) if changed else True
-        ratio = mean.speedup / level(before).speedup
-    return Stretch(
-        since=first.at,
-        run_file=first.run_file,
-        runs=mean.runs,
-        speedup=mean.speedup,
-        low=mean.low,
-        high=mean.high,
-        changed=changed,
-        differs=differs,
-        ratio=ratio,
-    )
-
-
-def _alike(runs: Sequence[PastRun]) -> Iterator[tuple[int, int]]:
-    """(start, end) of the runs that follow each other in one environment."""
-    start = 0
-    for place in range(1, len(runs)):
-        before = runs[place - 1]
-        after = runs[place]
-        if _is_as_before(before, after):
-            continue
-        if any(_changes(before, after)):
-            yield start, place
-            start = place
-    if runs:
-        yield start, len(runs)
-
-
-def _is_as_before(before: PastRun, after: PastRun) -> bool:
-    """Of thousands of runs most are."""
-    return (
-        before.source_sha256 == after.source_sha256
-        and before.environment == after.environment
-        and before.power_limit_w == after.power_limit_w
-    )
+def _outside(point: Point, last: Sequence[Point]) -> Range | None:
+    """The range of these, where the point lies outside."""
+    if len(last) < FEWEST_TO_JUDGE:
+        return None
+    low = min(each.low or each.speedup for each in last)
+    high = max(each.high or each.speedup for each in last)
+    if low <= (point.high or point.speedup) and (point.low or point.speedup) <= high:
+        return None
+    return Range(runs=len(last), low=low, high=high)
 
 
 def _changes(before: PastRun, after: PastRun) -> Iterator[Changed]:
@@ -285,11 +223,3 @@ def _changes(before: PastRun, after: PastRun) -> Iterator[Changed]:
             before=before.source_sha256[:_SOURCE_DIGITS],
             after=after.source_sha256[:_SOURCE_DIGITS],
         )
-
-
-def _interval(entry: PastComparison) -> tuple[float, float, float] | None:
-    if entry.speedup is None or entry.low is None or entry.high is None:
-        return None
-    if not 0 < entry.low <= entry.speedup <= entry.high:
-        return None
-    return entry.speedup, entry.low, entry.high

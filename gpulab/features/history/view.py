@@ -21,7 +21,7 @@ from gpulab.stats.verdicts import shown
 if TYPE_CHECKING:
     from gpulab.core.values import ParamValue
     from gpulab.features.history.report import PastComparison, PastRun
-    from gpulab.features.history.trend import Stretch
+    from gpulab.features.history.trend import Point
     from gpulab.scenario import Scenario
 
 
@@ -56,7 +56,7 @@ _MISSED = {
     ExitCode.INCONCLUSIVE: "not shown to reach the required",
 }
 _ROOM = 0.2
-_AROUND = 200
+_AROUND = 100
 """Runs on each side of the chosen one that are looked through for such with an interval."""
 
 
@@ -174,7 +174,7 @@ def others_on_one_axis(
     runs: Sequence[PastRun], chosen: PastRun, *, width: int, height: int
 ) -> Text:
     """The runs of the chosen one's scenario, which come the oldest first: those around it with
-    their best speedups, and between them where these changed.
+    their best speedups, and between them which lie outside the range of those before.
     """
     canvas = Canvas(width, height)
     area = Area(canvas, 0, 0, width, height)
@@ -185,12 +185,12 @@ def others_on_one_axis(
     place = bisect_left(runs, chosen.at, key=lambda run: run.at)
     near = runs[max(0, place - _AROUND) : place + _AROUND]
     best = _best_variant([chosen, *reversed(near)])
-    changes = _changes(runs, chosen, best)
+    outside = _outside(near, best)
     both: list[tuple[PastRun, PastComparison | str]] = []
     for run in near:
         entries = [entry for entry in run.comparisons if entry.variant == best and entry.low]
-        if entries and run.run_file in changes:
-            both.append((run, changes[run.run_file]))
+        if entries and run.run_file in outside:
+            both.append((run, outside[run.run_file]))
         both += [(run, entry) for entry in entries]
     rows = max(0, height - 2)
     end = sum(run.at <= chosen.at for run, _ in both) + rows // 2
@@ -223,39 +223,26 @@ def others_on_one_axis(
     return canvas.text()
 
 
-def _changes(runs: Sequence[PastRun], chosen: PastRun, best: str) -> dict[str, str]:
-    """By the run file from which on it was so: what changed of the best variant's speedups."""
-    # the first frame needs no history, and this takes numpy
-    from gpulab.features.history.trend import group_of
+def _outside(runs: Sequence[PastRun], best: str) -> dict[str, str]:
+    """By the run file: what is said of speedups of the best variant outside the range of those
+    before.
+    """
+    # the first frame needs no history
+    from gpulab.features.history.trend import groups
 
-    group = group_of(runs, chosen) if chosen.counts else None
-    changes: dict[str, str] = {}
-    for trend in group.trends if group else ():
-        if trend.variant != best:
-            continue
-        for stretch in trend.stretches:
-            versions = any(each.what != "source" for each in stretch.changed)
-            if versions or stretch.differs:  # a source that is edited changes with every run
-                changes.setdefault(stretch.run_file, stretch_words(stretch))
-    return changes
+    trends = [trend for group in groups(runs) for trend in group.trends if trend.variant == best]
+    points = [point for trend in trends for point in trend.points if point.outside]
+    return {point.run_file: outside_words(point) for point in points}
 
 
-def stretch_words(stretch: Stretch) -> str:
-    """What begins with it, such as: driver 570.86 → 580.159: up 3.2 %."""
-    changed = ", ".join(f"{each.what} {each.before} → {each.after}" for each in stretch.changed)
-    if not changed:
-        return f"{shift(stretch)}, with the same versions, power limit and source"
-    if stretch.differs is None:
-        return f"{changed}: too few runs to tell"
-    return f"{changed}: {shift(stretch) if stretch.differs else 'no change'}"
-
-
-def shift(stretch: Stretch) -> str:
-    """Such as down 2.1 %, or 2.1x of before."""
-    ratio = stretch.ratio or 1.0
-    if not 0.5 < ratio < 1.5:
-        return f"{times(ratio)} of before"
-    return f"{'up' if ratio > 1 else 'down'} {abs(ratio - 1) * 100:.1f} %"
+def outside_words(point: Point) -> str:
+    """Such as: outside 1.490 to 1.510: driver 570.86 → 580.159."""
+    if point.outside is None:
+        return ""
+    outside = point.outside
+    changed = ", ".join(f"{each.what} {each.before} → {each.after}" for each in point.changed)
+    changed = changed or "same versions, power limit and source"
+    return f"outside {span(outside.low, outside.high)}: {changed}"
 
 
 def _best_variant(runs: Sequence[PastRun]) -> str:

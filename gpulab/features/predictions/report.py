@@ -126,14 +126,17 @@ def newest_answers() -> dict[str, Answered]:
     """The last of each scenario, by its name."""
     from gpulab.session.store import Store
 
+    answers: list[Answered] = []
     with Store() as store:
-        return {answered.scenario: answered for answered in store.kept(_KIND, "", Answered)}
+        answers = store.kept(_KIND, "", Answered)
+    return {answered.scenario: answered for answered in answers}
 
 
 def record() -> tuple[int, int]:
     """(how many of this user's own predictions were answered, how many within a factor of two)."""
     from gpulab.session.store import Store
 
+    predictions: list[Answered] = []
     with Store() as store:
         predictions = store.kept(_KIND, "", Answered)
     ratios = [answered.ratio for answered in predictions]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -46,8 +45,9 @@ from gpulab.features.history.view import (
 )
 from gpulab.features.live.panel import LiveRun, live_run
 from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
 from gpulab.session.run_files import at_home, runs_folder
-from gpulab.session.store import Part, Store
+from gpulab.session.store import Store
 from gpulab.show.results import OnScreen, result
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
@@ -248,8 +248,6 @@ class Opened:
 _BELOW = 9
 """Rows of what the run under the cursor stands among."""
 _WAIT_S = 0.25
-_MANY, _DRAW_S = 100, 0.1
-"""Runs that arrive together, after which it takes so long to draw them."""
 _TITLE = "history ▸ A and B"
 
 
@@ -276,18 +274,19 @@ class HistoryScreen(Screen[None]):
     ]
 
     class Arrived(Message):
-        """Runs, each with what one may look for; without a part there are no more to come."""
+        """Runs, each with what one may look for; how far it is, empty where no more come."""
 
-        def __init__(self, runs: Sequence[tuple[PastRun, str]], part: Part | None) -> None:
+        def __init__(self, runs: Sequence[PastRun], reading: str) -> None:
             super().__init__()
-            self.runs, self.part = runs, part
+            self.runs = [(run, search_text(run)) for run in runs]
+            self.reading = reading
 
     def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
         """As of the list."""
         super().__init__()
         self._list = HistoryList(entries, of)
         self._reading = "reading"
-        self._damage = ""
+        self._problem = ""
         self._message = ""
 
     def compose(self) -> ComposeResult:
@@ -319,34 +318,31 @@ class HistoryScreen(Screen[None]):
         """
         worker = get_current_worker()
         lab = self._lab
-        with Store() as store, closing(store.runs()) as parts:
-            for part in parts:
-                self.post_message(
-                    self.Arrived([(run, search_text(run)) for run in part.runs], part)
-                )
-                if len(part.runs) >= _MANY:  # both want the interpreter: the screen comes first
-                    time.sleep(_DRAW_S)
-                while part.files and lab.runs.running is not None and not worker.is_cancelled:
+        with Store() as store:
+            unread = store.unread()
+            self.post_message(self.Arrived(store.known(), "reading"))
+            for read, path in enumerate(unread):
+                reading = f"reading {read:,} of {len(unread):,}"
+                self.post_message(self.Arrived((), reading))
+                while lab.runs.running is not None and not worker.is_cancelled:
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:
                     return
-            if aside := store.set_aside():
-                self._damage = f"a damaged store was moved to {aside.name}"
-        self.post_message(self.Arrived((), None))
+                if run := store.read(path):
+                    self.post_message(self.Arrived((run,), reading))
+        if problem := store.problem():
+            self._problem = sentence(problem)
+        self.post_message(self.Arrived((), ""))
 
     @property
     def _lab(self) -> LabScreen:
         return next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
 
     def on_history_screen_arrived(self, message: Arrived) -> None:
-        part = message.part
-        self._reading = ""
-        if part is not None:
-            self._reading = f"reading {part.read:,} of {part.files:,}" if part.files else "reading"
+        self._reading = message.reading
         if message.runs:
             self._list.add(message.runs)
-        if part is None or part.files:
-            self._show_below()
+        self._show_below()
         self._say(self._message)
 
     @on(HistoryList.Moved)
@@ -358,7 +354,7 @@ class HistoryScreen(Screen[None]):
         """What the run under the cursor stands among."""
         below, run = self.query_one("#below", Pane), self._list.chosen
         if run is None:
-            if self._reading:
+            if self._reading or self._problem:
                 return below.show("")
             return below.show(nothing_listed(any_runs=self._list.counts[1] > 0))
         width, height = below.scrollable_content_region.width, _BELOW - 1
@@ -374,7 +370,7 @@ class HistoryScreen(Screen[None]):
         shown, every = self._list.counts
         counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
         folder = at_home(runs_folder())
-        parts = ("gpulab", "history", counts, self._reading, self._damage, folder)
+        parts = ("gpulab", "history", counts, self._reading, self._problem, folder)
         line = f" {message or ' · '.join(part for part in parts if part)}"
         status, width = self.query_one("#status", Pane), max(1, self.size.width)
         rows = -(-wide(line) // width) if message else 1

@@ -1,18 +1,21 @@
-"""`--history`: a line a scenario, its runs and what changed, from whatever is left of the store;
-and run files that go.
+"""`--history`: a line a scenario, its runs and which lie outside those before, from whatever is left
+of the store; and run files that go.
 """
 
 import fcntl
 import json
 import os
 import random
+import subprocess
+import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from math import exp
 
 import pytest
 from msgspec.structs import replace
 from recorded import run_file
-from scripted import CommandLine
+from scripted import SCENARIO, CommandLine
 
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
@@ -76,50 +79,46 @@ def levels(*parts):
 def enter(runs):
     with Store() as store:
         for run in runs:
-            assert store.add_run(run)
+            store.add_run(run)
 
 
 def lines(text, word):
     return [line for line in text.splitlines() if word in line]
 
 
-def test_what_the_environment_explains_is_said_as_that_and_what_is_left_as_a_change(gpulab):
-    enter(levels((12, 1.5, OLD), (12, 1.56, NEW), (4, 1.50, NEW)))
-    overview = gpulab("--history")
-    assert overview.code == 0
-    (line,) = lines(overview.stdout, "mine")
+def test_a_speedup_outside_the_range_of_those_before_is_said_with_what_changed(gpulab):
+    enter(levels((12, 1.5, OLD), (12, 1.56, NEW), (1, 1.40, NEW), (3, 1.5, NEW)))
+    (line,) = lines(gpulab("--history").stdout, "mine")
     assert line.split()[:2] == ["mine", "28"]
-    assert "fused down 3." in line
-    assert "since 2026-01-25" in line or "since 01-25" in line
+    assert "fused 1.40x on 01-25 outside 1." in line
     of_one = gpulab("--history", "mine", "--json", "r.json")
     (driver,) = lines(of_one.stdout, "driver 570.86 → 580.159")
-    assert "slower" not in driver
-    assert lines(of_one.stdout, "12 runs, up")
-    assert lines(of_one.stdout, "4 runs, down")
-    assert lines(of_one.stdout, "same versions")
+    assert driver.strip().startswith("outside 1.")
+    assert lines(of_one.stdout, "same versions, power limit and source")
     (scenario,) = of_one.result["scenarios"]
     (group,) = scenario["groups"]
-    first, second, third = group["trends"][0]["stretches"]
-    assert (first["ratio"], first["differs"]) == (None, None)
-    assert (second["changed"][0]["what"], second["differs"]) == ("driver", True)
-    assert (third["changed"], third["differs"], third["runs"]) == ([], True, 4)
+    points = group["trends"][0]["points"]
+    assert len(points) == 28
+    first, second = (point for point in points if point["outside"])
+    assert first["outside"]["runs"] == 12
+    assert first["outside"]["high"] < first["low"]
+    (changed,) = first["changed"]
+    assert changed == {"what": "driver", "before": "570.86", "after": "580.159"}
+    assert second["changed"] == []
+    assert second["high"] < second["outside"]["low"]
     assert len(scenario["entries"]) == 28
     assert scenario["entries"][0]["at"] > scenario["entries"][1]["at"]
 
 
 def test_a_power_limit_a_source_and_too_few_runs_are_said(gpulab):
-    enter(
-        levels(
-            (5, 1.5, NEW, {"power_limit_w": 700.0}),
-            (5, 1.5, NEW, {"power_limit_w": 500.0}),
-            (2, 1.2, NEW, {"power_limit_w": 500.0, "source_sha256": "cd" * 32}),
-        )
-    )
+    other = {"power_limit_w": 500.0, "source_sha256": "cd" * 32}
+    enter(levels((6, 1.5, NEW, {"power_limit_w": 700.0})))
+    assert "fused: 6 runs, too few" in gpulab("--history", "mine").stdout
+    enter(levels((6, 1.5, NEW, {"power_limit_w": 700.0}), (1, 1.2, NEW, other)))
     shown = gpulab("--history", "mine").stdout
-    assert lines(shown, "power limit 700 W → 500 W")
-    assert lines(shown, "5 runs, no change")
-    assert lines(shown, "source abababa → cdcdcdc")
-    assert lines(shown, "2 runs: too few")
+    assert lines(shown, "power limit 700 W → 500 W, source abababa → cdcdcdc")
+    enter(levels((7, 1.5, NEW, {"scenario": "calm"})))
+    assert "none of 7 runs outside" in gpulab("--history", "calm").stdout
 
 
 def test_runs_that_measured_something_else_are_groups_of_their_own(gpulab):
@@ -148,7 +147,7 @@ def test_it_is_made_again_of_the_run_files(gpulab, harm):
         os.truncate(store, store.stat().st_size // 2)
     shown = gpulab("--history")
     if harm == "torn":
-        assert "a damaged store was moved to" in shown.stderr
+        assert "the store was damaged" in shown.stderr
         shown = gpulab("--history")
     assert lines(shown.stdout, name)[0].split()[1] == "2"
     first.unlink()
@@ -199,9 +198,9 @@ def test_hostile_text_in_every_field_is_text(gpulab):
     [
         (["nothing"], "nothing: it has not run here: mine did"),
         (["--keep", "3"], "--keep of --history: add --prune"),
-        (["--dry-run"], "--dry-run of --history: add --prune"),
         (["--prune", "--keep", "0"], "--keep 0: write how many runs"),
         (["--prune", "--keep", "x.py"], "--keep x.py: write how many runs"),
+        (["--prune", "--json", "p.json"], "--json of --history: not with --prune"),
     ],
 )
 def test_what_makes_no_sense_is_refused(gpulab, arguments, said):
@@ -223,18 +222,47 @@ def test_the_oldest_files_of_each_scenario_go_and_no_others(gpulab, tmp_path):
     snapshot = folder / f"{names[0].removesuffix('.jsonl')}-fused.pickle"
     snapshot.write_text("x" * 1000)
     (folder / "20200101-goes-on-1.jsonl").write_text("x")
-    before = sorted(folder.iterdir())
-    dry = gpulab("--history", "--prune", "--keep", "3", "--dry-run")
-    assert "would delete 5 files, 1.37 KiB (1,400 bytes)" in dry.stdout
-    assert names[0] in dry.stdout
-    assert sorted(folder.iterdir()) == before
+    before = list(folder.iterdir())
     with (folder / names[2]).open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        done = gpulab("--history", "mine", "--prune", "--keep", "3", "--json", "p.json")
+        done = gpulab("--history", "mine", "--prune", "--keep", "3")
     assert done.code == 0
     assert "deleted 4 files, 1.27 KiB (1,300 bytes)" in done.stdout
-    gone = {file["file"] for file in done.result["files"]}
-    assert gone == {names[0], names[3], names[4], snapshot.name}
-    assert {path.name for path in before} - {path.name for path in folder.iterdir()} == gone
+    gone = set(before) - set(folder.iterdir())
+    assert {path.name for path in gone} == {names[0], names[3], names[4], snapshot.name}
     assert elsewhere.exists()
     assert lines(gpulab("--history").stdout, "mine")[0].split()[1] == "6"
+
+
+HOLDS = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA locking_mode = EXCLUSIVE")
+db.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("harm", ["torn", "locked", "nowhere"])
+def test_a_run_is_measured_whatever_the_store_is_and_says_one_line(gpulab, monkeypatch, harm):
+    gpulab.lab.write("mine.py", SCENARIO)
+    run = ("--run", "mine.py", "--telemetry", "off", "--json", "r.json", "--output")
+    assert gpulab(*run, "first.jsonl").code == 0
+    store = state_folder() / NAME
+    code = "store_unused"
+    with ExitStack() as stack:
+        if harm == "torn":
+            store.write_bytes(b"garbage" * 1000)
+            code = "store_set_aside"
+        if harm == "locked":
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            command = [sys.executable, "-c", HOLDS, str(store)]
+            holder = stack.enter_context(subprocess.Popen(command, **pipes))
+            assert holder.stdout.readline() == b"held\n"
+        if harm == "nowhere":
+            monkeypatch.setenv("XDG_STATE_HOME", str(gpulab.lab.folder / "mine.py"))
+        again = gpulab(*run, "second.jsonl")
+    assert again.code == 0, again.stderr
+    assert [finding["code"] for finding in again.run["explanations"]].count(code) == 1
+    assert again.stdout.count("the store") == 1

@@ -53,12 +53,3 @@ def test_a_run_of_another_source_does_not_nor_one_that_failed_or_was_forged():
 def test_a_choice_of_nothing_is_none():
     nothing = Choice(key="k", tuning=Tuning(tried=[]))
     assert after(tuned(nothing), tuned(choice("other"))) == [choice("other")]
-
-
-def test_what_is_too_large_is_chosen_again_and_the_others_are_known():
-    large = Tuning(tried=[Tried(config="x" * 4000)] * 100)
-    made = Choice(key="large", tuning=large)
-    assert after(tuned(choice()), tuned(made), tuned(choice("other"))) == [
-        choice(),
-        choice("other"),
-    ]

@@ -1,16 +1,10 @@
-"""The store, whatever lies in its place and whoever uses it besides: runs come back from their
-files, and nothing raises or waits.
-"""
+"""The store: runs come back from their files, and a run goes on where it cannot be used."""
 
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,7 +59,8 @@ def past(number):
 def listed():
     """The names of the run files of all runs, as they come."""
     with Store() as store:
-        return [Path(run.run_file).name for part in store.runs() for run in part.runs]
+        return [Path(run.run_file).name for run in store.runs()]
+    return []
 
 
 NEWEST_FIRST = [name(number) for number in reversed(range(COUNT))]
@@ -81,189 +76,20 @@ def path(monkeypatch, tmp_path):
     return state_folder() / NAME
 
 
-def foreign(path, version=stores.VERSION):
-    path.unlink()
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("CREATE TABLE theirs (x)")
-        db.execute(f"PRAGMA user_version = {version}")
-    db.close()
-
-
-def other_version(path):
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("PRAGMA user_version = 7")
-    db.close()
-
-
-def other_tables(path):
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DROP TABLE runs")
-    db.close()
-
-
-def instead(make):
-    def damage(path):
-        path.unlink()
-        make(path)
-
-    return damage
-
-
-def overwritten(start, data):
-    def damage(path):
-        with path.open("r+b") as file:
-            file.seek(start)
-            file.write(data)
-
-    return damage
-
-
-DAMAGES = {
-    "garbage": lambda path: path.write_bytes(os.urandom(100_000)),
-    "text": lambda path: path.write_text("{}"),
-    "torn": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "a torn page": overwritten(4096, b"\xff" * 40_000),
-    "a header of zeros": overwritten(0, bytes(100)),
-    "another program's": foreign,
-    "another version": other_version,
-    "other tables": other_tables,
-    "a pipe": instead(os.mkfifo),
-    "a folder": instead(Path.mkdir),
-    "a device": instead(lambda path: path.symlink_to("/dev/zero")),
-    "a pipe beside it": lambda path: os.mkfifo(f"{path}-wal"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_damaged_is_set_aside_and_said_once_and_the_next_has_all_runs(path, damage):
-    assert listed() == NEWEST_FIRST
-    DAMAGES[damage](path)
+def said_before_a_run():
+    """The codes of what a run says of the store."""
     history = History(REQUEST)
     history.read()
-    (said,) = history.findings
-    assert (said.code, said.values) == ("store_set_aside", {"file": f"{path}.damaged"})
-    assert os.path.lexists(f"{path}.damaged")
+    return [finding.code for finding in history.findings]
+
+
+def test_what_is_torn_is_set_aside_and_said_once_and_the_next_has_all_runs(path):
     assert listed() == NEWEST_FIRST
-    again = History(REQUEST)
-    again.read()
-    assert again.findings == []
-    assert path.is_file()
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_list_of_runs_survives_it_too(path, damage):
-    listed()
-    DAMAGES[damage](path)
-    listed()  # whole, or what of it can be read
-    with Store() as store:
-        list(store.runs())
-        store.set_aside()
+    os.truncate(path, path.stat().st_size // 2)
+    assert said_before_a_run() == ["store_set_aside"]
+    assert Path(f"{path}.damaged").is_file()
+    assert said_before_a_run() == []
     assert listed() == NEWEST_FIRST
-
-
-def test_an_empty_file_is_a_new_store(path):
-    path.touch()
-    assert listed() == NEWEST_FIRST
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT count(*) FROM runs").fetchone() == (COUNT,)
-
-
-def test_a_second_one_that_is_damaged_does_not_replace_the_first(path):
-    for number, aside in enumerate(("damaged", "damaged2", "damaged3")):
-        path.write_text(f"garbage {number}")
-        listed()
-        with Store() as store:
-            assert store.set_aside() == Path(f"{path}.{aside}")
-    texts = [Path(f"{path}.{aside}").read_text() for aside in ("damaged", "damaged2", "damaged3")]
-    assert texts == ["garbage 0", "garbage 1", "garbage 2"]
-
-
-def test_a_row_whose_name_no_file_can_have_is_none_of_a_run(path):
-    assert listed() == NEWEST_FIRST
-    with closing(sqlite3.connect(path)) as db:
-        for key in (b"x" * 5000, b"y" * 300):
-            columns = "started, path, scenario, source, run"
-            db.execute(f"INSERT INTO runs SELECT ?, {columns} FROM runs LIMIT 1", (key,))
-        db.commit()
-    assert listed() == NEWEST_FIRST
-
-
-def test_of_two_that_find_the_damage_one_sets_it_aside(path):
-    path.write_text("garbage")
-    with Store() as first, Store() as second:
-        assert first.set_aside()
-        assert listed() == NEWEST_FIRST
-        assert second.set_aside() is None
-    assert Path(f"{path}.damaged").read_text() == "garbage"
-    assert path.is_file()
-
-
-HOLDS = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-db.execute("PRAGMA locking_mode = EXCLUSIVE")
-db.execute(sys.argv[2])
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"])
-def test_one_that_another_process_holds_is_done_without(path, lock):
-    listed()
-    command = [sys.executable, "-c", HOLDS, str(path), lock]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes) as holder:
-        assert holder.stdout.readline() == b"held\n"
-        written(COUNT)
-        assert sorted(listed(), reverse=True) == [name(COUNT), *NEWEST_FIRST]
-        with Store() as store:
-            store.add_run(past(COUNT + 1))
-            assert store.set_aside() is None, "it is whole"
-    assert sorted(listed(), reverse=True) == [name(COUNT), *NEWEST_FIRST]
-
-
-@pytest.fixture
-def read_only(monkeypatch):
-    """Another state folder that this user can read, and not change once this is called."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
-    runs_folder().mkdir(parents=True)
-    user = os.geteuid()
-
-    def close():
-        if user == 0:
-            os.seteuid(65534)
-        for path in (folder, state_folder(), runs_folder()):
-            if user:
-                path.chmod(0o555)
-
-    yield close
-    os.seteuid(user)
-    for path in (folder, state_folder(), runs_folder()):
-        path.chmod(0o755)
-    shutil.rmtree(folder)
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_on_a_read_only_disk_run_files_are_read_all_the_same(read_only, is_there):
-    written(1)
-    if is_there:
-        listed()
-    written(2)
-    read_only()
-    assert sorted(listed()) == [name(1), name(2)]
-    with Store() as store:
-        assert store.set_aside() is None
-
-
-def test_where_there_can_be_no_folder_there_is_no_history(monkeypatch, tmp_path):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert listed() == []
-    with Store() as store:
-        assert store.set_aside() is None
 
 
 WRITER = """
@@ -310,7 +136,7 @@ def test_a_folder_by_another_path_or_copied_has_each_run_once(monkeypatch, tmp_p
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / home))
         assert listed() == NEWEST_FIRST
         with Store() as store:
-            files = [Path(run.run_file) for part in store.runs() for run in part.runs]
+            files = [Path(run.run_file) for run in store.runs()]
         assert {file.parent for file in files} == {runs_folder()}
 
 
@@ -319,11 +145,11 @@ def test_runs_go_with_their_files_and_come_with_them(tmp_path):
     (runs_folder() / name(3)).unlink()
     assert listed() == [file for file in NEWEST_FIRST if file != name(3)]
     written(3)
-    assert listed()[-1] == name(3)
+    assert listed() == NEWEST_FIRST
     copied = tmp_path / "elsewhere.jsonl"
     copied.write_bytes((runs_folder() / name(4)).read_bytes())
     with Store() as store:
-        assert store.add_run(replace(past(4), run_file=str(copied)))
+        store.add_run(replace(past(4), run_file=str(copied)))
     assert "elsewhere.jsonl" in listed()
     copied.unlink()
     assert "elsewhere.jsonl" not in listed()
@@ -337,7 +163,7 @@ def test_what_is_no_run_is_passed_over_and_one_that_goes_on_comes_when_it_has_en
     assert listed() == NEWEST_FIRST
     running.unlink()
     written(COUNT)
-    assert sorted(listed(), reverse=True) == [name(COUNT), *NEWEST_FIRST]
+    assert listed() == [name(COUNT), *NEWEST_FIRST]
 
 
 def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
@@ -347,14 +173,13 @@ def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
             path = runs_folder() / name(number)
             path.write_bytes(b"")
             at = events(number)[0].at
-            assert store.add_run(replace(run, at=at, run_file=str(path)))
-        first, *others = store.runs()
-    assert len(first.runs) < 1000 == sum(len(part.runs) for part in (first, *others))
-    assert not any(part.files for part in (first, *others))
-    assert first.runs[0].run_file.endswith(name(999))
+            store.add_run(replace(run, at=at, run_file=str(path)))
+        runs = store.runs()
+    assert len(runs) == 1000
+    assert runs[0].run_file.endswith(name(999))
     with Store() as store:
         (newest,) = store.newest_of_each()
-    assert newest == first.runs[0]
+    assert newest == runs[0]
 
 
 @pytest.mark.parametrize(
@@ -383,7 +208,7 @@ def test_neither_a_smoke_run_nor_one_that_was_stopped_stands_for_a_result(kinds,
     with Store() as store:
         for number, kind in enumerate(kinds.split()):
             runs.append(replace(past(number), **changes[kind], **of_other))
-            assert store.add_run(runs[-1])
+            store.add_run(runs[-1])
         newest = next(run for run in store.newest_of_each() if run.scenario == "y")
         assert newest == runs[-1]
         assert store.last_result(newest) == runs[shown]
@@ -391,67 +216,34 @@ def test_neither_a_smoke_run_nor_one_that_was_stopped_stands_for_a_result(kinds,
 
 def test_before_a_run_only_a_moment_is_spent_on_run_files(monkeypatch):
     monkeypatch.setattr(stores, "_CATCH_UP_S", 0.0)
-    monkeypatch.setattr(stores, "_PART_S", 0.0)
     for expected in (NEWEST_FIRST[:1], NEWEST_FIRST[:2]):
         with Store() as store:
             assert [Path(run.run_file).name for run in store.runs_of(SHA)] == expected[::-1]
 
 
-def test_it_keeps_the_newest_runs(monkeypatch):
-    listed()
-    monkeypatch.setattr(stores, "_MOST_RUNS", 10)
-    with Store() as store:
-        for number in range(COUNT, COUNT + 5):
-            assert store.add_run(past(number))
-    assert listed() == [name(number) for number in reversed(range(COUNT - 5, COUNT + 5))]
-
-
-def test_a_run_that_is_out_of_range_is_not_entered():
+def test_a_run_that_is_out_of_range_has_no_entry():
     state = fold_all(events(1))
     report = build_report(state, str(runs_folder() / name(1)))
     with pytest.raises(ValueError, match="title"):
         past_run(state, replace(report, title="x" * 5000))
-    with Store() as store:
-        large = {f"n{number}": "x" * 4000 for number in range(100)}
-        assert not store.add_run(replace(past(2), params=large))
-
-
-def test_threads_of_one_process_have_a_store_each():
-    def add(number):
-        with Store() as store:
-            store.add_run(past(number))
-
-    threads = [threading.Thread(target=add, args=(number,)) for number in range(COUNT, COUNT + 8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {name(number) for number in range(COUNT, COUNT + 8)} <= set(listed())
 
 
 WITHOUT_SQLITE = """
 import sys
 sys.modules["sqlite3"] = None
-from pathlib import Path
 from gpulab.core.jobs import Calibrate, RunRequest
 from gpulab.session.history import History
-from gpulab.session.store import Store
 
-request = RunRequest(job=Calibrate())
-history = History(request)
+history = History(RunRequest(job=Calibrate()))
 history.read()
 print(*(finding.code for finding in history.findings))
-with Store() as store:
-    print(store.keep("kind", "owner", "name", request), store.kept("kind", "owner", RunRequest))
-    print(*(Path(run.run_file).name for part in store.runs() for run in part.runs))
 """
 
 
-def test_a_python_without_sqlite_says_so_and_reads_run_files(path):
+def test_a_python_without_sqlite_says_so(path):
     script = [sys.executable, "-c", WITHOUT_SQLITE]
     done = subprocess.run(script, capture_output=True, text=True, check=True)
-    said, kept, runs = done.stdout.splitlines()
-    assert (said, kept, runs.split()) == ("store_missing", "False []", NEWEST_FIRST)
+    assert done.stdout == "store_unused\n"
     assert not path.exists()
 
 

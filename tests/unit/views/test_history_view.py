@@ -135,16 +135,14 @@ def test_facts_have_no_holes():
     )
 
 
-def test_a_change_stands_between_the_runs_and_what_the_environment_did():
-    runs = [past(40 - number, 1.5 + number % 2 / 1000) for number in range(20)]
-    runs += [past(20 - number, 1.4 + number % 2 / 1000) for number in range(4)]
+def test_what_lies_outside_stands_between_the_runs_with_what_the_environment_did():
+    runs = [past(40 - number, 1.5) for number in range(20)]
+    runs += [past(20, 1.1), past(19, 1.5)]
     rows = history.others_on_one_axis(runs, runs[-1], width=80, height=9).plain.split("\n")
-    place = next(place for place, row in enumerate(rows) if "down 6.7 %" in row)
-    assert "same versions" in rows[place]
+    place = next(place for place, row in enumerate(rows) if "outside 1.350 to 1.650" in row)
+    assert "1.650: same versions" in rows[place]
     assert rows[place + 1].lstrip("> ").startswith(runs[20].at[5:10])
-    update = {"environment": {"driver": "580"}}
-    before = {"environment": {"driver": "570"}}
-    runs = [past(40 - number, 1.5, **before) for number in range(9)]
-    runs += [past(20 - number, 1.5, **update) for number in range(3)]
+    runs = [past(40 - number, 1.5, environment={"driver": "570"}) for number in range(9)]
+    runs += [past(20 - number, 1.0, environment={"driver": "580"}) for number in range(3)]
     drawn = history.others_on_one_axis(runs, runs[-1], width=80, height=9).plain
-    assert "driver 570 → 580: no change" in drawn
+    assert drawn.count("driver 570 → 580") == 1
