@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -21,7 +23,6 @@ from gpulab.features.compare import findings as compare
 from gpulab.features.compare import measured_findings as compare_measured
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.findings import findings as advice
-from gpulab.features.fleet import findings as fleet
 from gpulab.features.goodput import findings as goodput
 from gpulab.features.history import findings as history
 from gpulab.features.kernels import findings as kernels
@@ -57,12 +58,21 @@ _MODULES = (
     program,
     late,
     ranks,
-    fleet,
     replay,
 )
+_OPTIONAL = ("gpulab.features.fleet.findings",)
+"""Of features whose folder may be missing: their sentences are then their codes in words."""
+
+
+def _present(names: Iterable[str]) -> Iterator[ModuleType]:
+    for name in names:
+        with suppress(ModuleNotFoundError):
+            yield import_module(name)
+
+
 DECLARATIONS: Mapping[str, Declaration[Any]] = {
     value.code: value
-    for module in _MODULES
+    for module in (*_MODULES, *_present(_OPTIONAL))
     for value in vars(module).values()
     if isinstance(value, Declaration)
 }

@@ -16,7 +16,7 @@ from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_run_file
 from gpulab.session.launch import Launch
 from gpulab.session.settings import Settings, UsageError
-from gpulab.session.streamed import streamed
+from gpulab.features.fleet.streamed import streamed
 
 _INSTALL = "--fleet ray needs Ray: pip install 'gpulab[ray]', here and on every node"
 _WAIT_S = 1.0
