@@ -1,190 +1,113 @@
-"""`--fleet ray SCENARIO`: a task for each GPU of a Ray cluster runs it, and its run file comes back
-as it grows. Ray places the tasks; nothing here does.
+"""`--fleet ray SCENARIO`: a task for each GPU of a Ray cluster runs it, and returns its run file.
+Ray places the tasks; nothing here does.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from gpulab.catalog.catalog import read_file
 from gpulab.core.units import plural
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_run_file
-from gpulab.session.launch import Launch
+from gpulab.report.report import RunReport
+from gpulab.report.sentences import sentence
+from gpulab.session.launch import Launch, plan, start
 from gpulab.session.settings import Settings, UsageError
-from gpulab.features.fleet.streamed import streamed
+from gpulab.session.temporary import temporary_folder
 
 _INSTALL = "--fleet ray needs Ray: pip install 'gpulab[ray]', here and on every node"
-_WAIT_S = 1.0
-_CONNECT_S = 5.0
-
-
-@dataclass
-class _Work:
-    """One task: where it is to run, and its file."""
-
-    number: int
-    host: str
-    node: str | None
-    """None: wherever Ray has room."""
-    path: Path
-    chunks: Any = None
-    """Ray's generator of them."""
-    file: BinaryIO | None = None
+_NO_CLUSTER = "--fleet ray: no Ray cluster is running here: ray start, or set RAY_ADDRESS"
 
 
 def measure_on_cluster(launch: Launch, folder: Path, options: Options, terminal: Terminal) -> int:
-    """Run the scenario once on each GPU; returns how many of them gave no whole run file.
-    UsageError where there is no Ray, no cluster, or no GPU in it.
+    """Run the scenario once on each GPU; returns how many of them gave no run file. UsageError
+    where there is no Ray, no cluster, or no GPU in it.
     """
     try:
         import ray
     except ImportError:
         raise UsageError(_INSTALL) from None
-    _check_address()
     try:
         ray.init(address="auto", log_to_driver=False, logging_level="error")
     except (ConnectionError, ValueError) as error:
-        message = "--fleet ray: no Ray cluster is running here: ray start, or set RAY_ADDRESS"
-        raise UsageError(message) from error
+        raise UsageError(_NO_CLUSTER) from error
     try:
-        return _Cluster(launch, folder, options, terminal).run()
+        tasks = _started(launch, folder, options)
+        if not tasks:
+            raise UsageError("--fleet ray: no node of the cluster has a GPU (or --device cpu)")
+        what = "node" if options.device == "cpu" else "GPU"
+        terminal.note(f"Ray: {plural(len(tasks), what)}, a task each", "bold")
+        return _collected(tasks, terminal)
     finally:
         ray.shutdown()
 
 
-def _check_address() -> None:
-    """UsageError where nobody listens at RAY_ADDRESS: Ray itself would try for minutes."""
-    address = os.environ.get("RAY_ADDRESS", "")
-    if address.startswith("ray://"):
-        raise UsageError(f"--fleet ray: RAY_ADDRESS={address}: run it on a node of the cluster")
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        return
-    try:
-        socket.create_connection((host, int(port)), _CONNECT_S).close()
-    except (OSError, OverflowError) as error:
-        message = f"--fleet ray: RAY_ADDRESS={address}: {getattr(error, 'strerror', None) or error}"
-        raise UsageError(message) from None
+def _started(launch: Launch, folder: Path, options: Options) -> dict[Any, tuple[str, Path]]:
+    """The tasks, each with the name of its host and its file."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    settings = replace(options, profile="off")
+    needs = {"num_cpus": 0, "num_gpus": 1}
+    if options.device == "cpu":
+        needs = {"num_cpus": 1, "num_gpus": 0}
+    tasks = {}
+    for number, (node, host) in enumerate(_places("CPU" if options.device == "cpu" else "GPU")):
+        path = folder / f"{host.partition('.')[0]}-{number}.jsonl"
+        check_run_file(path)
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        task = ray.remote(_measured).options(**needs, max_retries=0, scheduling_strategy=strategy)
+        started = task.remote(launch.entry.path.name, launch.entry.source, settings)
+        tasks[started] = host, path
+    return tasks
 
 
-class _Cluster:
-    def __init__(self, launch: Launch, folder: Path, options: Options, terminal: Terminal) -> None:
-        import ray
+def _places(kind: str) -> Iterator[tuple[str, str]]:
+    """(node, host) of every GPU, or of every node with a CPU."""
+    import ray
 
-        self._terminal = terminal
-        self._folder = folder
-        self._on_cpu = options.device == "cpu"
-        self._settings = Settings(
-            device=options.device,
-            chosen=options.chosen,
-            time_s=options.time_s,
-            quick=options.quick,
-            smoke=options.smoke,
-            profile="off",
-        )
-        self._name = launch.entry.path.name
-        self._source = launch.entry.source
-        self._task = ray.remote(streamed)
+    for node in ray.nodes():
+        count = int(node["Resources"].get(kind, 0)) if node["Alive"] else 0
+        for _ in range(count if kind == "GPU" else min(count, 1)):
+            yield node["NodeID"], node["NodeManagerHostname"]
 
-    def run(self) -> int:
-        """How many of them gave no whole run file."""
-        works = list(self._works())
-        if not works:
-            raise UsageError("--fleet ray: no node of the cluster has a GPU (or --device cpu)")
-        for work in works:
-            check_run_file(work.path)
-        what = "node" if self._on_cpu else "GPU"
-        self._terminal.note(f"Ray: {plural(len(works), what)}, a task each", "bold")
-        for work in works:
-            self._start(work)
-        return self._follow(works)
 
-    def _works(self) -> Iterator[_Work]:
-        import ray
+def _collected(tasks: dict[Any, tuple[str, Path]], terminal: Terminal) -> int:
+    """Write run files as tasks end; returns how many gave none."""
+    import ray
 
-        number = 0
-        for node in ray.nodes():
-            count = 1 if self._on_cpu else int(node["Resources"].get("GPU", 0))
-            if not node["Alive"] or (self._on_cpu and not node["Resources"].get("CPU")):
-                count = 0
-            for _ in range(count):
-                host = node["NodeManagerHostname"]
-                path = self._folder / f"{host.partition('.')[0]}-{number}.jsonl"
-                yield _Work(number, host, node["NodeID"], path)
-                number += 1
-
-    def _start(self, work: _Work) -> None:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        strategy: Any = "DEFAULT"
-        if work.node is not None:
-            strategy = NodeAffinitySchedulingStrategy(work.node, soft=False)
-        work.path.parent.mkdir(parents=True, exist_ok=True)
-        work.file = work.path.open("xb")
-        work.chunks = self._task.options(
-            num_cpus=1 if self._on_cpu else 0,
-            num_gpus=0 if self._on_cpu else 1,
-            max_retries=0,
-            num_returns="streaming",
-            scheduling_strategy=strategy,
-        ).remote(self._name, self._source, self._settings)
-
-    def _follow(self, works: Sequence[_Work]) -> int:
-        """Take chunks as they come until all tasks have ended; returns how many failed for good."""
-        import ray
-
-        running = {work.chunks: work for work in works}
-        lost = 0
+    lost = 0
+    while tasks:
+        (done,), _ = ray.wait(list(tasks), num_returns=1)
+        host, path = tasks.pop(done)
         try:
-            while running:
-                ready, _ = ray.wait(list(running), num_returns=1, timeout=_WAIT_S)
-                for chunks in ready:
-                    work = running.pop(chunks)
-                    again, failed = self._take(work)
-                    lost += failed
-                    if again is not None:
-                        running[again.chunks] = again
-        finally:
-            for chunks in running:
-                ray.cancel(chunks)
-        return lost
-
-    def _take(self, work: _Work) -> tuple[_Work | None, int]:
-        """(what is to be followed from now on, how many failed for good) once a task has sent
-        something, or has ended.
-        """
-        import ray
-
-        assert work.file is not None
-        try:
-            work.file.write(ray.get(next(work.chunks)))
-            work.file.flush()
-        except StopIteration:
-            work.file.close()
-            self._terminal.note(f"{work.host}: done, {work.path.name}", "dim")
-            return None, 0
-        except ray.exceptions.RayTaskError as error:
-            work.file.close()
-            self._terminal.note(f"{work.host}: failed: {error.cause}", "yellow")
-            return None, 1
+            data = ray.get(done)
         except ray.exceptions.RayError as error:
-            work.file.close()
-            return self._elsewhere(work, type(error).__name__)
-        return work, 0
+            reason = getattr(error, "cause", None) or f"lost ({type(error).__name__})"
+            terminal.note(f"{host}: failed: {reason}", "yellow")
+            lost += 1
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        terminal.note(f"{host}: done, {path.name}", "dim")
+    return lost
 
-    def _elsewhere(self, work: _Work, why: str) -> tuple[_Work | None, int]:
-        """A node that died: its work is tried once more, wherever Ray has room."""
-        if work.node is None:
-            self._terminal.note(f"{work.host}: lost again ({why}): given up", "yellow")
-            return None, 1
-        message = f"{work.host}: its node or task died ({why}): tried once more elsewhere"
-        self._terminal.note(message, "yellow")
-        path = work.path.with_stem(f"{work.path.stem}-again")
-        again = replace(work, host=f"{work.host} (again)", node=None, path=path)
-        self._start(again)
-        return again, 0
+
+def _measured(name: str, source: str, settings: Settings) -> bytes:
+    """The run file of a scenario, whose text is given with the name of its file; runs on a node.
+    UsageError where it cannot run there.
+    """
+    with temporary_folder() as folder:
+        scenario = folder / Path(name).name
+        scenario.write_text(source)
+        request = plan(Launch(read_file(scenario)), settings)
+        if isinstance(request, RunReport):
+            reason = sentence(request.reason) if request.reason else "it cannot run here"
+            raise UsageError(f"{name}: {reason}")
+        path = folder / "run.jsonl"
+        start(request, path).wait()
+        return path.read_bytes()
