@@ -89,7 +89,7 @@ class Fleet:
         cause = None
         if low or unit in self._noisy:
             cause = self._cause(unit, low)
-        elif not any(facts.measured for facts in files):
+        elif not any(facts.built or facts.ceilings for facts in files):
             message = f"the run {files[-1].failure or files[-1].outcome or 'has no end'}"
             cause = gpu_not_measured(message=message)
         models = [facts.device.name for facts in files if facts.device]

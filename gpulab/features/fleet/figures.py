@@ -127,10 +127,11 @@ def _mhz(facts: FileFacts, resource: Resource, sm_mhz: float | None) -> float | 
 
 def _limit(facts: FileFacts, name: str, speed: float) -> Resource:
     """What limits a variant with so many steps per second."""
+    job = facts.job
     built = facts.built.get(name)
-    if facts.job and facts.job.declares_bytes_of_link:
+    if job and job.roof in LINKS:
         return Resource.LINK
-    if built is None:
+    if job is None or built is None:
         return Resource.OTHER
     peak = memory = 0.0
     for ceiling in facts.ceilings:
@@ -140,7 +141,7 @@ def _limit(facts: FileFacts, name: str, speed: float) -> Resource:
             peak = max(peak, ceiling.median)
     if built.flops and peak and built.flops * speed >= _NEAR_ARITHMETIC * peak:
         return Resource.COMPUTE
-    if not built.bytes or not memory:
+    if not built.bytes or not memory or job.declares_bytes_of_link:
         return Resource.OTHER
     if built.bytes * speed > _FROM_CACHE * memory:
         return Resource.COMPUTE

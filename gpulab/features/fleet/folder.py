@@ -46,7 +46,7 @@ def _unusable(facts: FileFacts) -> str | None:
         return "its run did not start"
     if facts.job and facts.job.smoke:
         return "a smoke run is no measurement"
-    if facts.outcome is None and not facts.measured:
+    if facts.outcome is None and not facts.built and not facts.own_ceilings:
         return "its run has measured nothing and has no end: still running, or killed"
     return None
 

@@ -85,10 +85,6 @@ class FileFacts:
         params = self.job.subject.params if isinstance(self.job, Measure) else {}
         return subject.scenario, subject.source_sha256, tuple(sorted(params.items()))
 
-    @property
-    def measured(self) -> bool:
-        return bool(self.medians_s or self.own_ceilings)
-
     def take(self, event: Event) -> None:
         """One event, in the order of the file."""
         match event:
