@@ -79,8 +79,9 @@ class FileFacts:
 
     @property
     def subject(self) -> tuple[str, str, tuple[tuple[str, Param], ...]]:
-        """(scenario, SHA-256 of its source, parameters) of a run that timed something."""
-        assert self.job is not None
+        """(scenario, SHA-256 of its source, parameters)."""
+        if self.job is None:
+            return "", "", ()
         subject = self.job.subject
         params = self.job.subject.params if isinstance(self.job, Measure) else {}
         return subject.scenario, subject.source_sha256, tuple(sorted(params.items()))
