@@ -58,7 +58,14 @@ class ModeFlag:
 
     def carry_out(self, given: argparse.Namespace, options: Any) -> int:
         value = getattr(given, self.destination)
-        function = _function(self.function)
+        try:
+            function = _function(self.function)
+        except ModuleNotFoundError as error:
+            if not self.function.startswith(str(error.name)):
+                raise
+            from gpulab.session.settings import UsageError
+
+            raise UsageError(f"{self.mode} is not installed: there is no {error.name}") from None
         if value is True:
             return int(function(options))
         return int(function(value, options))
@@ -201,7 +208,7 @@ MODES: Sequence[ModeFlag] = (
     ),
     ModeFlag(
         Mode.FLEET,
-        "gpulab.headless.fleet:fleet",
+        "gpulab.features.fleet.command:fleet",
         "FOLDER | ray SCENARIO",
         "run files of many GPUs",
         (

@@ -1,52 +1,59 @@
-"""What the lab can do: one folder for each feature, and the list of those that have a part of the
-report.
+"""What the lab can do: one folder for each feature, which may be taken out, and the order of those
+that have a part of the report.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpulab.report.feature import Feature
+
+_ORDER = (
+    "telemetry",  # which samples do not count: all else is of those that are left
+    "program",  # what the time of its step is
+    "late",  # which rank that step waits for
+    "first_steps",  # where they are the lesson, what the time of a step is
+    "memory",
+    "ranks",
+    "kernels",
+    "tuning",
+    "roofline",  # of that time; what is faster than its device is invalid, whatever else it is
+    "goodput",  # its efficiency is of the roofline's point
+    "alone",  # reads solo runs with their clocks; what it contradicts has no verdict
+    "history",  # of the comparisons that are left
+    "checks",  # what a comparison is worth, by all that was found before
+    "findings",  # of the whole report
+    "fixes",  # what each gained, and which finding it answers
+    "what_if",
+)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
     """In the order in which the fold and the report call them, at each step the first one first."""
     # imported at the first call: a worker imports from these folders, and folds nothing
-    from gpulab.features.alone.report import ALONE
-    from gpulab.features.checks.report import CHECKS
-    from gpulab.features.findings.report import FINDINGS
-    from gpulab.features.first_steps.report import FIRST_STEPS
-    from gpulab.features.fixes.report import FIXES
-    from gpulab.features.goodput.report import GOODPUT
-    from gpulab.features.history.report import HISTORY
-    from gpulab.features.kernels.report import KERNELS
-    from gpulab.features.late.report import LATE
-    from gpulab.features.memory.report import MEMORY
-    from gpulab.features.program.report import PROGRAM
-    from gpulab.features.ranks.report import RANKS
-    from gpulab.features.roofline.report import ROOFLINE
-    from gpulab.features.telemetry.report import TELEMETRY
-    from gpulab.features.tuning.report import TUNING
-    from gpulab.features.what_if.report import WHAT_IF
+    reports = (present(f"{name}.report") for name in _ORDER)
+    return tuple(report.FEATURE for report in reports if report)
 
-    return (
-        TELEMETRY,  # which samples do not count: all else is of those that are left
-        PROGRAM,  # what the time of its step is
-        LATE,  # which rank that step waits for
-        FIRST_STEPS,  # where they are the lesson, what the time of a step is
-        MEMORY,
-        RANKS,
-        KERNELS,
-        TUNING,
-        ROOFLINE,  # of that time; what is faster than its device is invalid, whatever else it is
-        GOODPUT,  # its efficiency is of the roofline's point
-        ALONE,  # reads solo runs with their clocks; what it contradicts has no verdict
-        HISTORY,  # of the comparisons that are left
-        CHECKS,  # what a comparison is worth, by all that was found before
-        FINDINGS,  # of the whole report
-        FIXES,  # what each gained, and which finding it answers
-        WHAT_IF,
-    )
+
+def folders() -> list[str]:
+    """The names of the features that are there."""
+    return [module.name for module in iter_modules(__path__)]
+
+
+def present(name: str) -> ModuleType | None:
+    """A module of a feature, such as "late.view"; None where its folder was taken out, or has none
+    of that name.
+    """
+    full_name = f"{__name__}.{name}"
+    try:
+        return import_module(full_name)
+    except ModuleNotFoundError as error:
+        if error.name not in (full_name, full_name.rpartition(".")[0]):
+            raise
+        return None

@@ -24,14 +24,14 @@ from gpulab.core.statuses import Conclusion, ExitCode, Shows, Verdict, conclusio
 from gpulab.core.units import plural
 from gpulab.features.compare.analysis import environment_findings, judged
 from gpulab.features.compare.differences import changed_lines, differences_of
-from gpulab.features.compare.findings import variant_on_one_side
-from gpulab.features.compare.measured import FEWEST_PAIRS, all_decided, is_look, row_of
-from gpulab.features.compare.measured_findings import (
+from gpulab.features.compare.findings import (
     imported_from_one_place,
     nothing_changed,
     outputs_not_compared,
     side_failed,
+    variant_on_one_side,
 )
+from gpulab.features.compare.measured import FEWEST_PAIRS, all_decided, is_look, row_of
 from gpulab.features.compare.report import ComparisonReport, Row, ScenarioComparison, Side
 from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.options import Options

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -15,57 +17,33 @@ from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, Verdict
 from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.engine import findings as engine
-from gpulab.features.alone import findings as alone
-from gpulab.features.checks import findings as checks
-from gpulab.features.compare import findings as compare
-from gpulab.features.compare import measured_findings as compare_measured
-from gpulab.features.doctor import findings as doctor
-from gpulab.features.findings import findings as advice
-from gpulab.features.fleet import findings as fleet
-from gpulab.features.goodput import findings as goodput
-from gpulab.features.history import findings as history
-from gpulab.features.kernels import findings as kernels
-from gpulab.features.late import findings as late
-from gpulab.features.program import findings as program
-from gpulab.features.repeats import findings as repeats
-from gpulab.features.replay import findings as replay
-from gpulab.features.roofline import findings as roofline
-from gpulab.features.telemetry import findings as telemetry
+from gpulab.features import folders, present
 from gpulab.report import findings as report
 from gpulab.report.report import PARTS
 from gpulab.stats import findings as stats
 from gpulab.stats.verdicts import shown
 
-_MODULES = (
-    failures,
-    catalog,
-    engine,
-    stats,
-    report,
-    checks,
-    alone,
-    roofline,
-    goodput,
-    advice,
-    telemetry,
-    kernels,
-    history,
-    compare,
-    compare_measured,
-    repeats,
-    doctor,
-    program,
-    late,
-    fleet,
-    replay,
-)
-DECLARATIONS: Mapping[str, Declaration[Any]] = {
-    value.code: value
-    for module in _MODULES
-    for value in vars(module).values()
-    if isinstance(value, Declaration)
-}
-"""By the code of a finding."""
+
+def _declared_in(modules: Iterable[ModuleType]) -> dict[str, Declaration[Any]]:
+    values = (value for module in modules for value in vars(module).values())
+    return {value.code: value for value in values if isinstance(value, Declaration)}
+
+
+_OF_THE_CORE = _declared_in((failures, catalog, engine, stats, report))
+
+
+@cache
+def declarations() -> Mapping[str, Declaration[Any]]:
+    """By the code of a finding: those of the core, and of the features that are there."""
+    modules = (present(f"{name}.findings") for name in folders())
+    return _OF_THE_CORE | _declared_in(filter(None, modules))
+
+
+def declaration_of(code: str) -> Declaration[Any] | None:
+    """None for a finding of another version, or of a feature that was taken out."""
+    return _OF_THE_CORE.get(code) or declarations().get(code)
+
+
 _MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 """Errors for findings of another version of gpulab or of an edited file: unknown codes, other
 values.
@@ -95,7 +73,10 @@ def sentence(finding: Finding) -> str:
 
 def _sentence(finding: Finding) -> str:
     """Raises one of `_MALFORMED` for an unknown code or other values."""
-    text = DECLARATIONS[finding.code].sentence(_with_sentence_of_cause(finding))
+    declaration = declaration_of(finding.code)
+    if declaration is None:
+        raise LookupError(finding.code)
+    text = declaration.sentence(_with_sentence_of_cause(finding))
     if "cause" in finding.values:  # the other values are those of the cause
         return text
     if finding.values.get("other_inputs"):
@@ -111,7 +92,7 @@ def _with_sentence_of_cause(finding: Finding) -> Finding:
     """With the sentence of its cause: the code of another finding, whose values are beside it."""
     values = dict(finding.values)
     cause = values.pop("cause", None)
-    if not isinstance(cause, str) or cause not in DECLARATIONS:
+    if not isinstance(cause, str) or declaration_of(cause) is None:
         return finding
     text = sentence(Finding(code=cause, values=values))
     return Finding(code=finding.code, variant=finding.variant, values={"cause": text})
@@ -138,26 +119,28 @@ def with_reason(message: str, reason: Finding | None) -> str:
 
 def short_sentence(finding: Finding) -> str:
     """A finding in a few words."""
-    with suppress(*_MALFORMED):
-        return one_line(DECLARATIONS[finding.code].short_sentence(finding))
+    declaration = declaration_of(finding.code)
+    if declaration:
+        with suppress(*_MALFORMED):
+            return one_line(declaration.short_sentence(finding))
     return sentence(finding).partition(":")[0]
 
 
 def rank_of(finding: Finding) -> Rank:
     """What a finding changes in a result."""
-    declaration = DECLARATIONS.get(finding.code)
+    declaration = declaration_of(finding.code)
     return declaration.rank if declaration else Rank.WEAKENING
 
 
 def doubted_check(finding: Finding) -> CheckKind | None:
     """The check of a comparison that a finding casts doubt on."""
-    declaration = DECLARATIONS.get(finding.code)
+    declaration = declaration_of(finding.code)
     return declaration.check if declaration else None
 
 
 def is_doubt(finding: Finding) -> bool:
     """Whether a finding casts doubt on a comparison."""
-    declaration = DECLARATIONS.get(finding.code)
+    declaration = declaration_of(finding.code)
     return declaration is not None and declaration.doubt
 
 
@@ -170,7 +153,7 @@ def lines(findings: Iterable[Finding]) -> list[str]:
 
 
 def _lines_of_group(group: Sequence[Finding]) -> list[str]:
-    declaration = DECLARATIONS.get(group[0].code)
+    declaration = declaration_of(group[0].code)
     if declaration and declaration.several and len(group) > 1 and group[0].variant is not None:
         with suppress(*_MALFORMED):
             parts = [f"{finding.variant} {declaration.of_each(finding)}" for finding in group]

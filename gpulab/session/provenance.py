@@ -14,7 +14,7 @@ from typing import Any
 from gpulab.core.files import files_below, read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES
-from gpulab.features.compare.measured_findings import (
+from gpulab.features.compare.findings import (
     dependencies_changed,
     imported_from_one_place,
 )

@@ -12,7 +12,7 @@ import pytest
 import gpulab
 from gpulab.core.findings import Finding
 from gpulab.report.sentences import (
-    DECLARATIONS,
+    declarations,
     lines,
     sentence,
     sentence_with_place,
@@ -53,7 +53,7 @@ def found(code, values):
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_every_finding_makes_one_line_of_its_values(missing):
-    for code, declaration in DECLARATIONS.items():
+    for code, declaration in declarations().items():
         finding = found(code, values_of(declaration, missing=missing))
         text = declaration.sentence(finding)
         assert text == sentence(finding)
@@ -64,10 +64,10 @@ def test_every_finding_makes_one_line_of_its_values(missing):
 
 
 def test_a_line_of_several_variants_names_each_with_its_own_values():
-    several = [code for code, known in DECLARATIONS.items() if known.several]
+    several = [code for code, known in declarations().items() if known.several]
     assert several
     for code in several:
-        values = values_of(DECLARATIONS[code])
+        values = values_of(declarations()[code])
         (line,) = lines(
             [Finding(code=code, variant=name, values=values) for name in ("first", "second")]
         )
@@ -80,7 +80,7 @@ def test_a_line_of_several_variants_names_each_with_its_own_values():
 
 def strange_cases():
     """Codes, and values that no worker sends."""
-    for code, declaration in DECLARATIONS.items():
+    for code, declaration in declarations().items():
         values = values_of(declaration)
         yield code, {}
         yield code, {"cause": code, "need": HOSTILE, "stage": HOSTILE}
@@ -98,7 +98,7 @@ def test_no_value_of_a_strange_run_file_breaks_a_sentence_or_its_line():
 
 
 def test_a_declaration_makes_a_finding_of_its_own_code():
-    for code, declaration in DECLARATIONS.items():
+    for code, declaration in declarations().items():
         assert declaration.of({"x": 1}, "v") == found(code, {"x": 1})
 
 

@@ -269,4 +269,6 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
     return sustained_contradicts(comparison.variant, **values)
 
 
-ALONE = Feature("alone", keeps={AloneRun: Keep(1000)}, judge=_judge, of_comparison=_with_sustained)
+FEATURE = Feature(
+    "alone", keeps={AloneRun: Keep(1000)}, judge=_judge, of_comparison=_with_sustained
+)

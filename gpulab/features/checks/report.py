@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import exp, log
 from operator import attrgetter
 from statistics import median
+from typing import Any
 
 from msgspec.structs import replace
 
 from gpulab.core.events import Checked, Event, Examined, ProcessStarted
-from gpulab.core.findings import Finding, Value
+from gpulab.core.findings import Declaration, Finding, Value
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
     calls_nothing_of_torch,
@@ -33,15 +35,11 @@ from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.comparisons import control_differs, failed_after
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
-from gpulab.report.sentences import DECLARATIONS, doubted_check, is_doubt
+from gpulab.report.sentences import declarations, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Check, Comparison, Trust, grade_of, inner_interval
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
 
-RESULTS = {
-    declaration.shows: declaration for declaration in DECLARATIONS.values() if declaration.shows
-}
-"""By kind what a check showed."""
 _LESS = 0.9
 """A variant that does less than this part of the work of the other is said to."""
 _ENOUGH_TO_JUDGE = 2 * FEWEST
@@ -75,6 +73,12 @@ class Evidence:
     def reports(self) -> list[VariantReport]:
         found = (self.draft.variant(name) for name in self.names)
         return [report for report in found if report]
+
+
+@cache
+def _results() -> dict[CheckKind, Declaration[Any]]:
+    """By kind what a check showed."""
+    return {each.shows: each for each in declarations().values() if each.shows}
 
 
 def checks_of(evidence: Evidence) -> list[Check]:
@@ -136,7 +140,7 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
-    return Check(kind=kind, state=CheckState.PASSED, result=RESULTS[kind].of(values))
+    return Check(kind=kind, state=CheckState.PASSED, result=_results()[kind].of(values))
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
@@ -421,7 +425,7 @@ def _judge(draft: Draft) -> Iterator[Event]:
         yield Examined(variant=name, check=CheckKind.TIMED_STEPS, count=0, reason=reason)
 
 
-CHECKS = Feature(
+FEATURE = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
     folds={Examined: _fold},

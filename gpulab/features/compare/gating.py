@@ -10,10 +10,10 @@ from gpulab.core.findings import Finding
 from gpulab.core.statuses import conclusion_of, first_in_order
 from gpulab.features.compare.findings import (
     environment_may_explain,
+    nothing_changed,
     on_one_side,
     variant_not_compared,
 )
-from gpulab.features.compare.measured_findings import nothing_changed
 from gpulab.features.compare.report import (
     ComparisonReport,
     DifferenceKind,

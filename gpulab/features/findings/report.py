@@ -96,4 +96,4 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return structs.replace(report, variants=variants)
 
 
-FINDINGS = Feature("findings", variant_part=result.VariantPart, of_run=_of_run)
+FEATURE = Feature("findings", variant_part=result.VariantPart, of_run=_of_run)

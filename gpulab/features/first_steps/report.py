@@ -71,7 +71,7 @@ def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> Varia
     return report.with_parts(first_steps=curve_of(variant.all(FirstSteps)))
 
 
-FIRST_STEPS = Feature(
+FEATURE = Feature(
     "first steps",
     variant_part=result.VariantPart,
     keeps={FirstSteps: Keep(100)},

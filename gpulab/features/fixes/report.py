@@ -51,4 +51,4 @@ def _failure(report: RunReport, name: str) -> Finding | None:
     return next((each.cause for each in report.failures if each.variant == name), None)
 
 
-FIXES = Feature("fixes", run_part=result.RunPart, of_run=_of_run)
+FEATURE = Feature("fixes", run_part=result.RunPart, of_run=_of_run)

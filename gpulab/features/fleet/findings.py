@@ -50,8 +50,6 @@ def noisy_neighbour(*, spread: float, median_spread: float, shared: float | None
     return text
 
 
-@finding("cause unknown, but its versions differ: {versions:list}")
-def other_versions(*, versions: list[str]) -> None: ...
 @finding("cause unknown")
 def slow_for_unknown_reasons() -> None: ...
 @finding("no measurement: {message}")

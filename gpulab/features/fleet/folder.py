@@ -7,12 +7,11 @@ from pathlib import Path
 from gpulab.core.files import files_below
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import ExitCode, conclusion_of
-from gpulab.features.fleet.analysis import FEWEST_GPUS, Fleet
+from gpulab.features.fleet.analysis import Fleet
+from gpulab.features.fleet.figures import FEWEST_GPUS
 from gpulab.features.fleet.findings import no_run_files, too_few_gpus
 from gpulab.features.fleet.reading import FileFacts, read_facts
 from gpulab.features.fleet.report import FleetReport, SkippedFile
-
-_ENDING = ".jsonl"
 
 
 def fold_folder(folder: Path) -> FleetReport:
@@ -23,23 +22,19 @@ def fold_folder(folder: Path) -> FleetReport:
     skipped: list[SkippedFile] = []
     passed_over: list[OSError] = []
     for path in files_below(folder, passed_over):
-        name = str(path.relative_to(folder))
-        reason = None
-        if path.suffix != _ENDING:
-            reason = f"its name does not end in {_ENDING}"
-        else:
-            try:
-                one = read_facts(path)
-            except RunFileError as error:
-                reason = str(error).removeprefix(str(path)).strip()
-            except OSError as error:
-                reason = error.strerror or str(error)
-            else:
-                reason = _unusable(one)
+        try:
+            if path.suffix != ".jsonl":
+                raise RunFileError("its name does not end in .jsonl")
+            one = read_facts(path)
+            reason = _unusable(one)
+        except RunFileError as error:
+            reason = str(error).removeprefix(str(path)).strip()
+        except OSError as error:
+            reason = error.strerror or str(error)
         if reason is None:
             facts.append(one)
         else:
-            skipped.append(SkippedFile(file=name, reason=reason))
+            skipped.append(SkippedFile(file=str(path.relative_to(folder)), reason=reason))
     for each in passed_over:
         name = str(Path(each.filename).relative_to(folder))
         skipped.append(SkippedFile(file=name, reason=str(each.strerror)))
@@ -49,31 +44,23 @@ def fold_folder(folder: Path) -> FleetReport:
 def _unusable(facts: FileFacts) -> str | None:
     if not facts.host:
         return "its run did not start"
-    if facts.smoke:
+    if facts.job and facts.job.smoke:
         return "a smoke run is no measurement"
-    if facts.outcome is None and not facts.variants and not facts.measured_ceilings:
+    if facts.outcome is None and not facts.built and not facts.own_ceilings:
         return "its run has measured nothing and has no end: still running, or killed"
     return None
 
 
 def _reported(folder: Path, facts: list[FileFacts], skipped: list[SkippedFile]) -> FleetReport:
-    if not facts:
-        code = ExitCode.FAILED
-        return FleetReport(
-            outcome=conclusion_of(code),
-            exit_code=code,
-            reason=no_run_files(folder=str(folder)),
-            folder=str(folder),
-            skipped=skipped,
-        )
-    fleet = Fleet(facts)
-    gpus = fleet.gpus
-    figures = fleet.figures
+    gpus = Fleet(facts).gpus
     code = ExitCode.MEASURED
     reason = None
-    if any(gpu.outlier for gpu in gpus):
+    if not facts:
+        code = ExitCode.FAILED
+        reason = no_run_files(folder=str(folder))
+    elif any(gpu.outlier for gpu in gpus):
         code = ExitCode.OUTLIERS
-    elif not figures:
+    elif not any(gpu.ratios for gpu in gpus):
         code = ExitCode.INCONCLUSIVE
         reason = too_few_gpus(needed=FEWEST_GPUS)
     return FleetReport(
@@ -82,8 +69,7 @@ def _reported(folder: Path, facts: list[FileFacts], skipped: list[SkippedFile]) 
         reason=reason,
         folder=str(folder),
         files=len(facts),
-        hosts=fleet.hosts,
-        figures=figures,
+        hosts=len({gpu.host for gpu in gpus}),
         gpus=gpus,
         skipped=skipped,
     )

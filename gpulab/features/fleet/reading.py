@@ -1,205 +1,37 @@
-"""What a fleet needs of one run file: who measured, times, ceilings, clocks. Nothing else of the
-file is decoded.
-"""
+"""What a fleet needs of one run file: who measured, times, ceilings, clocks."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
-import msgspec
-
-from gpulab.core.payloads import COSTS, LAUNCH, MEASURED
-from gpulab.core.run_file import RunFileError, lines_of
-from gpulab.core.statuses import Outcome
-from gpulab.core.values import (
-    Amount,
-    Count,
-    Index,
-    Line,
-    Moment,
-    Name,
-    Number,
-    PositiveAmount,
-    StepTime,
+from gpulab.core.events import (
+    Built,
+    CeilingsMeasured,
+    Event,
+    Planned,
+    ProcessStarted,
+    RunEnded,
+    RunStarted,
+    Samples,
+    Stopped,
+    Telemetry,
+    TelemetryStarted,
+    VariantFailed,
+    WorkerReady,
 )
-from gpulab.core.wire import UNREADABLE
+from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
+from gpulab.core.machine import Device
+from gpulab.core.payloads import Ceiling
+from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.features.telemetry.fields import HELD_BACK
 from gpulab.scenario import CONTROL, Param
 
-_MOST_READINGS = 20_000
 _FEWEST_BLOCKS = 8
-_LAG_S = 0.1
-"""A reading so soon after a solo run began shows what was before it."""
-
-
-class _Subject(msgspec.Struct):
-    scenario: Name = ""
-    source_sha256: Name = ""
-    params: dict[Name, Param] = {}
-
-
-class _Job(msgspec.Struct):
-    job: Name
-    subject: _Subject | None = None
-    roof: str | None = None
-    ranks: int = 0
-    smoke: bool = False
-
-
-class _Request(msgspec.Struct):
-    job: _Job
-
-
-class _RunStarted(msgspec.Struct):
-    request: _Request
-    at: Name
-    host: Line
-
-
-class _Device(msgspec.Struct):
-    kind: Name
-    name: Line
-    uuid: Line | None = None
-
-
-class _WorkerReady(msgspec.Struct):
-    device: _Device
-    environment: dict[Name, Line | None]
-
-
-class _ProcessStarted(msgspec.Struct):
-    epoch: Index = 0
-
-
-class _Built(msgspec.Struct):
-    variant: Name
-    bytes: Count | None = None
-    flops: Count | None = None
-    dtype: Name | None = None
-
-
-class _Samples(msgspec.Struct):
-    names: list[Name]
-    epoch: list[Index]
-    variant: list[Index]
-    times_s: list[StepTime]
-    sm_mhz: list[Amount] = []
-
-
-class _Values(msgspec.Struct):
-    sm_clock: Amount | None = None
-    memory_clock: Amount | None = None
-
-
-class _Telemetry(msgspec.Struct):
-    t: Moment
-    values: _Values
-    reasons: Count | None = None
-    others: list[Line] | None = None
-
-
-class _TelemetryStarted(msgspec.Struct):
-    uuid: Line | None = None
-    health: dict[Name, Number] = {}
-
-
-class _SoloRun(msgspec.Struct):
-    variant: Name
-    started: Moment
-    ended: Moment
-
-
-class MeasuredCeiling(msgspec.Struct, gc=False):
-    """As in `Ceiling`, without what a fleet does not need."""
-
-    roof: Name
-    kind: Name
-    unit: Name
-    best: PositiveAmount
-    median: PositiveAmount
-    source: Name = MEASURED
-    sm_mhz: Amount | None = None
-    median_low: PositiveAmount | None = None
-    median_high: PositiveAmount | None = None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Between which the median lies."""
-        if self.median_low is None or self.median_high is None:
-            return min(self.best, self.median), max(self.best, self.median)
-        return self.median_low, self.median_high
-
-
-class _Ceilings(msgspec.Struct):
-    ceilings: list[MeasuredCeiling] = []
-    cached: bool = False
-
-
-class _Empty(msgspec.Struct):
-    pass
-
-
-class _Failed(msgspec.Struct):
-    variant: Name | None
-    kind: Name
-
-
-class _Ended(msgspec.Struct):
-    outcome: Name
-
-
-_TYPES: dict[str, Any] = {
-    "RunStarted": _RunStarted,
-    "WorkerReady": _WorkerReady,
-    "ProcessStarted": _ProcessStarted,
-    "Built": _Built,
-    "Planned": _Empty,
-    "Samples": _Samples,
-    "Stopped": _Empty,
-    "SoloRun": _SoloRun,
-    "Telemetry": _Telemetry,
-    "TelemetryStarted": _TelemetryStarted,
-    "CeilingsMeasured": _Ceilings,
-    "Profiled": _Empty,
-    "VariantFailed": _Failed,
-    "RunEnded": _Ended,
-}
-_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _TYPES.items()}
-
-
-class Timed:
-    """One variant in one file: the median of each process, and the clock of the SMs meanwhile."""
-
-    def __init__(self) -> None:
-        self.built: _Built | None = None
-        self.medians_s: list[float] = []
-        self.mhz: float | None = None
-        self.blocks: dict[int, list[float]] = {}
-        """Seconds per step by epoch, while the file is read."""
-        self.clocks: list[float] = []
-
-    def close(self, first_epochs: list[int]) -> dict[int, list[float]]:
-        """What is kept; returns by process the times of blocks over the median of all."""
-        by_process: dict[int, list[float]] = {}
-        relative: dict[int, list[float]] = {}
-        middle = 0.0
-        if self.blocks:
-            middle = median(chain.from_iterable(self.blocks.values()))
-        for epoch, times_s in self.blocks.items():
-            process = bisect_right(first_epochs, epoch) if first_epochs else epoch
-            by_process.setdefault(process, []).append(median(times_s))
-            relative.setdefault(process, []).extend([time_s / middle for time_s in times_s])
-        self.medians_s = [median(medians) for medians in by_process.values()]
-        self.mhz = median(self.clocks) if self.clocks else None
-        self.blocks = {}
-        self.clocks = []
-        return relative
 
 
 class FileFacts:
@@ -207,35 +39,36 @@ class FileFacts:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.host = self.scenario = self.sha256 = ""
-        self.params: dict[str, Param] = {}
-        self.roof: str | None = None
-        self.ranks = 0
-        self.smoke = False
-        self.device: _Device | None = None
-        self.environment: dict[str, str | None] = {}
-        self.variants: dict[str, Timed] = {}
-        self.first_epochs: list[int] = []
-        self.ceilings: list[MeasuredCeiling] = []
-        self.measured_ceilings = False
-        """Whether the ceilings are of this very run."""
-        self.health: dict[str, float] = {}
+        self.host = ""
+        self.job: Measure | TimeFunctions | None = None
+        self.device: Device | None = None
+        self.built: dict[str, Built] = {}
+        self.medians_s: dict[str, list[float]] = {}
+        """Of each variant, one of each process."""
+        self.sm_mhz: dict[str, float] = {}
+        """Of each variant, where its blocks have it."""
+        self.telemetry_mhz: dict[str, float] = {}
+        """By the field of telemetry, over the whole measurement."""
+        self.ceilings: Sequence[Ceiling] = ()
+        self.own_ceilings: Sequence[Ceiling] = ()
+        """Those that this very run measured: others may be of another week."""
+        self.health: Mapping[str, float] = {}
         self.reasons = 0
-        self.readings = self.shared = 0
-        """Readings of other processes while it measured, and how many of them had one."""
+        self.shared: list[bool] = []
+        """Of each look at the processes while it measured, whether there was another one."""
         self.failure: str | None = None
         self.outcome: str | None = None
-        self.mhz: float | None = None
-        self.memory_mhz: float | None = None
         self.spread: float | None = None
         """How much times vary within a process: 80 % of its blocks, of all variants, lie in a range
         of this share of their median. The median over processes: one that was disturbed does not
         count.
         """
-        self._measuring = self._rounds_over = False
-        self._names: list[str] = []
-        self._batch: list[Timed] = []
-        self._readings: deque[_Telemetry] = deque(maxlen=_MOST_READINGS)
+        self._measuring = False
+        self._first_epochs: list[int] = []
+        self._blocks: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        """Seconds per step by variant and process, until the end of the file."""
+        self._clocks: dict[str, list[float]] = defaultdict(list)
+        self._readings: dict[str, list[float]] = defaultdict(list)
 
     @property
     def unit(self) -> tuple[str, str]:
@@ -244,142 +77,91 @@ class FileFacts:
             return self.host, ""
         return self.host, self.device.uuid or self.device.name
 
-    def take(self, name: str, event: Any) -> None:
+    @property
+    def subject(self) -> tuple[str, str, tuple[tuple[str, Param], ...]]:
+        """(scenario, SHA-256 of its source, parameters)."""
+        if self.job is None:
+            return "", "", ()
+        subject = self.job.subject
+        params = self.job.subject.params if isinstance(self.job, Measure) else {}
+        return subject.scenario, subject.source_sha256, tuple(sorted(params.items()))
+
+    def take(self, event: Event) -> None:
         """One event, in the order of the file."""
-        match name:
-            case "Telemetry":
-                self._read(event)
-            case "Samples":
-                self._time(event)
-            case "RunStarted":
+        match event:
+            case RunStarted():
                 job = event.request.job
-                self.host, self.roof, self.smoke = event.host, job.roof, job.smoke
-                self.ranks = job.ranks
-                subject = job.subject or _Subject(scenario=job.job)
-                self.scenario, self.sha256 = subject.scenario, subject.source_sha256
-                self.params = subject.params
-            case "WorkerReady":
-                self.device, self.environment = event.device, event.environment
-            case "ProcessStarted":
-                self.first_epochs.append(event.epoch)
-            case "Built":
-                self._variant(event.variant).built = event
-            case "Planned":
+                self.host = event.host
+                self.job = job if isinstance(job, (Measure, TimeFunctions)) else None
+                # it has no rounds: its device works all the time
+                self._measuring = isinstance(job, Calibrate)
+            case WorkerReady():
+                self.device = event.device
+            case ProcessStarted():
+                self._first_epochs.append(event.epoch)
+            case Built():
+                self.built[event.variant] = event
+            case Planned():
                 self._measuring = True
-            case "Stopped":
-                self._rounds_over = True
-            case "SoloRun":
-                self._solo_run(event)
-            case "TelemetryStarted":
+            case Stopped():
+                self._measuring = False
+            case Samples():
+                self._time(event)
+            case Telemetry() if self._measuring:
+                self._read(event)
+            case TelemetryStarted():
                 self.health = event.health
-            case "CeilingsMeasured":
+            case CeilingsMeasured():
                 self.ceilings = event.ceilings
-                self.measured_ceilings = not event.cached
-            case "VariantFailed":
-                self.failure = event.kind if event.variant is None else self.failure
-            case "RunEnded":
+                self.own_ceilings = () if event.cached else event.ceilings
+            case VariantFailed(variant=None):
+                self.failure = event.kind
+            case RunEnded():
                 self.outcome = event.outcome
 
-    @property
-    def wants_readings(self) -> bool:
-        """A calibration has no rounds: its device works all the time."""
-        return self._measuring or self.scenario == "calibrate"
-
     def close(self) -> None:
-        """The clocks of the whole file, where nothing more is to come."""
-        self.mhz = _middle([reading.values.sm_clock for reading in self._readings])
-        self.memory_mhz = _middle([reading.values.memory_clock for reading in self._readings])
+        """Nothing more is to come: of blocks and readings the medians are kept."""
+        within: dict[int, list[float]] = defaultdict(list)
+        for name, blocks in self._blocks.items():
+            middle = median(chain.from_iterable(blocks.values()))
+            for process, times_s in blocks.items():
+                within[process] += [time_s / middle for time_s in times_s]
+            if name != CONTROL:
+                self.medians_s[name] = [median(times_s) for times_s in blocks.values()]
+        tenths = [quantiles(each, n=10) for each in within.values() if len(each) >= _FEWEST_BLOCKS]
+        self.spread = median_of([each[-1] - each[0] for each in tenths])
+        self.sm_mhz = {name: median(clocks) for name, clocks in self._clocks.items()}
+        self.telemetry_mhz = {field: median(values) for field, values in self._readings.items()}
+        self._blocks.clear()
+        self._clocks.clear()
         self._readings.clear()
-        by_process: dict[int, list[float]] = {}
-        for timed in self.variants.values():
-            for process, values in timed.close(self.first_epochs).items():
-                by_process.setdefault(process, []).extend(values)
-        self.spread = _spread(by_process.values())
-        self._batch = []
-        self.variants.pop(CONTROL, None)
 
-    def _variant(self, name: str) -> Timed:
-        return self.variants.setdefault(name, Timed())
-
-    def _time(self, event: _Samples) -> None:
-        if event.names != self._names:
-            self._names = event.names
-            self._batch = [self._variant(name) for name in event.names]
-        batch = self._batch
+    def _time(self, event: Samples) -> None:
         for epoch, index, time_s in zip(event.epoch, event.variant, event.times_s, strict=True):
-            blocks = batch[index].blocks
-            if epoch in blocks:
-                blocks[epoch].append(time_s)
-            else:
-                blocks[epoch] = [time_s]
+            process = bisect_right(self._first_epochs, epoch) if self._first_epochs else epoch
+            self._blocks[event.names[index]][process].append(time_s)
         for index, mhz in zip(event.variant, event.sm_mhz, strict=False):
-            batch[index].clocks.append(mhz)
+            self._clocks[event.names[index]].append(mhz)
 
-    def _read(self, event: _Telemetry) -> None:
-        self._readings.append(event)
-        if self._rounds_over:
-            return
+    def _read(self, event: Telemetry) -> None:
+        for field in event.values.keys() & {"sm_clock", "memory_clock"}:
+            self._readings[field].append(event.values[field])
         self.reasons |= (event.reasons or 0) & HELD_BACK
         if event.others is not None:
-            self.readings += 1
-            self.shared += bool(event.others)
-
-    def _solo_run(self, event: _SoloRun) -> None:
-        timed = self._variant(event.variant)
-        if timed.clocks:
-            return
-        begin = event.started + _LAG_S
-        during = [
-            reading.values.sm_clock
-            for reading in self._readings
-            if begin <= reading.t <= event.ended
-        ]
-        mhz = _middle(during)
-        if mhz is not None:
-            timed.clocks.append(mhz)
+            self.shared.append(bool(event.others))
 
 
-def _spread(by_process: Iterable[list[float]]) -> float | None:
-    spreads = []
-    for values in by_process:
-        if len(values) >= _FEWEST_BLOCKS:
-            tenths = quantiles(values, n=10)
-            spreads.append(tenths[-1] - tenths[0])
-    return median(spreads) if spreads else None
-
-
-def _middle(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+def median_of(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
 
 
 def read_facts(path: Path) -> FileFacts:
     """What a fleet needs of a run file. RunFileError where it is none, or is garbled; OSError."""
+    recording = read_run_file(path)
+    if recording.garbled:
+        raise RunFileError(f"{path} is garbled in line {recording.garbled[0]}")
     facts = FileFacts(path)
-    try:
-        for name, line in lines_of(path, _DECODERS):
-            if name == "Profiled":  # all that follows is of the profile
-                facts.outcome = Outcome.DONE
-                break
-            if name == "Telemetry" and not facts.wants_readings:
-                continue
-            facts.take(name, _DECODERS[name].decode(line))
-    except UNREADABLE as error:
-        raise RunFileError(f"{path} is garbled: {error}") from None
-    except (ValueError, IndexError) as error:
-        if isinstance(error, RunFileError):
-            raise
-        raise RunFileError(f"{path} is garbled: its columns do not fit together") from None
+    for event in recording.events:
+        facts.take(event)
     facts.close()
     return facts
-
-
-def figures_of_ceilings(facts: FileFacts) -> list[MeasuredCeiling]:
-    """Ceilings that this very run measured: others may be of another week."""
-    if not facts.measured_ceilings:
-        return []
-    return [
-        ceiling
-        for ceiling in facts.ceilings
-        if ceiling.source == MEASURED and (ceiling.roof not in COSTS or ceiling.roof == LAUNCH)
-    ]

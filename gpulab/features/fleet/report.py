@@ -8,13 +8,12 @@ import msgspec
 
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Conclusion, ExitCode
-from gpulab.scenario import Param
 
 SCHEMA = "gpulab.fleet/1"
 
 
 class Resource(StrEnum):
-    """What limits a figure: OTHER is latency, the host, or unknown."""
+    """What limits a variant or a ceiling: OTHER is latency, the host, or unknown."""
 
     MEMORY = "memory"
     COMPUTE = "compute"
@@ -23,53 +22,33 @@ class Resource(StrEnum):
     OTHER = "other"
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One variant of a scenario, or one ceiling, on all GPUs of a model: median and median absolute
-    deviation over GPUs of its speed, steps/s or the unit of the ceiling.
-    """
-
-    model: str
-    scenario: str
-    params: dict[str, Param] = {}
-    name: str
-    resource: Resource
-    unit: str
-    gpus: int
-    median: float
-    mad: float
-
-
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
     """Speed over the median of the fleet: below 1 is slower. The interval is None where a run has
-    too few processes for one.
+    too few processes for one. Below `limit` it makes an outlier.
     """
 
     ratio: float
     low: float | None = None
     high: float | None = None
-    figures: int
-    """The median of so many figures."""
     limit: float
-    """What the ratio must be below to be an outlier."""
 
 
 class GpuReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One GPU: `uuid` is its device's name where it has none. `spread`: 80 % of its times lie in a
-    range of this share of their median; `relative_spread`: that over the fleet's.
-    """
+    """One GPU: `uuid` is its device's name where it has none."""
 
     host: str
     uuid: str
     model: str
     files: list[str]
     ratios: dict[Resource, Ratio] = {}
-    spread: float | None = None
-    relative_spread: float | None = None
-    sm_mhz: float | None = None
     outlier: bool = False
     slowest: Resource | None = None
     """Which ratio made it an outlier; None where its spread did, or that it has no measurement."""
     cause: Finding | None = None
+
+    @property
+    def lowest(self) -> Resource | None:
+        return min(self.ratios, key=lambda resource: self.ratios[resource].ratio, default=None)
 
 
 class SkippedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +59,7 @@ class SkippedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All GPUs of a folder of run files, the slowest first."""
+    """All GPUs of a folder of run files, outliers first, then the slowest first."""
 
     schema: str = SCHEMA
     outcome: Conclusion = Conclusion.MEASURED
@@ -89,7 +68,6 @@ class FleetReport(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     files: int = 0
     hosts: int = 0
-    figures: list[Figure] = []
     gpus: list[GpuReport] = []
     skipped: list[SkippedFile] = []
 

@@ -443,7 +443,7 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
     return report.with_parts(goodput=goodput)
 
 
-GOODPUT = Feature(
+FEATURE = Feature(
     "goodput",
     variant_part=result.VariantPart,
     run_part=result.RunPart,

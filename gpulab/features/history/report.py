@@ -186,4 +186,4 @@ def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
             )
 
 
-HISTORY = Feature("history", of_comparison=_with_earlier, findings=_outside_of_earlier)
+FEATURE = Feature("history", of_comparison=_with_earlier, findings=_outside_of_earlier)

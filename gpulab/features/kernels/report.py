@@ -34,6 +34,6 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return replace(report, variants=variants)
 
 
-KERNELS = Feature(
+FEATURE = Feature(
     "kernels", variant_part=result.VariantPart, of_variant=_of_variant, of_run=_of_run
 )

@@ -103,5 +103,5 @@ def collective_words(collective: JobCollective | MissingRank) -> str:
     return f"{words} at {collective.line}" if collective.line else words
 
 
-LATE = Feature("late", folds={Collectives: _fold}, of_run=_of_run)
+FEATURE = Feature("late", folds={Collectives: _fold}, of_run=_of_run)
 """Ranks of one program: those of a scenario have blocks, and `ranks` is about them."""

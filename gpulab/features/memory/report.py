@@ -37,7 +37,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return report.with_parts(sweet_spot=sweet_spot)
 
 
-MEMORY = Feature(
+FEATURE = Feature(
     "memory",
     variant_part=result.VariantPart,
     run_part=result.RunPart,

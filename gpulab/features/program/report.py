@@ -270,7 +270,7 @@ def _explained(draft: Draft, report: RunReport) -> RunReport:
     return replace(report, explanations=explanations)
 
 
-PROGRAM = Feature(
+FEATURE = Feature(
     "program",
     run_part=result.RunPart,
     keeps={ProcessFollowed: Keep(by=attrgetter("pid"))},

@@ -61,6 +61,6 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
     return report.with_parts(ranks=ranks)
 
 
-RANKS = Feature(
+FEATURE = Feature(
     "ranks", variant_part=result.VariantPart, folds={RankTimes: _fold}, of_variant=_of_variant
 )

@@ -512,7 +512,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return structs.replace(report.with_parts(ceilings=ceilings), variants=variants)
 
 
-ROOFLINE = Feature(
+FEATURE = Feature(
     "roofline",
     variant_part=result.VariantPart,
     run_part=result.RunPart,

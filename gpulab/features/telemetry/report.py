@@ -326,7 +326,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return replace(report.with_parts(telemetry=telemetry), progress=progress)
 
 
-TELEMETRY = Feature(
+FEATURE = Feature(
     "telemetry",
     variant_part=result.VariantPart,
     run_part=result.RunPart,

@@ -20,7 +20,7 @@ def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> Varia
     return report.with_parts(tuning=tuned.choice.tuning, tuning_cached=tuned.cached)
 
 
-TUNING = Feature(
+FEATURE = Feature(
     "tuning",
     variant_part=result.VariantPart,
     keeps={Tuned: Keep(merge=_first)},

@@ -103,4 +103,4 @@ def _slope(report: RunReport, variant: str, delay: float) -> _Slope | None:
     return _Slope((1 / comparison.speedup - 1) / delay, low, high)
 
 
-WHAT_IF = Feature("what_if", run_part=result.RunPart, of_run=_of_run)
+FEATURE = Feature("what_if", run_part=result.RunPart, of_run=_of_run)

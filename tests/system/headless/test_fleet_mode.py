@@ -1,6 +1,8 @@
 """`--fleet`: the table of a folder, its JSON, and the exit codes of the program."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import written_fleet
@@ -42,3 +44,23 @@ def test_ray_takes_all_gpus_or_all_nodes(gpulab):
     process = gpulab("--fleet", "ray", "batched_matmul", "--device", "cuda:1")
     assert process.code == 2
     assert "takes every GPU of the cluster" in process.stderr
+
+
+WITHOUT = """
+import sys
+sys.modules["gpulab.features.fleet"] = None
+from gpulab.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_its_folder_it_says_so_and_all_else_works(lab):
+    def gpulab_without(*arguments):
+        command = [sys.executable, "-c", WITHOUT, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=lab.folder, env=lab.env)
+
+    process = gpulab_without("--fleet", "folder")
+    assert process.returncode == 2
+    assert "--fleet is not installed: there is no gpulab.features.fleet" in process.stderr
+    assert gpulab_without("--list").returncode == 0
+    assert json.loads(gpulab_without("--replay", "batched_matmul", "--json").stdout)["runs"]

@@ -36,10 +36,9 @@ def test_planted_faults_are_found_with_their_cause_and_no_other(tmp_path, seed):
 def test_a_healthy_fleet_has_no_outlier(tmp_path):
     report = folded(tmp_path, written_fleet.fleet(40, 7, []), 7)
     assert (report.outliers, report.exit_code, report.reason) == ([], 0, None)
-    assert {figure.resource for figure in report.figures} == set(Resource)
-    for figure in report.figures:
-        assert 0 < figure.mad < 0.1 * figure.median
-        assert figure.gpus == 40
+    for gpu in report.gpus:
+        assert set(gpu.ratios) == set(Resource)
+        assert 0.9 < gpu.ratios[Resource.MEMORY].limit <= 0.97
 
 
 def test_the_clock_explains_what_a_slow_clock_costs(tmp_path):
@@ -125,7 +124,7 @@ def test_a_fleet_of_calibrations_has_ceilings_alone(tmp_path):
         (tmp_path / f"{number}.jsonl").write_text(text)
     report = fold_folder(tmp_path)
     assert (report.exit_code, report.hosts) == (0, 4)
-    assert {figure.scenario for figure in report.figures} == {"ceilings"}
+    assert all(Resource.MEMORY in gpu.ratios for gpu in report.gpus)
 
 
 def test_only_lines_of_the_asked_types_are_read_and_a_cut_one_is_dropped(tmp_path):

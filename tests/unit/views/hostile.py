@@ -9,7 +9,7 @@ from recorded import NAMES
 from gpulab.core.payloads import CATEGORIES, Ceiling
 from gpulab.core.statuses import Clock
 from gpulab.features.telemetry.fields import FIELDS
-from gpulab.report.sentences import DECLARATIONS
+from gpulab.report.sentences import declarations
 
 VARIED = {
     *("checks", "h200/cold_start", "double_buffering-h100", "healthy", "raises"),
@@ -32,7 +32,9 @@ CLOCKS = frozenset(Clock)
 """Names that only the lab makes, whoever wrote the run file."""
 DECODED = frozenset(CATEGORIES) | {"8.0", "9.0"}
 """No file with another text in their place is read."""
-KNOWN = frozenset(DECLARATIONS) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s", "B/s", "s"}
+KNOWN = (
+    frozenset(declarations()) | frozenset(FIELDS) | CLOCKS | {"cuda", "cpu", "FLOP/s", "B/s", "s"}
+)
 """What must stay for the views to draw all they can."""
 
 

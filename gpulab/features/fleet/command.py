@@ -54,7 +54,7 @@ def _folded(folder: Path, options: Options, terminal: Terminal) -> int:
 
 
 def _measured_by_ray(name: str, options: Options, terminal: Terminal) -> int:
-    from gpulab.headless.ray_cluster import measure_on_cluster
+    from gpulab.features.fleet.ray_cluster import measure_on_cluster
 
     if options.device not in (None, "cpu"):
         raise UsageError("--fleet ray takes every GPU of the cluster, or --device cpu every node")
