@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
@@ -29,6 +30,7 @@ from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.session.saved import open_run
 from gpulab.session.settings import UsageError
+from gpulab.show.forms import rendered
 
 
 def replay(name: str, options: Options) -> int:
@@ -96,7 +98,7 @@ def show_run(run: Run, options: Options, terminal: Terminal) -> int:
     if options.json:
         write_json(_command(run, report), options.json)
     if options.export:
-        export([(report.render, options.export)], terminal)
+        export([(partial(rendered, report), options.export)], terminal)
     if options.plot:
         plot([([report], options.plot)], terminal)
     return ExitCode.FAILED if report.exit_code is None else report.exit_code

@@ -7,6 +7,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -43,6 +44,7 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+from gpulab.show.forms import rendered
 from gpulab.show.view import outcome_words
 from gpulab.stats.verdicts import in_table
 
@@ -351,7 +353,7 @@ class _Command:
             if planned_run.picture and report.run_file:
                 pictures.append(([report], planned_run.picture))
             if planned_run.page and report.run_file:
-                pages.append((report.render, planned_run.page))
+                pages.append((partial(rendered, report), planned_run.page))
         if options.plot:
             pictures += curves(swept, options.plot)
         export(pages, terminal)
