@@ -23,7 +23,7 @@ had changed since the version that wrote the files. These were meant to change:
 - a doubt takes the place of the reason why its check did not run only where it names that as its cause;
 - a run of a program has a part of its own, which is null in these files;
 - a row of operations has fields for totals, the device, memory, line, module and work, unknown in these files;
-- checks that are gone (timer, outputs compared outside) are neither listed nor missed, a comparison that claims nothing
+- checks that are gone (timer, outputs compared outside, streams and threads) are neither listed nor missed, a comparison that claims nothing
   has no grade, and what a CPU's nearer caches may hold is held against ten times its cache's roof;
 - lines of a program are of newer files, a bound that may be a roof's within the intervals says so, and contention that
   hides the cause is too disturbed to judge;

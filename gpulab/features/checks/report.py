@@ -76,7 +76,7 @@ class Evidence:
 
 
 @cache
-def _results() -> dict[CheckKind, Declaration[Any]]:
+def results_of_checks() -> dict[CheckKind, Declaration[Any]]:
     """By kind what a check showed."""
     return {each.shows: each for each in declarations().values() if each.shows}
 
@@ -140,7 +140,7 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
-    return Check(kind=kind, state=CheckState.PASSED, result=_results()[kind].of(values))
+    return Check(kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].of(values))
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:

@@ -7,7 +7,7 @@ from recorded import report_of
 from run_reports import compared, run, variant
 
 from gpulab.core.statuses import CheckKind, CheckState, Grade
-from gpulab.features.checks.report import RESULTS
+from gpulab.features.checks.report import results_of_checks
 from gpulab.features.checks.view import checks, grades
 from gpulab.report.report import Method
 from gpulab.report.sentences import short_sentence
@@ -17,7 +17,9 @@ PASSED = [
     Check(
         kind=kind,
         state=CheckState.PASSED,
-        result=RESULTS[kind].of({"count": 4, "speedup": 1.0, "low": 0.99, "high": 1.01}),
+        result=results_of_checks()[kind].of(
+            {"count": 4, "speedup": 1.0, "low": 0.99, "high": 1.01}
+        ),
     )
     for kind in CheckKind
 ]
