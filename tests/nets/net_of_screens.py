@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from journey import choose, type_in, until
+from journey import choose, flat, type_in, until
 from msgspec.structs import replace
 from recorded import recorded_path, run_file
 
@@ -14,6 +14,7 @@ from gpulab.session.playback import Playback
 from gpulab.session.settings import Settings
 from gpulab.session.store import Store
 from gpulab.tui.app import LabApp
+from gpulab.tui.panels.catalog import WIDE
 from gpulab.tui.screens.lab import LabScreen
 
 SIZES = ((80, 24), (120, 40))
@@ -69,7 +70,10 @@ async def _lab(screen, folder, size):
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
         if screen != "exercise":
+            await _still(pilot)
             await choose(pilot, LESSON)
+            if size[0] >= WIDE:  # its text is drawn a moment later
+                await until(pilot, lambda: "Precision: fewer bits" in flat(pilot))
         for key in SCREENS[screen]:
             await _press(pilot, key)
         return await _still(pilot)

@@ -5,7 +5,7 @@
     python tests/nets/nets.py --store [...]    from now on it is to be as it is now
     python tests/nets/nets.py -j 1             in one process
 
-reports   the reports of all recorded runs, field by field, as `tests/recorded.py` has stored them
+reports   the reports of all recorded runs, field by field; `python tests/recorded.py` stores them
 printed   what recorded runs print in every form
 screens   pictures of the app, as text
 blocks    exit code and output of the code blocks of README and guide
@@ -20,7 +20,8 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from difflib import unified_diff
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import gettempdir
 
 DATA = Path(__file__).parent / "data"
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -39,19 +40,21 @@ def text_of(place):
     """What a net catches now of a name: in a folder of its own, from which nothing is left."""
     net, name = place
     here = Path.cwd()
-    with TemporaryDirectory(prefix="nets-") as folder:
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(same_everywhere.environment(Path(folder) / "home"))
-        try:
-            text = _module(net).text_of(name, Path(folder))
-        except Exception as error:  # one that breaks is a difference, and the others go on
-            text = f"{type(error).__name__}: {error}\n"
-        finally:
-            os.chdir(here)
-        return same_everywhere.masked(
-            text, Path(folder), of_today=net in _OF_TODAY or name == "history"
-        )
+    # of one width, and nothing in it that Markdown escapes
+    folder = Path(gettempdir()) / f"nets-{os.getpid():08}"
+    folder.mkdir(mode=0o700)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(same_everywhere.environment(folder / "home"))
+    try:
+        text = _module(net).text_of(name, folder)
+    except Exception as error:  # one that breaks is a difference, and the others go on
+        text = f"{type(error).__name__}: {error}\n"
+    finally:
+        os.chdir(here)
+        rmtree(folder)
+    of_today = net in _OF_TODAY or name == "history"
+    return same_everywhere.masked(text, folder, of_today=of_today)
 
 
 def stored_file(net, name):

@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 CHECKOUT = TESTS.parent
 _HOMES = ("STATE", "CACHE", "CONFIG", "DATA")
 _MASKS = (
-    (r"\+(g[0-9a-f]{8}|unknown)", "+COMMIT"),
+    (r"\+(g[0-9a-f]{7,12}|unknown)", "+COMMIT"),
     (r"\b20\d{6}T\d{6}\.\d{3}-([\w-]+)-\d+\.jsonl", r"STAMP-\1-PID.jsonl"),
 )
 _OF_TODAY = (
@@ -20,18 +20,8 @@ _OF_TODAY = (
     (r"\b\d\d-\d\d \d\d:\d\d\b", "MOMENT"),
     (r"\b([Pp]ython|torch) \d+\.\d+(\.\d+[\w+.]*)?", r"\1 VERSION"),
     (r"gpulab-\w+-[a-z0-9_]{8}\b", "TEMPORARY"),
+    (r"\bruns in \d+ s,", "runs in SOME s,"),
 )
-FALSE = (
-    r"bound up to",
-    r"up to over 20x",
-    r"above the roof, so what is declared or the ceiling is wrong",
-    r"nothing to gain but by less work",
-    r"Python bytecode: one operation",
-    r"no rule says why",
-)
-"""What is known not to be so where it is said: lines with it are left out."""
-
-
 _PROGRESS = re.compile(
     r"^\S+ · (build|start|import|warm|end)\w* .*\d s\b|^.* \(\d+ of \d+\), about "
 )
@@ -82,7 +72,7 @@ def masked(text, folder, *, of_today=False):
     lines = [line.rstrip() for line in text.splitlines()]
     if of_today:
         lines = [line for line in lines if not _PROGRESS.match(line)]
-    return "\n".join(line for line in lines if not any(words in line for words in FALSE)) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _without_cut_paths(text, path):
