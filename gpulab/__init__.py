@@ -12,8 +12,6 @@ they return and raise:
 True
 """
 
-from gpulab.version import __version__ as __version__
-
 # as that of typing, which would be imported before the program can set a handler
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from gpulab.session.settings import UsageError as UsageError
     from gpulab.stats.comparison import Comparison as Comparison
     from gpulab.steps import step as step
+    from gpulab.version import __version__ as __version__
 
 _MODULES = {
     "Comparison": "stats.comparison",
@@ -63,6 +62,7 @@ _MODULES = {
     "to_json": "report.sentences",
     "step": "steps",
     "tune": "scenario",
+    "__version__": "version",
 }
 """Where each public name is."""
 

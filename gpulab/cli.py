@@ -12,7 +12,6 @@ from itertools import zip_longest
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from gpulab.commit import version
 from gpulab.core.text import one_line, plain
 from gpulab.flags import GROUPS
 from gpulab.headless.standard_streams import (
@@ -168,7 +167,7 @@ def help_text(arguments: Sequence[str]) -> str:
 def _in_two_columns() -> Iterator[str]:
     """All modes, for the overview."""
     cells = [f"{mode_flag.mode:<13}{mode_flag.help}" for mode_flag in MODES]
-    cells.append(f"--version    gpulab {version()}")
+    cells.append(f"--version    gpulab {_version()}")
     half = (len(cells) + 1) // 2
     for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
         yield f"  {left:<39}{right}".rstrip()
@@ -206,6 +205,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = "the current folder was deleted: cd to another"
         print_error(f"{error.filename}: {message}" if error.filename else message)
         return OUTPUT_LOST
+
+
+def _version() -> str:
+    from gpulab.commit import version
+
+    return version()
+
+
+class _Version(argparse.Action):
+    """With the commit, which only this asks for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"gpulab {_version()}")
+        parser.exit()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -293,7 +306,7 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
         # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
         gc.disable()
         return chosen.open_screen(given)
-    return chosen.carry_out(given, _options(parser, given))
+    return chosen.carry_out(given, lambda: _options(parser, given))
 
 
 def _asks_to_print(given: argparse.Namespace) -> bool:
@@ -362,7 +375,7 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser = _Parser(prog="gpulab", add_help=False)
     if mode != Mode.SCREEN:
         parser.asked = f"gpulab {'--run --help --' if mode == Mode.FOLLOW else f'{mode} --help'}"
-    parser.add_argument("--version", action="version", version=f"gpulab {version()}")
+    parser.add_argument("--version", action=_Version, nargs=0)
     parser.add_argument("paths", nargs="*", action="store")
     add_flags(parser)
     return parser

@@ -6,9 +6,13 @@ import argparse
 import re
 from pathlib import Path
 
-from gpulab.core.host import with_task
 from gpulab.core.limits import LARGEST_INTEGER, RANKS, SPEEDUPS, TIME_S, VARIANTS
-from gpulab.scenario import shown
+
+
+def shown(text: str) -> str:
+    from gpulab.scenario import shown
+
+    return shown(text)
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -103,6 +107,8 @@ def path(text: str) -> Path:
 
 def output(text: str) -> Path:
     """A run file, or a folder of them: each of many tasks has its own."""
+    from gpulab.core.host import with_task
+
     return path(with_task(text))
 
 

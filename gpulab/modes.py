@@ -56,7 +56,7 @@ class ModeFlag:
     def is_chosen(self, given: argparse.Namespace) -> bool:
         return hasattr(given, self.destination)
 
-    def carry_out(self, given: argparse.Namespace, options: Any) -> int:
+    def carry_out(self, given: argparse.Namespace, options: Callable[[], Any]) -> int:
         value = getattr(given, self.destination)
         try:
             function = _function(self.function)
@@ -66,9 +66,11 @@ class ModeFlag:
             from gpulab.session.settings import UsageError
 
             raise UsageError(f"{self.mode} is not installed: there is no {error.name}") from None
+        if self.mode == Mode.GUIDE:  # whose only option is how it is printed
+            return int(function(value, ascii_only=hasattr(given, "ascii")))
         if value is True:
-            return int(function(options))
-        return int(function(value, options))
+            return int(function(options()))
+        return int(function(value, options()))
 
     def open_screen(self, given: argparse.Namespace) -> int:
         value = getattr(given, self.destination)

@@ -4,69 +4,90 @@ pipe.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from gpulab.catalog.catalog import catalog
-from gpulab.features.course.report import course, course_lesson
-from gpulab.features.course.view import course_page, lesson_page
-from gpulab.features.guide import view as guide
-from gpulab.headless.options import Options
-from gpulab.headless.output import Terminal, open_terminal
-from gpulab.session.run import newest_report
-from gpulab.session.settings import UsageError
+from gpulab.draw.terminal import shows_unicode
+from gpulab.guide import pages as guide
 
 _COURSE = "course"
 
 
-def show_guide(names: Sequence[str], options: Options) -> int:
+def show_guide(names: Sequence[str], *, ascii_only: bool) -> int:
     """Print a page, or the list of pages where none is named. UsageError where there is no such
     page.
     """
-    terminal = open_terminal(ascii_only=options.ascii)
     pages = guide.pages()
     if not names:
         width = max(map(len, pages))
-        terminal.say(
-            *(f"{page:<{width}}  {title}" for page, title in pages.items()),
-            "",
-            "gpulab --guide PAGE",
-        )
+        rows = [f"{page:<{width}}  {title}" for page, title in pages.items()]
+        _print("\n".join([*rows, "", "gpulab --guide PAGE"]), ascii_only=ascii_only)
         return 0
     name, *more = names
     if name not in pages:
-        raise UsageError(
-            f"--guide {name}: there is no such page; {_hint(name, list(pages), 'the pages are')}"
-        )
+        hint = _hint(name, list(pages), "the pages are")
+        raise _usage_error(f"--guide {name}: there is no such page; {hint}")
     if more and (name != _COURSE or len(more) > 1):
-        raise UsageError(f"--guide {' '.join(names)}: one page, or course and a lesson")
+        raise _usage_error(f"--guide {' '.join(names)}: one page, or course and a lesson")
     if more:
-        return _show_lesson(more[0], terminal)
-    if terminal.out.is_terminal and not terminal.ascii_only:
-        terminal.out.print(guide.page(name))
+        _show_lesson(more[0], ascii_only=ascii_only)
+        return 0
+    if sys.stdout.isatty() and shows_unicode() and not ascii_only:
+        from gpulab.headless.output import open_terminal
+
+        open_terminal(ascii_only=False).out.print(guide.page(name))
     else:
-        terminal.say(*guide.page_text(name).splitlines())
+        _print(guide.page_text(name), ascii_only=ascii_only)
     if name == _COURSE:
-        rows = {entry.name: entry.row for entry in catalog()}
-        terminal.out.print("", *course_page(course(), rows), sep="\n")
+        _show_course(ascii_only=ascii_only)
     return 0
 
 
-def _show_lesson(name: str, terminal: Terminal) -> int:
+def _print(text: str, *, ascii_only: bool) -> None:
+    if ascii_only or not shows_unicode():
+        from gpulab.draw.ascii import to_ascii
+
+        text = to_ascii(text)
+    print(text.rstrip("\n"))
+
+
+def _show_course(*, ascii_only: bool) -> None:
+    """Its lessons, with what this machine has of them."""
+    from gpulab.catalog.catalog import catalog
+    from gpulab.features.course.report import course
+    from gpulab.features.course.view import course_page
+    from gpulab.headless.output import open_terminal
+
+    rows = {entry.name: entry.row for entry in catalog()}
+    open_terminal(ascii_only=ascii_only).out.print("", *course_page(course(), rows), sep="\n")
+
+
+def _show_lesson(name: str, *, ascii_only: bool) -> None:
     """Its questions, answered by the newest run of it on this machine."""
+    from gpulab.features.course.report import course, course_lesson
+    from gpulab.features.course.view import lesson_page
+    from gpulab.headless.output import open_terminal
+    from gpulab.session.run import newest_report
+
     lesson = course_lesson(name)
     if lesson is None:
         names = [other.name for stage in course() for other in stage.lessons]
-        raise UsageError(
-            f"--guide course {name}: no lesson of the course; {_hint(name, names, 'they are')}"
-        )
+        hint = _hint(name, names, "they are")
+        raise _usage_error(f"--guide course {name}: no lesson of the course; {hint}")
+    terminal = open_terminal(ascii_only=ascii_only)
     report = newest_report(name)
     terminal.out.print(*lesson_page(lesson, report), sep="\n")
     if report is None:
         terminal.say("", f"the answers come with a run: gpulab --run {name}")
     else:
         terminal.say("", f"answers of the newest run here: {report.run_file}")
-    return 0
+
+
+def _usage_error(message: str) -> ValueError:
+    from gpulab.session.settings import UsageError
+
+    return UsageError(message)
 
 
 def _hint(name: str, names: list[str], these: str) -> str:

@@ -16,12 +16,10 @@ from rich.segment import Segment
 
 from gpulab.core.files import check_writable, is_appended_to, read_regular, write_whole
 from gpulab.core.readable import readable
-from gpulab.core.run_file import is_run_file
 from gpulab.core.text import plain, plain_json
 from gpulab.draw.ascii import to_ascii
 from gpulab.draw.terminal import shows_unicode
 from gpulab.headless.standard_streams import OutputError
-from gpulab.report.sentences import to_json
 from gpulab.session.settings import UsageError
 from gpulab.session.sharing import check_share
 
@@ -150,6 +148,8 @@ def _encoded(value: Any) -> bytes:
     """The names of files may be no Unicode: what cannot be encoded is replaced, so that every
     reader takes the rest.
     """
+    from gpulab.report.sentences import to_json
+
     try:
         return to_json(value)
     except UnicodeEncodeError:
@@ -187,6 +187,8 @@ def check_written(
         data = read_regular(target, _MOST_BYTES)
     except OSError as error:
         raise UsageError(f"{flag} {target}: {error.strerror}") from None
+    from gpulab.core.run_file import is_run_file
+
     if is_run_file(data):
         raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
     if data.strip() not in _EMPTY and not any(mark in data for mark in marks):

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
-from msgspec.structs import replace
 
 from gpulab.core.events import Reported, Samples, VariantFailed
 from gpulab.core.findings import Finding
@@ -33,6 +32,7 @@ from gpulab.core.statuses import (
     Status,
     StopReason,
 )
+from gpulab.report.parts import Parted
 from gpulab.scenario import Param
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import CONFIDENCE
@@ -51,9 +51,6 @@ class Display(Protocol):
     def rendered(self, report: RunReport, form: str) -> str: ...
     def figure(self, reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure: ...
 
-
-PARTS = "+"
-"""The key that the parts of features have before they are put among the others."""
 
 _display: Callable[[], Display] | None = None
 
@@ -96,32 +93,6 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
         if self.low is None or self.high is None:
             return Time(median=self.median / count)
         return Time(median=self.median / count, low=self.low / count, high=self.high / count)
-
-
-class Parted(msgspec.Struct, frozen=True, kw_only=True):
-    """What features add to, each a struct of its own. Their fields are attributes of the whole, and
-    keys of its JSON.
-    """
-
-    parts: tuple[Any, ...] = msgspec.field(default=(), name=PARTS)
-
-    def __getattr__(self, name: str) -> Any:
-        """A field of a part. AttributeError where no feature has it."""
-        if not name.startswith("_"):
-            for part in self.parts:
-                if name in part.__struct_fields__:
-                    return getattr(part, name)
-        raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name)
-
-    def with_parts(self, **fields: Any) -> Self:
-        """The same with these fields of parts."""
-        parts = []
-        for part in self.parts:
-            own = {name: fields.pop(name) for name in part.__struct_fields__ if name in fields}
-            parts.append(replace(part, **own) if own else part)
-        if fields:
-            raise TypeError(f"no part of {type(self).__name__} has {', '.join(fields)}")
-        return replace(self, parts=tuple(parts))
 
 
 class VariantReport(Parted, frozen=True, kw_only=True):

@@ -4,44 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
 import msgspec
 
-from gpulab.catalog import findings as catalog
-from gpulab.core import failures
 from gpulab.core.findings import Declaration, Finding, Rank
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, Verdict
 from gpulab.core.text import cut, one_line, without_boilerplate
-from gpulab.engine import findings as engine
 from gpulab.features import folders, present
-from gpulab.report import findings as report
-from gpulab.report.report import PARTS
-from gpulab.stats import findings as stats
+from gpulab.report.parts import PARTS
 from gpulab.stats.verdicts import shown
 
-
-def _declared_in(modules: Iterable[ModuleType]) -> dict[str, Declaration[Any]]:
-    values = (value for module in modules for value in vars(module).values())
-    return {value.code: value for value in values if isinstance(value, Declaration)}
-
-
-_OF_THE_CORE = _declared_in((failures, catalog, engine, stats, report))
-
-
-@cache
-def declarations() -> Mapping[str, Declaration[Any]]:
-    """By the code of a finding: those of the core, and of the features that are there."""
-    modules = (present(f"{name}.findings") for name in folders())
-    return _OF_THE_CORE | _declared_in(filter(None, modules))
+_known: dict[str, Declaration[Any]] = {}
+_CORE = (
+    "gpulab.catalog.findings",
+    "gpulab.core.failures",
+    "gpulab.engine.findings",
+    "gpulab.stats.findings",
+    "gpulab.report.findings",
+)
+_unread = [*_CORE, *folders()]
+"""Where findings are declared, and nobody has looked yet."""
 
 
 def declaration_of(code: str) -> Declaration[Any] | None:
     """None for a finding of another version, or of a feature that was taken out."""
-    return _OF_THE_CORE.get(code) or declarations().get(code)
+    while code not in _known and _unread:
+        place = _unread.pop(0)
+        module = import_module(place) if place in _CORE else present(f"{place}.findings")
+        declared = vars(module).values() if module else ()
+        _known.update({each.code: each for each in declared if isinstance(each, Declaration)})
+    return _known.get(code)
+
+
+def declarations() -> Mapping[str, Declaration[Any]]:
+    """By the code of a finding: those of the core, and of the features that are there."""
+    declaration_of("")
+    return _known
 
 
 _MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)

@@ -20,7 +20,7 @@ from gpulab.features.late.result import JobReport
 from gpulab.flags import GROUPS
 from gpulab.modes import Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
-from gpulab.report.report import PARTS
+from gpulab.report.parts import PARTS
 from gpulab.report.sentences import declarations
 
 GUIDE = Path(__file__).parents[2] / "gpulab" / "guide"

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
 
-from gpulab.features.guide.view import help_view
+from gpulab.guide.help import help_view
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane

@@ -4,7 +4,7 @@ import pytest
 from scripted import CommandLine
 
 from gpulab.draw.ascii import to_ascii
-from gpulab.features.guide import view as guide
+from gpulab.guide import pages as guide
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 from conftest import printed
 
-from gpulab.features.guide import view as guide
+from gpulab.guide import pages as guide
 
 
 @pytest.fixture(autouse=True)

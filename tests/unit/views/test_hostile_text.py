@@ -30,7 +30,6 @@ from gpulab.features.compare.view import comparison_view
 from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
 from gpulab.features.doctor import view as doctor
-from gpulab.features.guide import view as glossary
 from gpulab.features.history import view as history
 from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.features.kernels.differences import Change, KernelDifference
@@ -50,6 +49,7 @@ from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.features.sweeps import view as sweep
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.features.tuning.view import tunings
+from gpulab.guide.help import help_view
 from gpulab.headless import run as summary
 from gpulab.report.build import build_report, fold_all
 from gpulab.show import results
@@ -243,7 +243,7 @@ def of_machine(rows, checks):
         yield "question", Group(*predict.question(row, {}))
         yield (
             "help_view",
-            glossary.help_view(row.title, row.lesson, [(row.name, row.title)], row.path),
+            help_view(row.title, row.lesson, [(row.name, row.title)], row.path),
         )
     yield "doctor", doctor.doctor(checks)
     yield "no_roofline", status.no_roofline()

@@ -1,0 +1,46 @@
+"""Help for what is shown, with the words of the manual that are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gpulab.draw.table import rows_table
+from gpulab.guide.pages import words
+
+
+def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str) -> Group:
+    """Help for what is shown: its text, the words of the manual that are in it, and the keys.
+    Without such words all of them, below the keys.
+    """
+    every = words()
+    here = {word: meaning for word, meaning in every.items() if _is_in(word, shown)}
+    heading = "words on this screen" if here else "words"
+    rows = [(word, meaning.replace("*", "")) for word, meaning in (here or every).items()]
+    of_words: list[RenderableType] = [Text(heading, "bold"), _table(rows), ""]
+    of_keys: list[RenderableType] = [
+        Text("keys", "bold"),
+        _table(keys),
+        Text(changed_by, "dim"),
+        "",
+    ]
+    first, second = (of_words, of_keys) if here else (of_keys, of_words)
+    more = Text("more: gpulab --guide, gpulab --help", "dim")
+    if about:
+        return Group(Text(about), "", *first, *second, more)
+    return Group(*first, *second, more)
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> Table:
+    table = rows_table()
+    table.add_column(no_wrap=True)
+    for name, meaning in rows:
+        table.add_row(Text(f"  {name}", "bold"), Text(meaning))
+    return table
+
+
+def _is_in(word: str, shown: str) -> bool:
+    return any(part.strip() in shown for part in word.split(","))
