@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from gpulab.core.run_file import PACKED
+from gpulab.core.files import PACKED
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 """A folder for each device, in it a packed run file for each lesson."""

@@ -20,7 +20,6 @@ from gpulab.draw.table import rows_table
 from gpulab.features.course.report import course, course_lesson
 from gpulab.report.sentences import sentence
 from gpulab.scenario import Param
-from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
     from gpulab.features.history.report import PastComparison, PastRun
@@ -230,6 +229,8 @@ def mark(run: RunReport | PastRun) -> OutcomeMark:
     best = best_comparison(run)
     if best is None:
         return OutcomeMark(with_star("?", quick=run.quick), STYLES[Verdict.INCONCLUSIVE])
+    from gpulab.stats.verdicts import shown
+
     found = shown(best)
     word: str = best.verdict
     speedup = times(best.speedup)

@@ -17,6 +17,12 @@ try:
 except ImportError:  # run files are read where no run can be made, too
     fcntl = None  # type: ignore[assignment]
 
+PACKED = ".xz"
+"""Ending of the name of a run file that was compressed after its run."""
+MODE = 0o644
+"""Of a new run file, less what the umask takes."""
+
+
 _NEVER_BLOCKS = 0
 for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # no system has all of them
     _NEVER_BLOCKS |= getattr(os, _name, 0)

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from gpulab.core.findings import Finding
+from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.payloads import LINKS, Choice
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.values import (
@@ -29,7 +30,6 @@ CANCEL, CEILINGS_KNOWN = b"c", b"k"
 """What a session may tell the supervisor of a worker: to stop it, and that the device's ceilings
 are known.
 """
-TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
 
 
 class PartKind(StrEnum):

@@ -75,3 +75,5 @@ USER_FILE_BYTES = 64 << 10
 """Of the theme that is kept, and of the user's keys."""
 COMPILE_S = 60.0
 """Of the compiler of CUDA C++, for all that one command shows."""
+TELEMETRY_ON, TELEMETRY_OFF = "on", "off"
+"""What --telemetry takes beside the name of a GPU."""

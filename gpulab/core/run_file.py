@@ -18,7 +18,7 @@ import msgspec
 
 from gpulab.core.events import Event, RunStarted
 from gpulab.core.failures import garbled_lines, several_runs, unknown_events
-from gpulab.core.files import hold, open_regular
+from gpulab.core.files import MODE, PACKED, hold, open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import (
     RUN_FILE_BYTES,
@@ -31,10 +31,6 @@ from gpulab.core.wire import UNREADABLE, decode, encode
 
 FORMAT = "gpulab.run"
 VERSION = 2
-PACKED = ".xz"
-"""Ending of the name of a run file that was compressed after its run."""
-MODE = 0o644
-"""Of a new run file, less what the umask takes."""
 _BATCH_BYTES = 16 << 20
 LONGEST = RUN_FILE_LINE_BYTES + 2
 """Bytes of a line with its newline, and one more: what is longer is no event."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpulab.draw.table import rows_table
-from gpulab.guide.pages import words
+from gpulab.guide import words
 
 
 def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str) -> Group:

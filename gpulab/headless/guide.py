@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from gpulab.draw.terminal import shows_unicode
-from gpulab.guide import pages as guide
+from gpulab import guide
+from gpulab.core.terminal import shows_unicode
 
 _COURSE = "course"
 

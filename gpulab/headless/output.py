@@ -16,9 +16,8 @@ from rich.segment import Segment
 
 from gpulab.core.files import check_writable, is_appended_to, read_regular, write_whole
 from gpulab.core.readable import readable
+from gpulab.core.terminal import shows_unicode
 from gpulab.core.text import plain, plain_json
-from gpulab.draw.ascii import to_ascii
-from gpulab.draw.terminal import shows_unicode
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
 from gpulab.session.sharing import check_share
@@ -39,6 +38,8 @@ class _AsciiFile:
         return getattr(self._file, name)
 
     def write(self, text: str) -> int:
+        from gpulab.draw.ascii import to_ascii
+
         return self._file.write(to_ascii(text))
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from textwrap import wrap
 
 from gpulab.catalog.recordings import recorded_name, recorded_on, recordings
-from gpulab.core.jobs import TELEMETRY_ON, Calibrate, Follow, RunRequest, TimedJob
+from gpulab.core.jobs import Calibrate, Follow, RunRequest, TimedJob
+from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.statuses import ExitCode
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.replay.view import Origin, made_on

@@ -95,7 +95,7 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
         return Time(median=self.median / count, low=self.low / count, high=self.high / count)
 
 
-class VariantReport(Parted, frozen=True, kw_only=True):
+class VariantReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: Status
     reason: Finding | None = None
@@ -219,7 +219,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Telemetry is on, and the driver has not answered yet."""
 
 
-class RunReport(Parted, frozen=True, kw_only=True):
+class RunReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     """What a run gave. As a text it is its table; a notebook shows that with bars."""
 
     scenario: str

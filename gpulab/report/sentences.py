@@ -15,7 +15,6 @@ from gpulab.core.statuses import CheckKind, Verdict
 from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.features import folders, present
 from gpulab.report.parts import PARTS
-from gpulab.stats.verdicts import shown
 
 _known: dict[str, Declaration[Any]] = {}
 _CORE = (
@@ -183,6 +182,8 @@ def with_sentences(value: Any) -> Any:
         return {"code": value["code"], "sentence": text, **value}
     named = {name: with_sentences(item) for name, item in value.items()}
     if value.keys() >= _JUDGED and value["verdict"] is not None:
+        from gpulab.stats.verdicts import shown
+
         judged = msgspec.convert(value, _Judged)
         named["shown"] = msgspec.to_builtins(shown(judged))
     return named

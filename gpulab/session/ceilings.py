@@ -14,14 +14,8 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.jobs import (
-    TELEMETRY_OFF,
-    Calibrate,
-    RunRequest,
-    ScenarioFile,
-    TimedJob,
-    subject_of,
-)
+from gpulab.core.jobs import Calibrate, RunRequest, ScenarioFile, TimedJob, subject_of
+from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.payloads import CACHE, COSTS, MEMORY, RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Outcome
 from gpulab.session.store import Store

@@ -11,10 +11,10 @@ from time import time
 
 from gpulab.catalog.source import is_folder
 from gpulab.core.events import RunEnded, RunStarted
-from gpulab.core.files import is_held, open_regular
+from gpulab.core.files import PACKED, is_held, open_regular
 from gpulab.core.host import host_name
 from gpulab.core.jobs import subject_of
-from gpulab.core.run_file import PACKED, RunFileError, lines_of
+from gpulab.core.run_file import RunFileError, lines_of
 from gpulab.core.wire import decode
 from gpulab.report.build import CALIBRATION
 from gpulab.session.run import File, Source

@@ -18,7 +18,8 @@ from gpulab.core.events import Event, RunEnded, RunStarted, TelemetryStarted
 from gpulab.core.failures import worker_not_run
 from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
-from gpulab.core.jobs import CANCEL, TELEMETRY_OFF, RunRequest
+from gpulab.core.jobs import CANCEL, RunRequest
+from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.features.telemetry.findings import telemetry_not_started

@@ -16,8 +16,6 @@ from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.files import read_regular
 from gpulab.core.jobs import (
-    TELEMETRY_OFF,
-    TELEMETRY_ON,
     Arguments,
     Calibrate,
     Follow,
@@ -36,6 +34,8 @@ from gpulab.core.limits import (
     NAME_LENGTH,
     SOURCE_BYTES,
     SWEEP_VALUES,
+    TELEMETRY_OFF,
+    TELEMETRY_ON,
     TEXT_LENGTH,
     VARIANTS,
 )

@@ -18,8 +18,9 @@ from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.reader import EMPTY, read_text
 from gpulab.catalog.recordings import recorded_name, recording, recordings
 from gpulab.catalog.source import UnreadableError, is_folder
+from gpulab.core.files import PACKED
 from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
-from gpulab.core.run_file import PACKED, RunFileError
+from gpulab.core.run_file import RunFileError
 from gpulab.core.text import plain
 from gpulab.core.units import plural
 from gpulab.features.history.report import PastRun

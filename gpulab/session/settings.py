@@ -11,8 +11,7 @@ from pathlib import Path
 from gpulab.catalog.needs import default_device, missing
 from gpulab.catalog.source import is_there
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import TELEMETRY_OFF, TELEMETRY_ON
-from gpulab.core.limits import NAME_LENGTH, TIME_S
+from gpulab.core.limits import NAME_LENGTH, TELEMETRY_OFF, TELEMETRY_ON, TIME_S
 from gpulab.core.text import cut, plain
 
 DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")

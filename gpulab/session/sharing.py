@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpulab.catalog.source import is_folder, real_path
-from gpulab.core.run_file import MODE
+from gpulab.core.files import MODE
 from gpulab.session.settings import UsageError
 
 

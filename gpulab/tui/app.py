@@ -27,7 +27,7 @@ from textual.screen import Screen
 from gpulab.catalog.catalog import Entry, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
-from gpulab.draw.terminal import colour_count, over_ssh, shows_unicode
+from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, UsageError, check_paths, check_settings
 from gpulab.session.sharing import check_share

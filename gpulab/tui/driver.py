@@ -21,9 +21,9 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 from textual.geometry import Size
 
+from gpulab.core.terminal import erases_with_background
 from gpulab.core.text import plain
 from gpulab.draw.ascii import to_ascii
-from gpulab.draw.terminal import erases_with_background
 from gpulab.tui.changed_cells import ChangedCells
 
 _LOOK_S = 0.5

@@ -12,8 +12,8 @@ from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.source import is_folder
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
+from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
-from gpulab.draw.terminal import shows_unicode
 from gpulab.session.going_on import FoundRun, RunsFolder, place_of, source_of
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder

@@ -9,7 +9,8 @@ import pytest
 from journey import flat, idle, shown, until, visit
 
 from gpulab.core import events as e
-from gpulab.core.jobs import TELEMETRY_OFF, Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.payloads import KernelCode
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Outcome

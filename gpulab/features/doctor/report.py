@@ -32,10 +32,10 @@ from gpulab.catalog.needs import (
     torch_cuda,
 )
 from gpulab.commit import version
+from gpulab.core import terminal
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.core.text import plain
-from gpulab.draw import terminal
 from gpulab.features.doctor import findings
 from gpulab.features.telemetry.findings import (
     driver_not_loaded,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpulab.core.events import Built, Examined, RunStarted, StageStarted, Telemetry
-from gpulab.core.jobs import TELEMETRY_OFF, TELEMETRY_ON
+from gpulab.core.limits import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.core.statuses import CheckKind
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.state import RunState

@@ -16,7 +16,7 @@ from gpulab.core.events import (
     TelemetryStarted,
     WorkerReady,
 )
-from gpulab.core.jobs import TELEMETRY_ON
+from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.wire import decode, encode
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_process_ended
 from gpulab.session.streams import Lines, Stream, pipe, read_available

@@ -24,7 +24,7 @@ from gpulab.core.events import (
     TelemetryStarted,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import TELEMETRY_OFF
+from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.statuses import Cache
 from gpulab.features.telemetry import result
 from gpulab.features.telemetry.fields import (

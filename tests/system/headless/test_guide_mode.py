@@ -3,8 +3,8 @@
 import pytest
 from scripted import CommandLine
 
+from gpulab import guide
 from gpulab.draw.ascii import to_ascii
-from gpulab.guide import pages as guide
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import random
 
 from gpulab.core import events as e
 from gpulab.core.jobs import (
-    TELEMETRY_OFF,
     FunctionFile,
     Measure,
     RunRequest,
@@ -14,6 +13,7 @@ from gpulab.core.jobs import (
     TimeFunctions,
     VariantInfo,
 )
+from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Outcome, Stage, StopReason
 from gpulab.report.build import build_report, fold_all

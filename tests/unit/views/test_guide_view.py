@@ -3,7 +3,7 @@
 import pytest
 from conftest import printed
 
-from gpulab.guide import pages as guide
+from gpulab import guide
 
 
 @pytest.fixture(autouse=True)
