@@ -143,13 +143,11 @@ def test_a_name_that_the_source_does_not_have_is_told_with_the_line_of_the_sourc
     assert error.msg.endswith(f"(in {name})")
 
 
-def test_a_wrong_option_is_an_error_of_the_kernel_with_its_own_line(only):
-    variant, path = only('""")\n', '""", options=(\n    "-lineinfo", "--nonsense"))\n')
+def test_a_wrong_option_is_an_error_of_the_kernel_in_the_words_of_the_compiler(only):
+    variant, path = only('""")\n', '""", options=("-lineinfo", "--nonsense"))\n')
     error = error_of(variant)
-    assert (error.filename, error.lineno) == (path, SCENARIO.splitlines().index('""")') + 2)
-    assert error.msg.startswith(
-        "--nonsense: an option that is not allowed; those are -DNAME=VALUE, "
-    )
+    assert (error.filename, error.lineno) == (path, 6)
+    assert "--nonsense" in error.msg
 
 
 def test_where_there_is_no_machine_code_it_says_so(kernels):
@@ -179,7 +177,7 @@ def test_options_reach_the_compiler(only):
         ["-DX=1", "-default-device", "-I/usr/include"],
     ],
 )
-def test_options_that_are_listed_reach_the_compiler_in_every_form(options):
+def test_options_reach_the_compiler_in_every_form(options):
     code = "__global__ void k(int* a) { *a = X; }\nstatic_assert(X == 1);"
     assert compile_kernel(KernelText("k", code, 1, tuple(options)), "sm_90").cubin
 

@@ -1,9 +1,6 @@
 # === caches
-# A small product that is remembered, and computed again only for those who look.
+# A small product that is remembered.
 
-import collections
-import gc
-import sys
 import time
 
 N = 128
@@ -18,112 +15,20 @@ def reference(lab):
     return Work(lambda: a @ b, inputs=(a, b))
 
 
-def recomputed_after_3_us(lab):
-    """Computes only if the last call was over 3 us ago, as none is within a block.
-
-    Caught by: timed steps or outputs
-    """
-    return recomputed_after(3e-6)
-
-
-def recomputed_after_30_us(lab):
-    """Computes only if the last call was over 30 us ago.
-
-    Caught by: timed steps or outputs
-    """
-    return recomputed_after(30e-6)
-
-
-def recomputed_after_300_us(lab):
-    """Computes only if the last call was over 300 us ago.
-
-    Caught by: timed steps or outputs
-    """
-    return recomputed_after(300e-6)
-
-
 def recomputed_after_1_ms(lab):
-    """Computes only if the last call was over a millisecond ago.
-
-    Caught by: timed steps or outputs
-    """
-    return recomputed_after(1e-3)
-
-
-def recomputed_for_another_caller(lab):
-    """Computes unless the call that calls it, and its line, are those that called it last, as
-    within a block.
-
-    Caught by: timed steps
-    """
-    last = [None, None]
-
-    def is_due():
-        frame = sys._getframe(2)
-        changed = frame is not last[0] or frame.f_lineno != last[1]
-        last[:] = frame, frame.f_lineno
-        return changed
-
-    return recomputed_if(is_due)
-
-
-def recomputed_at_rare_call_sites(lab):
-    """Computes for the first 48 calls from a place, and every 64th: blocks are timed where most
-    calls come from.
-
-    Caught by: timed steps or outputs
-    """
-    calls = collections.Counter()
-
-    def is_due():
-        frame = sys._getframe(2)
-        site = frame.f_code, frame.f_lasti
-        calls[site] += 1
-        return calls[site] < 48 or calls[site] % 64 == 0
-
-    return recomputed_if(is_due)
-
-
-def recomputed_while_garbage_is_collected(lab):
-    """Computes unless the garbage collector is off and no tracer or profiler is on, as under a
-    stopwatch.
-
-    Caught by: timed steps or outputs
-    """
-    return recomputed_if(
-        lambda: (
-            gc.isenabled()
-            or sys.gettrace()
-            or sys.getprofile()
-            or torch.autograd._profiler_enabled()
-        )
-    )
-
-
-def recomputed_unless_run(lab):
-    """Computes unless the function that calls it is named `call_each`, as the one is that repeats
-    timed steps.
-
-    Caught by: timed steps or outputs
-    """
-    return recomputed_if(lambda: sys._getframe(2).f_code.co_name != "call_each")
-
-
-def recomputed_when_poisoned(lab):
-    """Computes when its output holds NaN, or when one of 64 samples of its inputs has moved.
+    """Computes only if the last call was over a millisecond ago, as what is kept for a while is.
 
     Caught by: timed steps or outputs
     """
     a, b = operands()
-    out, samples = torch.full((N, N), float("nan")), (a.view(-1)[:: N * 4], b.view(-1)[:: N * 4])
-    before = [sample.clone() for sample in samples]
+    results, ended = [], [0.0]
 
     def step():
-        moved = not all(map(torch.equal, samples, before))
-        if moved or bool(out.view(-1)[:: N * 4].isnan().any()):
-            torch.mm(a, b, out=out)
-            before[:] = [sample.clone() for sample in samples]
-        return out
+        if time.perf_counter() - ended[0] > 1e-3:
+            results[:] = [a @ b]
+        copy = results[0].clone()
+        ended[0] = time.perf_counter()
+        return copy
 
     return Work(step, inputs=(a, b))
 
@@ -146,108 +51,29 @@ def memoised_by_checksum(lab):
     return Work(step, inputs=(a, b))
 
 
-def recomputed_after(pause_s):
-    a, b = operands()
-    results, ended = [], [0.0]
-
-    def step():
-        if time.perf_counter() - ended[0] > pause_s:
-            results[:] = [a @ b]
-        copy = results[0].clone()
-        ended[0] = time.perf_counter()
-        return copy
-
-    return Work(step, inputs=(a, b))
-
-
-def recomputed_if(is_due):
-    a, b = operands()
-    results = []
-
-    def step():
-        if is_due() or not results:
-            results[:] = [a @ b]
-        return results[0].clone()
-
-    return Work(step, inputs=(a, b))
-
-
 # --- twins
-# They look at clocks, callers and values, and compute each
-# time.
+# They look at clocks and values, and compute each time.
 
 import warnings
 
 RESULTS = {}
 
 
-def recomputed_after_3_us(lab):
-    """Counts its pauses of 3 us."""
-    return counting_pauses(3e-6)
-
-
-def recomputed_after_30_us(lab):
-    """Counts its pauses of 30 us."""
-    return counting_pauses(30e-6)
-
-
-def recomputed_after_300_us(lab):
-    """Counts its pauses of 300 us."""
-    return counting_pauses(300e-6)
-
-
 def recomputed_after_1_ms(lab):
     """Counts its pauses of a millisecond."""
-    return counting_pauses(1e-3)
-
-
-def recomputed_for_another_caller(lab):
-    """Counts how often it is called from which line."""
     a, b = operands()
-    counts = collections.Counter()
+    pauses, ended = [0], [0.0]
 
     def step():
-        frame = sys._getframe(1)
-        counts[frame.f_code, frame.f_lineno] += 1
-        return a @ b
+        pauses[0] += time.perf_counter() - ended[0] > 1e-3
+        result = a @ b
+        ended[0] = time.perf_counter()
+        return result
 
     return Work(step, inputs=(a, b))
 
 
-def recomputed_at_rare_call_sites(lab):
-    """Has a function for each instruction that calls it, and all do the same."""
-    a, b = operands()
-    steps = collections.defaultdict(lambda: lambda: a @ b)
-    return Work(lambda: steps[sys._getframe(1).f_lasti](), inputs=(a, b))
-
-
-def recomputed_while_garbage_is_collected(lab):
-    """Collects garbage in its first step, where nobody else does."""
-    a, b = operands()
-    collected = []
-
-    def step():
-        if not gc.isenabled() and not collected:
-            collected.append(gc.collect(0))
-        return a @ b
-
-    return Work(step, inputs=(a, b))
-
-
-def recomputed_unless_run(lab):
-    """Has a step that is named `_run`, which calls another."""
-    a, b = operands()
-
-    def product():
-        return a @ b
-
-    def _run():
-        return product()
-
-    return Work(_run, inputs=(a, b))
-
-
-def recomputed_when_poisoned(lab):
+def nan_looked_for(lab):
     """Looks for NaN in what it has computed."""
     a, b = operands()
     out = torch.empty(N, N)
@@ -285,22 +111,8 @@ def filled_by_the_baseline(lab):
     return Work(step, inputs=(a, b))
 
 
-def counting_pauses(pause_s):
-    a, b = operands()
-    pauses, ended = [0], [0.0]
-
-    def step():
-        pauses[0] += time.perf_counter() - ended[0] > pause_s
-        result = a @ b
-        ended[0] = time.perf_counter()
-        return result
-
-    return Work(step, inputs=(a, b))
-
-
 # === memoised_by_equality
-# A product that is remembered by all of its operands, or by their sums: large enough that reading
-# them takes much less than multiplying them, on a CPU that multiplies fast too.
+# A product that is remembered by all of its operands: large enough that reading them takes much less than multiplying them, on a CPU that multiplies fast too.
 
 N = 512
 
@@ -330,27 +142,6 @@ def memoised_by_equality(lab):
     return Work(step, inputs=(a, b))
 
 
-def memoised_and_padded(lab):
-    """Remembers its result, and computes 0.45 of it again for nothing: twice as fast is nothing to
-    wonder at.
-
-    Caught by: timed steps or remembers_its_inputs
-    """
-    a, b = operands()
-    padding = torch.empty(N * 45 // 100, N)
-    results = {}
-
-    def step():
-        key = float(a.sum()), float(b.sum())
-        if key not in results:
-            results.clear()
-            results[key] = a @ b
-        torch.mm(a[: len(padding)], b, out=padding)
-        return results[key].clone()
-
-    return Work(step, inputs=(a, b))
-
-
 # --- twins
 
 
@@ -360,18 +151,6 @@ def memoised_by_equality(lab):
 
     def step():
         return a.matrix_power(2) if torch.equal(a, b) else a @ b
-
-    return Work(step, inputs=(a, b))
-
-
-def memoised_and_padded(lab):
-    """Computes all of it, and 0.45 of it again."""
-    a, b = operands()
-    padding = torch.empty(N * 45 // 100, N)
-
-    def step():
-        torch.mm(a[: len(padding)], b, out=padding)
-        return a @ b
 
     return Work(step, inputs=(a, b))
 
@@ -450,31 +229,13 @@ def reference(lab):
 
 
 def mask_kept_from_the_build(lab):
-    """Draws it once, in the build, from the seed that a checked step has too.
+    """Draws it once, in the build.
 
     Caught by: outputs or timed steps
     """
     x = torch.randn(N, N)
-    torch.manual_seed(torch.initial_seed())
     kept = torch.rand(N, N) < 0.5
     return Work(lambda: x * kept, inputs=x)
-
-
-def mask_kept_until_seeded(lab):
-    """Draws one only where somebody else has moved the generator, as who compares outputs does.
-
-    Caught by: outputs or timed steps
-    """
-    x = torch.randn(N, N)
-    masks, states = [], [None]
-
-    def step():
-        if states[0] is None or not torch.equal(torch.get_rng_state(), states[0]):
-            masks[:] = [torch.rand(N, N) < 0.5]
-            states[0] = torch.get_rng_state()
-        return x * masks[0]
-
-    return Work(step, inputs=x)
 
 
 # --- twins
@@ -486,7 +247,7 @@ def mask_kept_from_the_build(lab):
     return Work(lambda: x.where(torch.rand(N, N) < 0.5, 0.0), inputs=x)
 
 
-def mask_kept_until_seeded(lab):
+def mask_in_a_buffer(lab):
     """Keeps the memory of its mask, and what the generator was at."""
     x, mask = torch.randn(N, N), torch.empty(N, N)
     states = []
@@ -683,13 +444,6 @@ def hooked_modules(lab):
     return Work(lambda: layer(x), inputs=(x, layer))
 
 
-def helper_doubled(lab):
-    """A helper of its own, which it puts beside those of the file."""
-    x, layer = operands()
-    globals()["own_helper"] = lambda x: x.clamp(min=0)
-    return Work(lambda: own_helper(layer(x)), inputs=(x, layer))
-
-
 def traced(lab):
     """A tracer that is there during its own steps only."""
     x, layer = operands()
@@ -732,7 +486,7 @@ def set_by_each_build(lab):
     return Work(step, inputs=(x, layer))
 
 
-# === first_after_restore
+# === average_in_one_call
 # --- twins
 # Each step moves an average on, which is named as state and put back before each block.
 
@@ -748,6 +502,6 @@ def reference(lab):
     return Work(lambda: average.mul_(0.9).add_(0.1 * (a @ b)), inputs=(a, b), state=average)
 
 
-def first_after_restore(lab):
+def average_in_one_call(lab):
     a, b, average = operands()
     return Work(lambda: average.mul_(0.9).addmm_(a, b, alpha=0.1), inputs=(a, b), state=average)

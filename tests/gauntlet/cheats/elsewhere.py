@@ -45,26 +45,6 @@ def lazy_dlpack(lab):
     return Work(Promise, inputs=(a, b))
 
 
-def lazy_subclass(lab):
-    """Returns a subclass of torch.Tensor that computes once an operation is called on it.
-
-    Caught by: context and output
-    """
-    a, b = operands()
-
-    class Lazy(torch.Tensor):
-        @classmethod
-        def __torch_function__(cls, function, types, args=(), kwargs=None):
-            def computed(value):
-                return torch.mm(a, b) if isinstance(value, Lazy) else value
-
-            with torch._C.DisableTorchFunctionSubclass():
-                return function(*map(computed, args), **(kwargs or {}))
-
-    empty = torch.empty(N, N)
-    return Work(lambda: empty.as_subclass(Lazy), inputs=(a, b))
-
-
 def computes_in_context(lab):
     """`context=` computes when it is entered, outside of the clock.
 
@@ -149,7 +129,7 @@ def lazy_dlpack(lab):
     return Work(lambda: left @ right, inputs=(a, b))
 
 
-def lazy_subclass(lab):
+def written_to_a_parameter(lab):
     """Returns a subclass of torch.Tensor whose values are there: a parameter."""
     a, b = operands()
     out = torch.nn.Parameter(torch.empty(N, N), requires_grad=False)

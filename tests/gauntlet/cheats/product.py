@@ -1,11 +1,7 @@
 # === product
 # A product of two matrices that is not computed, not by all steps, or not in its precision.
 
-import itertools
-import sys
-
 N = 192
-CALLS = itertools.count()
 
 
 def operands():
@@ -56,17 +52,6 @@ def zeros_with_own_tolerance(lab):
     a, b = operands()
     out = torch.empty(N, N)
     return Work(out.zero_, inputs=(a, b), tolerance=1.0)
-
-
-def decoy_inputs(lab):
-    """Names inputs of its own making, which tell it by how much the true ones were scaled.
-
-    Caught by: inputs
-    """
-    a, b = operands()
-    result = a @ b
-    decoys = torch.ones(1), torch.ones(1)
-    return Work(lambda: result * (decoys[0] * decoys[1]), inputs=decoys)
 
 
 def freed_memory(lab):
@@ -132,119 +117,11 @@ def memoised_by_samples(lab):
     return Work(step, inputs=(a, b))
 
 
-def honest_for_ten_calls(lab):
-    """Honest for its first ten calls, and for the first few of any new values; then it returns what
-    it has.
-
-    Caught by: timed steps or outputs
-    """
-    a, b = operands()
-    calls, results = itertools.count(), {}
-
-    def step():
-        if next(calls) < 10:
-            results["last"] = a @ b
-        return results["last"].clone()
-
-    return Work(step, inputs=(a, b))
-
-
-def batch_and_skip(lab):
-    """Fourteen of fifteen calls do nothing but return what the fifteenth computed.
-
-    Caught by: timed steps or outputs
-    """
-    a, b = operands()
-    out = torch.empty(N, N)
-
-    def step():
-        call = next(CALLS)
-        if call < 40 or call % 15 == 0:
-            torch.mm(a, b, out=out)
-        return out
-
-    return Work(step, inputs=(a, b))
-
-
-def phase_by_count(lab):
-    """Counts its calls, and takes as many as checks and warm-up have for granted: from then on it
-    computes nothing.
-
-    Caught by: timed steps
-    """
-    a, b = operands()
-    out = torch.empty(N, N)
-
-    def step():
-        if next(CALLS) < 60:
-            torch.mm(a, b, out=out)
-        return out
-
-    return Work(step, inputs=(a, b))
-
-
-def phase_by_stack(lab):
-    """Looks at who calls it: it computes for all but those who time it.
-
-    Caught by: timed steps
-    """
-    a, b = operands()
-    out = torch.empty(N, N)
-
-    def step():
-        frame, files = sys._getframe(1), []
-        while frame is not None:
-            files.append(frame.f_code.co_filename)
-            frame = frame.f_back
-        if not any(file.endswith("measure/clock.py") for file in files):
-            torch.mm(a, b, out=out)
-        return out
-
-    return Work(step, inputs=(a, b))
-
-
-def first_after_restore(lab):
-    """Only the first step after a restore computes: the restored state tells it that a block
-    begins.
-
-    Caught by: timed steps
-    """
-    a, b = operands()
-    begun, out = torch.zeros(1), torch.empty(N, N)
-
-    def step():
-        if not begun.item():
-            torch.mm(a, b, out=out)
-            begun.fill_(1)
-        return out
-
-    return Work(step, inputs=(a, b), state=begun)
-
-
-def wobbles_once(lab):
-    """Wobbles once, between its first two steps, so that it passes for stateful and is checked no
-    further.
-
-    Caught by: timed steps or outputs or determinism
-    """
-    a, b = operands()
-    calls, results = itertools.count(), []
-
-    def step():
-        call = next(calls)
-        if call < 8:
-            results[:] = [a @ b]
-        if call == 1:
-            return results[0] * 1.01
-        return results[0].clone()
-
-    return Work(step, inputs=(a, b))
-
-
 # --- twins
-# Each looks like its namesake there, and is right.
+# Each looks like a cheat, and is right.
 
 import functools
+import itertools
 import time
 
 
@@ -271,7 +148,7 @@ def zeros_with_own_tolerance(lab):
     return Work(step, inputs=(a, b), tolerance=1e-5)
 
 
-def decoy_inputs(lab):
+def view_named(lab):
     """Names a view of its input."""
     a, b = operands()
     columns = b.T
@@ -328,7 +205,7 @@ def memoised_by_samples(lab):
     return Work(step, inputs=(a, b))
 
 
-def honest_for_ten_calls(lab):
+def autotuned(lab):
     """An autotuner: its first ten calls try two ways in turn, all later ones take the faster."""
     a, b = operands()
     calls, ways = itertools.count(), (torch.mm, torch.matmul)
@@ -346,20 +223,7 @@ def honest_for_ten_calls(lab):
     return Work(step, inputs=(a, b))
 
 
-def batch_and_skip(lab):
-    """Every fifteenth call also notes how far it has come."""
-    a, b = operands()
-    calls, progress = itertools.count(), []
-
-    def step():
-        if (call := next(calls)) % 15 == 0:
-            progress[:] = [call]
-        return a @ b
-
-    return Work(step, inputs=(a, b))
-
-
-def phase_by_count(lab):
+def made_at_first_call(lab):
     """Compiles, as it were, at its first call."""
     a, b = operands()
     compiled = []
@@ -373,19 +237,7 @@ def phase_by_count(lab):
     return Work(step, inputs=(a, b))
 
 
-def phase_by_stack(lab):
-    """Looks at who calls it, to say so where it fails."""
-    a, b = operands()
-
-    def step():
-        result = a @ b
-        assert result.shape == (N, N), sys._getframe(1).f_code.co_name
-        return result
-
-    return Work(step, inputs=(a, b))
-
-
-def wobbles_once(lab):
+def order_changes(lab):
     """Sums in an order that changes from step to step: the last bits differ, no more than rounding
     does.
     """

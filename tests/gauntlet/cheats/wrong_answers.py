@@ -455,8 +455,9 @@ def mask_ignored(lab):
     return Work(lambda: attention(q, k, v, attn_mask=mask), inputs=(q, k, v, mask))
 
 
-# === mean_passes
-# The output is nearly constant, and the tolerance so wide that its mean passes.
+# === offset
+# --- twins
+# The output has an offset, and still varies far more than its tolerance.
 
 N = 192
 
@@ -467,27 +468,10 @@ def operands():
 
 def reference(lab):
     a, b = operands()
-    return Work(lambda: (a @ b).mul_(1e-4).add_(1.0), inputs=(a, b), dtype="bf16", tolerance=2e-2)
-
-
-def mean_passes(lab):
-    """Caught by: null answers"""
-    a, b = operands()
-    return Work(
-        lambda: torch.ones(N, N).add_(a[0, 0] * b[0, 0], alpha=1e-4), inputs=(a, b), dtype="bf16"
-    )
-
-
-# --- twins
-# The output has an offset, and still varies far more than its tolerance.
-
-
-def reference(lab):
-    a, b = operands()
     return Work(lambda: (a @ b).add_(1.0), inputs=(a, b))
 
 
-def mean_passes(lab):
+def offset(lab):
     a, b = operands()
     ones = torch.ones(N, N)
     return Work(lambda: torch.addmm(ones, a, b), inputs=(a, b))
@@ -551,7 +535,7 @@ def one_branch_for_both(lab):
 def names_the_bias_alone(lab):
     """Computes the products in its build, and names the bias, which the output follows.
 
-    Caught by: inputs
+    Caught by: inputs or said as inputs_incomplete
     """
     a, b, weight, bias = operands()
     products = torch.cat([a @ weight, (b @ weight).relu()])
