@@ -105,7 +105,7 @@ def explaining_findings(
             )
         )
     for variant in variants:
-        if variant.time_s is None or variant.first_steps is not None:  # shown step by step
+        if variant.time_s is None or variant.get("first_steps") is not None:  # shown step by step
             continue
         first_step_s = variant.first_step_s or 0.0
         if first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):
