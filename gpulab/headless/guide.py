@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from gpulab.catalog.catalog import catalog
-from gpulab.features.course.report import course, course_lesson
-from gpulab.features.course.view import course_page, lesson_page
+from gpulab.features import present
 from gpulab.features.guide import view as guide
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal
+from gpulab.modes import check_installed
 from gpulab.session.run import newest_report
 from gpulab.session.settings import UsageError
+from gpulab.show.parts import part
 
 _COURSE = "course"
 
@@ -46,14 +47,19 @@ def show_guide(names: Sequence[str], options: Options) -> int:
         terminal.out.print(guide.page(name))
     else:
         terminal.say(*guide.page_text(name).splitlines())
-    if name == _COURSE:
+    report = present("course.report")
+    if name == _COURSE and report:
         rows = {entry.name: entry.row for entry in catalog()}
-        terminal.out.print("", *course_page(course(), rows), sep="\n")
+        terminal.out.print("", *part("course.view:course_page", report.course(), rows), sep="\n")
     return 0
 
 
 def _show_lesson(name: str, terminal: Terminal) -> int:
     """Its questions, answered by the newest run of it on this machine."""
+    check_installed("--guide course LESSON", "course")
+    from gpulab.features.course.report import course, course_lesson
+    from gpulab.features.course.view import lesson_page
+
     lesson = course_lesson(name)
     if lesson is None:
         names = [other.name for stage in course() for other in stage.lessons]
