@@ -36,6 +36,16 @@ def part(place: str, *shown: Any, **how: Any) -> Any:
     return getattr(module, function)(*shown, **how) if module else None
 
 
+def panel(place: str, run: Any, *, width: int, height: int | None = None) -> Any:
+    """A panel of the live screen, such as "live.times:TIMES"; None where it was taken out."""
+    name, _, constant = place.partition(":")
+    module = present(name)
+    if module is None:
+        return None
+    drawn = getattr(module, constant)
+    return part("live.screen:panel_view", drawn, run, width=width, height=height)
+
+
 def tables_of(report: RunReport, places: Container[str]) -> Iterator[RenderableType]:
     """Those of these tables that there is something in."""
     for place in TABLES:

@@ -19,15 +19,10 @@ from gpulab.features.checks.findings import (
     state_not_restored,
 )
 from gpulab.features.checks.view import checks, grades
-from gpulab.features.goodput.panel import PARTS
-from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.processes import PROCESSES
-from gpulab.features.live.screen import panel_view
-from gpulab.features.live.times import TIMES
 from gpulab.report.report import RunReport
 from gpulab.show.limits import limits
-from gpulab.show.parts import MEMORY, OPERATIONS, TABLES, part, tables_of
+from gpulab.show.parts import MEMORY, OPERATIONS, TABLES, panel, part, tables_of
 from gpulab.show.program_result import program_result
 from gpulab.show.view import (
     Line,
@@ -139,10 +134,11 @@ def _beside_processes(
     comparison = run.main_comparison
     if comparison is not None and (ratios := run.ratios(comparison)):
         height = min(len(ratios), _MOST_PROCESSES) + _AROUND_PROCESSES + bool(run.predicted)
-        panels.append(panel_view(NARROWING, run, width=right, height=height))
+        panels.append(panel("live.narrowing:NARROWING", run, width=right, height=height))
     if any(run.detail.times_s.values()):
         height = 2 + _ROWS_OF_HISTOGRAM * len(run.variants)
-        panels.append(panel_view(PROCESSES, run, width=right, height=height))
+        panels.append(panel("live.processes:PROCESSES", run, width=right, height=height))
+    panels = [drawn for drawn in panels if drawn is not None]
     if not panels:
         return narrow
     columns = Table.grid(padding=(0, 2, 0, 0))
@@ -160,15 +156,20 @@ def _panels(
     width = screen.width
     parts: list[RenderableType] = []
     if report.compares and report.timed:
-        parts.append(panel_view(TIMES, run, width=width))
+        parts += _drawn("live.times:TIMES", run, width)
     if figure is not None:
         parts += [_rule("what the lesson shows", width), figure]
     parts += screen.predicted
     if any(variant.goodput for variant in report.variants):
-        parts.append(panel_view(PARTS, run, width=width))
+        parts += _drawn("goodput.panel:PARTS", run, width)
     if limited := limits(report.variants):
         parts += [_rule("limits, and what to do", width), limited]
     return parts
+
+
+def _drawn(place: str, run: LiveRun, width: int) -> list[RenderableType]:
+    drawn = panel(place, run, width=width)
+    return [] if drawn is None else [drawn]
 
 
 def _rule(title: str, width: int) -> Text:
