@@ -18,9 +18,7 @@ PACKAGE = TESTS.parent / "gpulab"
 CORPUS = TESTS / "corpus"
 NEEDED = {
     "checks": "a worker compares outputs before it times anything",
-    "compare": "what differs between two runs is what measured code of two sides is called by",
     "goodput": "the time of a step, and where it goes, is what other parts are shares of",
-    "live": "it shows a run that goes on, on a terminal and on the screen",
     "roofline": "a worker counts work and measures ceilings beside the variants",
     "telemetry": "its readings say which samples do not count",
 }
@@ -105,14 +103,15 @@ def test_a_feature_can_be_taken_out(name, tmp_path):
 
 def test_a_run_is_measured_without_any_of_them(tmp_path):
     environment = without(OPTIONAL, tmp_path)
-    run = ["--run", "vector_add", "--smoke", "--device", "cpu", "--json", "run.json"]
+    run = ["--run", "batched_matmul", "--smoke", "--device", "cpu", "--json", "run.json"]
     commands = [["--list"], ["--help"], *replays(tmp_path), run]
     for command, (code, printed) in zip(
         commands, carried_out(commands, tmp_path, environment), strict=True
     ):
         assert code == 0, f"{command}: {printed}"
     result = json.loads((tmp_path / "run.json").read_bytes())
-    assert [variant["status"] for variant in result["runs"][0]["variants"]] == ["ok", "ok"]
+    assert result["outcome"] == "measured"
+    assert "ok" in [variant["status"] for variant in result["runs"][0]["variants"]]
 
 
 def test_few_are_needed():
@@ -123,7 +122,7 @@ def test_few_are_needed():
 def test_what_is_looked_up_by_name_is_there():
     places = set()
     for path in (*PACKAGE.glob("show/*.py"), *PACKAGE.glob("headless/*.py")):
-        places |= set(re.findall(r'"([a-z_]+\.[a-z_]+):([a-z_]+)"', path.read_text()))
+        places |= set(re.findall(r'"([a-z_]+\.[a-z_]+):(\w+)"', path.read_text()))
     assert len(places) > 20
     for name, function in places:
         assert hasattr(present(name), function), f"{name}:{function}"
