@@ -21,7 +21,7 @@ from gpulab.headless.standard_streams import (
     prepare,
     print_error,
 )
-from gpulab.modes import MODES, Mode
+from gpulab.modes import MODES, Mode, check_installed, function_of
 
 if TYPE_CHECKING:
     from gpulab.headless.options import Options
@@ -131,6 +131,13 @@ def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
         they = "it requires" if len(ignored) == 1 else "they require"
         message += f"; {they} {' or '.join(names[other] for other in taking)}"
     return message
+
+
+def _check_features(given: argparse.Namespace) -> None:
+    """UsageError where a flag is of a feature that was taken out."""
+    for flag in _FLAGS:
+        if flag.feature and hasattr(given, flag.destination):
+            check_installed(flag.name, flag.feature)
 
 
 _TWO_RUNS = {Mode.RUN: "--run WHAT", Mode.FOLLOW: "--run -- PROGRAM"}
@@ -300,6 +307,7 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
         parser.error(f"{given.paths[0]}: {advice}")
     if problem := flag_problem(mode, given):
         parser.error(problem)
+    _check_features(given)
     if chosen is None:
         return _open_screen(parser, given)
     if chosen.screen and _has_terminal() and not _asks_to_print(given):
@@ -330,13 +338,13 @@ def _run_program(
         parser.error(f"{given.paths[0]}: a program follows --, and nothing else runs beside it")
     if problem := flag_problem(Mode.FOLLOW if headless else Mode.SCREEN, given):
         parser.error(problem)
+    _check_features(given)
     if not command:
         parser.error("write a program after --, such as: gpulab --run -- python train.py")
     if not headless:
         return _open_screen(parser, given, command)
-    from gpulab.headless.program import follow
-
-    return follow(command, _options(parser, given))
+    follow = function_of(Mode.FOLLOW, "gpulab.headless.program:follow")
+    return int(follow(command, _options(parser, given)))
 
 
 def _open_screen(

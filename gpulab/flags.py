@@ -37,14 +37,16 @@ class Flag:
     name: str
     modes: frozenset[Mode]
     options: Mapping[str, Any]
+    feature: str = ""
+    """Without which there is none such."""
 
     @property
     def destination(self) -> str:
         return str(self.options.get("dest", self.name.lstrip("-").replace("-", "_")))
 
 
-def _flag(name: str, modes: frozenset[Mode], **options: Any) -> Flag:
-    return Flag(name, modes, options)
+def _flag(name: str, modes: frozenset[Mode], *, feature: str = "", **options: Any) -> Flag:
+    return Flag(name, modes, options, feature)
 
 
 _RUN = frozenset({Mode.RUN})
@@ -94,6 +96,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--try",
             _RUN,
+            feature="fixes",
             dest="try_fixes",
             nargs="?",
             const="",
@@ -106,6 +109,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--what-if",
             _RUN,
+            feature="what_if",
             nargs="?",
             const="",
             metavar="NAME,...",
@@ -136,6 +140,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--sweep",
             _RUN,
+            feature="sweeps",
             nargs="?",
             const="",
             metavar="NAME=A,B,C",
@@ -147,6 +152,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--repeat",
             _RUN,
+            feature="repeats",
             type=repetitions,
             metavar="N",
             help="N runs in fresh processes: 99 %% interval over runs (needs N >= 8)",
@@ -217,6 +223,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--retune",
             _RUN,
+            feature="tuning",
             action="store_true",
             help="tune again instead of reusing choices of gpulab.tune",
         ),
@@ -337,6 +344,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--fail-below",
             _GATED,
+            feature="gate",
             action="append",
             type=least_speedup,
             metavar="[VARIANT=]1.2x",
@@ -345,6 +353,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--fail-if-slower",
             _COMPARE,
+            feature="gate",
             nargs="?",
             const=_SLOWER,
             type=share,
@@ -354,6 +363,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--gate",
             _GATED,
+            feature="gate",
             type=path,
             metavar="FILE.toml",
             help="thresholds of each scenario (default: gpulab.toml, where there is one)",
@@ -361,6 +371,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--junit",
             _GATED,
+            feature="gate",
             type=path,
             metavar="FILE.xml",
             help="what passed and failed, as JUnit XML",
@@ -389,12 +400,14 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--memory",
             _RUN,
+            feature="memory",
             action="store_true",
             help="peak memory of a step; on a GPU also a memory snapshot",
         ),
         _flag(
             "--from-start",
             _PRINTS_A_RUN,
+            feature="goodput",
             nargs="?",
             const=0,
             type=steps,
@@ -419,6 +432,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
         _flag(
             "--checklist",
             _RUN_OR_FOLLOW | _OF_A_FILE,
+            feature="findings",
             action="store_true",
             help="answer every question of the performance checklists, with its number",
         ),

@@ -58,14 +58,7 @@ class ModeFlag:
 
     def carry_out(self, given: argparse.Namespace, options: Callable[[], Any]) -> int:
         value = getattr(given, self.destination)
-        try:
-            function = _function(self.function)
-        except ModuleNotFoundError as error:
-            if not self.function.startswith(str(error.name)):
-                raise
-            from gpulab.session.settings import UsageError
-
-            raise UsageError(f"{self.mode} is not installed: there is no {error.name}") from None
+        function = function_of(self.mode, self.function)
         if self.mode == Mode.GUIDE:  # whose only option is how it is printed
             return int(function(value, ascii_only=hasattr(given, "ascii")))
         if value is True:
@@ -74,14 +67,36 @@ class ModeFlag:
 
     def open_screen(self, given: argparse.Namespace) -> int:
         value = getattr(given, self.destination)
-        return int(_function(self.screen)(value, ascii_only=hasattr(given, "ascii")))
+        return int(function_of(self.mode, self.screen)(value, ascii_only=hasattr(given, "ascii")))
 
 
-def _function(place: str) -> Callable[..., Any]:
-    """By module:name."""
+_FEATURES = "gpulab.features."
+
+
+def function_of(mode: Mode, place: str) -> Callable[..., Any]:
+    """By module:name. UsageError where a feature that it imports was taken out."""
     module, _, name = place.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    try:
+        function: Callable[..., Any] = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith(_FEATURES):
+            raise
+        raise _not_installed(mode, str(error.name)) from None
     return function
+
+
+def check_installed(flag: str, feature: str) -> None:
+    """UsageError where the feature of a flag was taken out."""
+    from gpulab.features import present
+
+    if present(feature) is None:
+        raise _not_installed(flag, f"{_FEATURES}{feature}")
+
+
+def _not_installed(flag: str, module: str) -> Exception:
+    from gpulab.session.settings import UsageError
+
+    return UsageError(f"{flag} is not installed: there is no {module}")
 
 
 MODES: Sequence[ModeFlag] = (

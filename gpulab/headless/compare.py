@@ -77,7 +77,8 @@ def finish(report: ComparisonReport, options: Options, demands: Demands, termina
         write_json(report, options.json)
     if options.export:
         export([(partial(rendered_comparison, report), options.export)], terminal)
-    write_junit(options, cases_of(report))
+    if options.junit:
+        write_junit(options.junit, cases_of(report))
     return report.exit_code
 
 

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
-from gpulab.features.live import progress
 from gpulab.features.live.panel import live_run
 from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
@@ -23,6 +22,7 @@ from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run
 from gpulab.session.run_files import kept_elsewhere
 from gpulab.session.session import Session
+from gpulab.show.parts import part
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,7 +57,8 @@ def _panels(run: Run, terminal: Terminal, lines_above: int) -> RenderableType:
     """The panels of a run, in what the terminal has below some lines and above its last."""
     width, height = terminal.err.size
     height = max(_FEWEST_ROWS, min(_MOST_ROWS, height - lines_above - 1))
-    return progress.progress_view(live_run(run.report, run.state), width=width, height=height)
+    live = live_run(run.report, run.state)
+    return part("live.progress:progress_view", live, width=width, height=height) or ""
 
 
 @contextmanager
@@ -107,9 +108,10 @@ class PlainProgress:
             report = run.report
             if report.progress.verdict_stands and not self._verdict_shown:
                 self._verdict_shown = True
-                for line in progress.verdict_lines(report):
+                for line in part("live.progress:verdict_lines", report) or ():
                     self._show_line(line)
-            self._show_line(progress.one_line(report))
+            if line := part("live.progress:one_line", report):
+                self._show_line(line)
 
 
 def drive(

@@ -127,11 +127,9 @@ def check_junit(options: Options) -> None:
         check_written("--junit", options.junit, _MARKS)
 
 
-def write_junit(options: Options, cases: Sequence[Case]) -> None:
-    """Where it was asked for. OutputError where it cannot be written."""
-    if options.junit is None:
-        return
+def write_junit(target: Path, cases: Sequence[Case]) -> None:
+    """OutputError where it cannot be written."""
     try:
-        write_whole(options.junit, junit(cases))
+        write_whole(target, junit(cases))
     except OSError as error:
-        raise OutputError(f"--junit {options.junit}: {error.strerror}") from None
+        raise OutputError(f"--junit {target}: {error.strerror}") from None

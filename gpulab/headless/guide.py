@@ -53,7 +53,11 @@ def _print(text: str, *, ascii_only: bool) -> None:
 
 
 def _show_course(*, ascii_only: bool) -> None:
-    """Its lessons, with what this machine has of them."""
+    """Its lessons, with what this machine has of them; nothing where that feature was taken out."""
+    from gpulab.features import present
+
+    if not present("course.report"):
+        return
     from gpulab.catalog.catalog import catalog
     from gpulab.features.course.report import course
     from gpulab.features.course.view import course_page
@@ -65,6 +69,9 @@ def _show_course(*, ascii_only: bool) -> None:
 
 def _show_lesson(name: str, *, ascii_only: bool) -> None:
     """Its questions, answered by the newest run of it on this machine."""
+    from gpulab.modes import check_installed
+
+    check_installed("--guide course LESSON", "course")
     from gpulab.features.course.report import course, course_lesson
     from gpulab.features.course.view import lesson_page
     from gpulab.headless.output import open_terminal

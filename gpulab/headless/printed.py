@@ -4,7 +4,7 @@ run that was just made and of one that is read from its file: nothing here start
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,8 @@ from rich.text import Text
 
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
-from gpulab.features.findings.checklist_view import checklists
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
-from gpulab.features.goodput.operations import full_tables, operations
-from gpulab.features.goodput.view import goodput, job_goodput, traces
-from gpulab.features.memory.view import memory
+from gpulab.features.goodput.operations import full_tables
 from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.features.roofline.report import (
     NO_ROOFS,
@@ -25,11 +22,10 @@ from gpulab.features.roofline.report import (
     roofline_of_operations,
 )
 from gpulab.features.roofline.view import causes, reasons, roofline_view
-from gpulab.features.telemetry.view import solo_runs
-from gpulab.features.tuning.view import tunings
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
+from gpulab.show.parts import MEMORY, OPERATIONS, part, tables_of
 from gpulab.show.program_result import program_result
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.results import failures, result
@@ -63,7 +59,7 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
         asked_for = [*_asked_for(report, options), *tables]
         terminal.show(ShortResult(report, asked_for, with_operations=not tables))
     if options.checklist:
-        terminal.show(checklists(report))
+        terminal.show(part("findings.checklist_view:checklists", report))
         terminal.say("")
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")
@@ -113,20 +109,18 @@ def _of_run_file(terminal: Terminal) -> Iterator[None]:
 
 def _asked_for(report: RunReport, options: Options) -> Iterator[RenderableType]:
     """What flags of the command ask for by name."""
-    views: list[Callable[[RunReport], RenderableType | None]] = []
+    places = {"goodput.view:traces", "goodput.view:job_goodput"}
     if options.memory:
-        views.append(memory)
+        places.add(MEMORY)
     if options.retune:
-        views.append(tunings)
+        places.add("tuning.view:tunings")
     if options.telemetry not in (None, "off"):
-        views.append(solo_runs)
+        places.add("telemetry.view:solo_runs")
     if options.profile in ("on", "all") and not report.functions:
-        views += [goodput] if options.asks_for_operations else [goodput, operations]
-    views += [traces, job_goodput]
-    for view in views:
-        content = view(report)
-        if content is not None:
-            yield content
+        places.add("goodput.view:goodput")
+        if not options.asks_for_operations:
+            places.add(OPERATIONS)
+    return tables_of(report, places)
 
 
 def show_calibration(report: RunReport, terminal: Terminal, *, links_only: bool) -> None:
@@ -142,7 +136,7 @@ def show_program(report: RunReport, terminal: Terminal, options: Options) -> Non
     tables = _tables_of_operations(report, options)
     terminal.show(program_result(report, verbose=options.verbose, tables=tables))
     if options.checklist:
-        terminal.show(checklists(report))
+        terminal.show(part("findings.checklist_view:checklists", report))
     terminal.say(f"run file: {report.run_file}")
 
 

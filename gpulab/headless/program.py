@@ -14,7 +14,6 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
-from gpulab.features.late.report import hang
 from gpulab.headless.options import Options
 from gpulab.headless.output import (
     check_json,
@@ -33,6 +32,7 @@ from gpulab.session.requests import program_of
 from gpulab.session.run_files import default_path, kept_elsewhere
 from gpulab.session.settings import UsageError
 from gpulab.session.witness import Witness
+from gpulab.show.parts import part
 
 if TYPE_CHECKING:
     from gpulab.session.run import Run
@@ -108,7 +108,7 @@ class _Hangs:
         self._told: set[object] = set()
 
     def tell(self, run: Run) -> None:
-        finding = hang(run.state)
+        finding = part("late.report:hang", run.state)
         if finding is None:
             return
         key = finding.values.get("rank"), finding.values.get("place")

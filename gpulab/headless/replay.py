@@ -13,8 +13,8 @@ from gpulab.catalog.recordings import recorded_name, recorded_on, recordings
 from gpulab.core.jobs import Calibrate, Follow, RunRequest, TimedJob
 from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.statuses import ExitCode
+from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
-from gpulab.features.replay.view import Origin, made_on
 from gpulab.headless.export import check_export, export
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
@@ -45,8 +45,9 @@ def replay(name: str, options: Options) -> int:
     run = open_run(name)
     check_files(run, options)
     report = run.report
-    origin = Origin(report.device, report.environment, report.at)
-    terminal.note(f"recorded on {made_on(origin)}", "dim")
+    if view := present("replay.view"):
+        origin = view.Origin(report.device, report.environment, report.at)
+        terminal.note(f"recorded on {view.made_on(origin)}", "dim")
     return show_run(run, options, terminal)
 
 

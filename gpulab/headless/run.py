@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -17,27 +18,22 @@ from rich.text import Text
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
-from gpulab.core.jobs import RunRequest
+from gpulab.core.jobs import Required, RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
 from gpulab.core.units import duration, seconds, span, times
 from gpulab.draw.styles import QUICK, STYLES, with_star
-from gpulab.features.gate.runs import cases_of_command
+from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
-from gpulab.features.repeats.report import over_runs_of
-from gpulab.features.repeats.view import over_runs_view
-from gpulab.features.sweeps.runs import SweepRuns
-from gpulab.features.sweeps.view import sweep_view
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
-from gpulab.headless.gate import Demands, check_junit, write_junit
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.report.build import run_parts
-from gpulab.report.commands import combine
+from gpulab.report.commands import CommandReport, combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
 from gpulab.session.drive import Interrupts
@@ -45,8 +41,13 @@ from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
 from gpulab.show.forms import rendered
+from gpulab.show.parts import part
 from gpulab.show.view import outcome_words
 from gpulab.stats.verdicts import in_table
+
+if TYPE_CHECKING:
+    from gpulab.features.sweeps.runs import SweepRuns
+    from gpulab.headless.gate import Demands
 
 
 def swept_scenarios(
@@ -60,6 +61,8 @@ def swept_scenarios(
         launch, request = planned_run.launch, planned_run.request
         if launch.point is None:
             continue
+        from gpulab.features.sweeps.runs import SweepRuns
+
         parameter, value = launch.point
         whole = SweepRuns(replace(launch, point=None), parameter, [], options)
         sweep = sweeps.setdefault((launch.entry.path, parameter), whole)
@@ -72,7 +75,7 @@ def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
     """Print each sweep, and where its files are."""
     for scenario in swept:
         width = terminal.results.width
-        drawn = sweep_view(scenario.sweep, scenario.reports, width)
+        drawn = part("sweeps.view:sweep_view", scenario.sweep, scenario.reports, width)
         terminal.results.print(drawn, "", sep="\n")
         for report in (*scenario.reports, scenario.final):
             if report and report.run_file:
@@ -232,15 +235,26 @@ def run(names: Sequence[str], options: Options) -> int:
         return what_if(names, options)
     if options.keep:
         raise UsageError("--keep writes what --try makes: add --try")
-    demands = Demands(options)
-    check_junit(options)
+    demands = _demands(options)
     planned = plan_runs(names, options, demands)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    demands.say(terminal)
+    if demands:
+        demands.say(terminal)
     command = _Command(planned, options, demands, terminal)
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
     return command.finish()
+
+
+def _demands(options: Options) -> Demands | None:
+    """None where the feature was taken out, whose flags are refused then."""
+    if present("gate") is None:
+        return None
+    from gpulab.headless.gate import Demands, check_junit
+
+    demands = Demands(options)
+    check_junit(options)
+    return demands
 
 
 class _Command:
@@ -252,11 +266,11 @@ class _Command:
         self,
         planned: Sequence[PlannedRun],
         options: Options,
-        demands: Demands,
+        demands: Demands | None,
         terminal: Terminal,
     ) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
-        self._demands = demands
+        self._required_of = demands.required_of if demands else _nothing
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
         self._to_make = [
@@ -322,16 +336,16 @@ class _Command:
         """Print and write what all of them give; returns the exit code."""
         reports, options, terminal = self._reports, self._options, self._terminal
         swept = self._swept or swept_scenarios(self._planned, reports, options)
-        over_runs = over_runs_of(reports) if options.repeat else None
+        over_runs = part("repeats.report:over_runs_of", reports) if options.repeat else None
         command = combine(
             reports,
             self._environment,
             [scenario.sweep for scenario in swept],
             over_runs,
-            required_of=self._demands.required_of,
+            required_of=self._required_of,
         )
         if over_runs is not None:
-            terminal.show(over_runs_view(over_runs))
+            terminal.show(part("repeats.view:over_runs_view", over_runs))
             if command.reason:
                 terminal.say(sentence(command.reason))
         elif options.sweep is not None:
@@ -344,9 +358,8 @@ class _Command:
             terminal.say(f"run files: {self._planned[0].path.parent}")
         if options.json:
             write_json(command, options.json)
-        repeated = command.over_runs
-        cases = cases_of_command(reports, repeated, self._demands.required_of)
-        write_junit(options, cases)
+        if options.junit:
+            self._write_junit(options.junit, command)
         pictures: list[tuple[Sequence[RunReport], Path]] = []
         pages: list[tuple[Callable[[str], str], Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
@@ -359,6 +372,13 @@ class _Command:
         export(pages, terminal)
         plot(pictures, terminal)
         return command.exit_code
+
+    def _write_junit(self, target: Path, command: CommandReport) -> None:
+        from gpulab.features.gate.runs import cases_of_command
+        from gpulab.headless.gate import write_junit
+
+        cases = cases_of_command(command.runs, command.over_runs, self._required_of)
+        write_junit(target, cases)
 
     def _report_of(
         self, planned_run: PlannedRun, interrupts: Interrupts, number: int, *, last: bool
@@ -418,6 +438,10 @@ class _Command:
             show_failures(scenario.final, self._terminal)
             if scenario.final.exit_code == ExitCode.INTERRUPTED:
                 break
+
+
+def _nothing(_: str) -> Required:
+    return Required()
 
 
 def _cannot_run(planned_run: PlannedRun) -> bool:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
 from gpulab.core.statuses import CeilingChoice
 from gpulab.headless.export import check_export
-from gpulab.headless.gate import Demands
 from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, check_written
 from gpulab.headless.plot import check_plot
@@ -22,6 +22,9 @@ from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
+
+if TYPE_CHECKING:
+    from gpulab.headless.gate import Demands
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class PlannedRun:
     repetition: int = 0
 
 
-def plan_runs(names: Sequence[str], options: Options, demands: Demands) -> list[PlannedRun]:
+def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -> list[PlannedRun]:
     """All runs that the names mean; repetitions as a whole. UsageError,
     ScenarioNotFoundError.
     """
@@ -52,7 +55,8 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands) -> list[
                 launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
-    demands.check(launches)
+    if demands:
+        demands.check(launches)
     requests = [
         plan(launch, _with_demands(launch, options, demands), several=several)
         for launch in launches
@@ -86,9 +90,9 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands) -> list[
     ]
 
 
-def _with_demands(launch: Launch, options: Options, demands: Demands) -> Options:
+def _with_demands(launch: Launch, options: Options, demands: Demands | None) -> Options:
     """What a run that is repeated must reach is asked of all of them together."""
-    if options.repeat or launch.functions:
+    if demands is None or options.repeat or launch.functions:
         return options
     required = demands.required_of(launch.entry.name)
     return replace_fields(

@@ -15,9 +15,9 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Ceiling
-from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of, first_in_order
-from gpulab.features.repeats.report import OverRuns, gate
-from gpulab.report.report import RunReport, fields_of
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of, first_in_order
+from gpulab.features import present
+from gpulab.report.report import RunReport, Time, fields_of
 from gpulab.scenario import Param
 
 SCHEMA = "gpulab.result/1"
@@ -48,6 +48,31 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     contenders: list[Contender] = []
     """Of the final; those of a variant are compared with its first."""
     final: RunReport | None = None
+
+
+class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their
+    medians in order.
+
+    `low` and `high` are those of the exact 99 % interval of the median over runs, None of fewer
+    than 8. `against` and everything about a speedup are None of a function, which is compared with
+    nothing. `span_s` is the time from the start of the first run to the end of the last, None where
+    that is not known: what changes in longer than that is in no interval.
+    """
+
+    scenario: str
+    params: dict[str, Param] = {}
+    variant: str
+    against: str | None = None
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict | None = None
+    runs: int
+    span_s: float | None = None
+    speedups: list[float] = []
+    time_s: Time | None = None
+    times_s: list[float] = []
 
 
 class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,9 +130,10 @@ def combine(
     if any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
         code = ExitCode.INTERRUPTED
     reason = None
-    if over_runs is not None and code == ExitCode.MEASURED:
+    repeats = present("repeats.report")
+    if repeats and over_runs is not None and code == ExitCode.MEASURED:
         required = {run.scenario: required_of(run.scenario) for run in runs}
-        code, reason = gate(over_runs, required)
+        code, reason = repeats.gate(over_runs, required)
     return CommandReport(
         outcome=conclusion_of(code),
         exit_code=code,

@@ -26,6 +26,10 @@ class Parted(msgspec.Struct, frozen=True, kw_only=True):
                     return getattr(part, name)
         raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name)
 
+    def get(self, name: str) -> Any:
+        """A field, or one of a part; None where the feature that has it was taken out."""
+        return getattr(self, name, None)
+
     def with_parts(self, **fields: Any) -> Self:
         """The same with these fields of parts."""
         parts = []

@@ -13,11 +13,11 @@ from rich.console import Console
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
-from gpulab.features.alone.view import headline
 from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.report import LiveDetail
 from gpulab.report.build import CALIBRATION
 from gpulab.report.report import RunReport
+from gpulab.show.parts import part
 from gpulab.show.record import Record
 from gpulab.show.results import result
 from gpulab.show.view import outcome_words, short_run
@@ -74,7 +74,7 @@ def answer(record: Record) -> Answer:
     if ends:
         words += f" · {report.method.confidence:.0%} interval {ends}"
     verdict = with_star(shown(comparison).words, quick=report.quick)
-    _, why = headline(report)
+    _, why = part("alone.view:headline", report) or ("", "")
     return Answer(f"{speedup} {verdict}", STYLES[comparison.verdict], words, why)
 
 

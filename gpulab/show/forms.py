@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from gpulab.features.compare.report import ComparisonReport
 from gpulab.report.report import RunReport
 from gpulab.show.record import Record, record_of
+
+if TYPE_CHECKING:
+    from gpulab.features.compare.report import ComparisonReport
 
 _MODULES: Mapping[str, str] = {
     "html": "page:page",

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 
-from gpulab.features.findings import view as findings
 from gpulab.features.roofline import view as roofline
 from gpulab.report.report import VariantReport
+from gpulab.show.parts import part
 
 
 def limits(variants: Sequence[VariantReport], most: int | None = None) -> RenderableType | None:
@@ -19,5 +19,5 @@ def limits(variants: Sequence[VariantReport], most: int | None = None) -> Render
     for variant in variants:
         if limited := roofline.limits([variant]):
             parts.append(limited)
-        parts += findings.lines(variant, most)
+        parts += part("findings.view:lines", variant, most) or []
     return Group(*parts) if parts else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,8 +12,8 @@ from rich.text import Text
 from gpulab.catalog.kernels import kernels_of
 from gpulab.core.run_file import RunFileError
 from gpulab.core.text import fenced, markdown_text, plain
+from gpulab.features import present
 from gpulab.features.checks.view import checks, grades
-from gpulab.features.code.view import SIGNS, MarkedCode, marked_code
 from gpulab.features.roofline.view import limits
 from gpulab.report.report import RunReport
 from gpulab.show.facts import answer, command, facts, source_of, subtitle, title
@@ -27,6 +28,9 @@ from gpulab.show.view import (
     note_lines,
     required,
 )
+
+if TYPE_CHECKING:
+    from gpulab.features.code.view import MarkedCode
 
 
 def summary(report: RunReport) -> list[str]:
@@ -105,14 +109,17 @@ def _raw_times(report: RunReport) -> list[str]:
 
 def _code(record: Record) -> Iterator[str]:
     report, source = record.report, source_of(record.request)
+    view = present("code.view")
+    if view is None:
+        return
     names = tuple(variant.name for variant in report.variants)
-    marked = marked_code(source, names, report, kernels_of(source, names, report.params))
+    marked = view.marked_code(source, names, report, kernels_of(source, names, report.params))
     lines: list[str] = []
     for each in marked:
         for block in (*each.functions, *each.kernels):
             lines += [*_diff(block), ""]
     if lines:
-        yield from (*fenced(lines[:-1], "diff"), "", markdown_text(SIGNS))
+        yield from (*fenced(lines[:-1], "diff"), "", markdown_text(view.SIGNS))
 
 
 def _diff(block: MarkedCode) -> Iterator[str]:

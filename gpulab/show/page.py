@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 from rich.console import RenderableType
@@ -16,30 +17,22 @@ from gpulab.catalog.source import UnreadableError
 from gpulab.commit import version
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.text import plain
+from gpulab.features import present
 from gpulab.features.checks.view import checks, grades
-from gpulab.features.code.view import FAILED_HERE, SIGNS, MarkedCode, marked_code, measured
-from gpulab.features.findings.view import advice
-from gpulab.features.fixes.view import fixes
-from gpulab.features.goodput.operations import operations
-from gpulab.features.goodput.view import goodput, job_goodput, phases
-from gpulab.features.kernels.view import kernels
-from gpulab.features.late.view import job_ranks
-from gpulab.features.memory.view import memory
-from gpulab.features.program.view import program_view
-from gpulab.features.ranks.view import ranks
 from gpulab.features.roofline.ceilings_view import CeilingTable
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import limits, roofline_view
-from gpulab.features.telemetry.view import solo_runs
-from gpulab.features.tuning.view import tunings
-from gpulab.features.what_if.view import what_if
 from gpulab.report.report import RunReport
 from gpulab.show import html
 from gpulab.show.facts import answer, command, facts, source_of, subtitle, title
 from gpulab.show.html import Html, element, joined
+from gpulab.show.parts import MEMORY, OPERATIONS, part, tables_of
 from gpulab.show.record import Record
 from gpulab.show.results import failures, lesson_figure, trust_lines
 from gpulab.show.view import Line, comparison_table, failure_causes, note_lines, required
+
+if TYPE_CHECKING:
+    from gpulab.features.code.view import MarkedCode
 
 _STYLE = Path(__file__).with_name("page.css")
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
@@ -65,7 +58,7 @@ def framed(
     written = [
         element("section", element("h2", name), *parts)
         for name, content in sections
-        if (parts := [part for part in content if part])
+        if (parts := [each for each in content if each])
     ]
     head = [
         element("meta", charset="utf-8"),
@@ -101,17 +94,24 @@ def _sections(record: Record) -> Iterator[tuple[str, Iterator[Html]]]:
     yield "Result", _result(record)
     yield "Lesson", _lesson(record.request)
     yield "Code", _code(record)
-    yield "Where the time goes", _views(*(view(report) for view in _PARTS))
+    yield "Where the time goes", _views(*tables_of(report, _PARTS))
     yield "Roofline and limits", _roofline(report)
     yield "Findings", _findings(report)
-    yield "Memory, kernels, tuning", _views(*(view(report) for view in _TABLES))
+    yield "Memory, kernels, tuning", _views(*tables_of(report, _TABLES))
     yield "Trust", _trust(report)
-    yield "Telemetry", _views(solo_runs(report))
+    yield "Telemetry", _views(*tables_of(report, _SAMPLED))
     yield "Environment", _environment(record)
 
 
-_PARTS = (phases, goodput, operations)
-_TABLES = (ranks, memory, tunings, kernels, job_goodput)
+_PARTS = ("goodput.view:phases", "goodput.view:goodput", OPERATIONS)
+_TABLES = (
+    "ranks.view:ranks",
+    MEMORY,
+    "tuning.view:tunings",
+    "kernels.view:kernels",
+    "goodput.view:job_goodput",
+)
+_SAMPLED = ("telemetry.view:solo_runs",)
 
 
 def _views(*content: RenderableType | None) -> Iterator[Html]:
@@ -132,17 +132,17 @@ def _result(record: Record) -> Iterator[Html]:
     """The verdict first, then times and the table of all comparisons."""
     report = record.report
     yield from _lines(failure_causes(report))
-    if report.program is not None:
-        yield html.of(program_view(report))
-        yield html.of(job_ranks(report))
+    if report.get("program") is not None:
+        yield html.of(part("program.view:program_view", report))
+        yield html.of(part("late.view:job_ranks", report))
         return
     yield from _answer(record)
     yield from _lines(required(report))
     yield html.of(lesson_figure(report))
-    if report.fixes:
-        yield html.of(fixes(report, None))
-    if report.what_if is not None:
-        yield html.of(what_if(report.what_if))
+    if report.get("fixes"):
+        yield html.of(part("fixes.view:fixes", report, None))
+    if (delayed := report.get("what_if")) is not None:
+        yield html.of(part("what_if.view:what_if", delayed))
     if report.compares and report.timed:
         yield html.of(comparison_table(report))
     failed = failures(report)
@@ -184,16 +184,19 @@ def _code(record: Record) -> Iterator[Html]:
         if record.problem:
             yield element("p", f"no source: {record.problem}", class_="dim")
         return
+    view = present("code.view")
+    if view is None:
+        return
     names = tuple(variant.name for variant in report.variants)
-    marked = marked_code(source, names, report, kernels_of(source, names, report.params))
+    marked = view.marked_code(source, names, report, kernels_of(source, names, report.params))
     kernels_above: set[int] = set()
     for each in marked:
-        words, style = measured(each.name, report)
+        words, style = view.measured(each.name, report)
         name = f"{each.name} (baseline)" if each.is_baseline else each.name
         aside = element("span", words, class_=html.class_of(style))
         yield element("h3", name, " ", aside)
         for block in each.functions:
-            yield _block(block)
+            yield _block(block, view.FAILED_HERE)
         if each.above:
             yield element("p", f"{', '.join(each.above)}: above", class_="dim")
         for block in each.kernels:
@@ -201,21 +204,21 @@ def _code(record: Record) -> Iterator[Html]:
             yield element("p", f"{block.caption}{': above' * known}", class_="dim")
             if not known:
                 kernels_above.add(block.code.first)
-                yield _block(block)
+                yield _block(block, view.FAILED_HERE)
     if len(marked) > 1:
-        yield _source_of(f"{SIGNS}; lines that all variants share are left out")
+        yield _source_of(f"{view.SIGNS}; lines that all variants share are left out")
 
 
 _SIGNS = {"+": "ins", "-": "del"}
 
 
-def _block(block: MarkedCode) -> Html:
+def _block(block: MarkedCode, failed_here: str) -> Html:
     """Numbers and signs are drawn by the style sheet: what is copied is code."""
     lines = []
     for number, sign, line in block.lines:
         code = html.spans(line)
         if number in block.failed:
-            message = f"{FAILED_HERE}{block.failed[number]}"
+            message = f"{failed_here}{block.failed[number]}"
             code = joined([code, element("span", message, class_="red bold")])
         name = _SIGNS.get(sign, "span")
         lines.append(element(name, code, "\n", class_="line", data_n=f"{number:>4} {sign}"))
@@ -235,12 +238,12 @@ def _roofline(report: RunReport) -> Iterator[Html]:
 
 
 def _findings(report: RunReport) -> Iterator[Html]:
-    for part in advice(report.variants):
-        yield element("h3", html.spans(part)) if isinstance(part, Text) else html.of(part)
+    for found in part("findings.view:advice", report.variants) or ():
+        yield element("h3", html.spans(found)) if isinstance(found, Text) else html.of(found)
 
 
 def _trust(report: RunReport) -> Iterator[Html]:
-    if report.program is not None:
+    if report.get("program") is not None:
         yield from _lines(note_lines(report))
         return
     yield from _lines(trust_lines(report))

@@ -9,15 +9,13 @@ from rich.text import Text
 
 from gpulab.core.units import byte_count
 from gpulab.draw.styles import STYLES
-from gpulab.features.findings.view import advice_of
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput, traces
-from gpulab.features.late.view import job_ranks
-from gpulab.features.program.view import program_view
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.show.limits import limits
+from gpulab.show.parts import part
 from gpulab.show.view import Line, failure_causes, note_lines
 
 _MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
@@ -39,21 +37,22 @@ def program_result(
         heading.append(f"\n{report.device.name}", "not bold dim")
     parts: list[RenderableType] = [heading, ""]
     parts += [Text(*line) for line in _why_it_ended(report)]
-    if (lines := program_view(report)) is not None:
+    if (lines := part("program.view:program_view", report)) is not None:
         parts += [lines]
     if sampled := telemetry_line(report):
         parts += [Text(sampled)]
     parts.append("")
-    if (listed := job_ranks(report)) is not None:
+    if (listed := part("late.view:job_ranks", report)) is not None:
         parts += [listed, ""]
     most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
     of_operations: Sequence[RenderableType | None] = tables or [operations(report, most=most)]
-    for part in (goodput(report), *of_operations, traces(report)):
-        if part is not None:
-            parts += [part, ""]
+    for table in (goodput(report), *of_operations, traces(report)):
+        if table is not None:
+            parts += [table, ""]
     if (limited := limits(report.variants)) is not None:
         parts += [Text("limits, and what to do", "bold"), limited, ""]
-    if verbose and (found := advice_of(report.variants)) is not None:
+    found = part("findings.view:advice_of", report.variants) if verbose else None
+    if found is not None:
         parts += [found, ""]
     notes = [Text(*line) for line in note_lines(report)]
     if run_file:

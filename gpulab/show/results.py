@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Group, RenderableType
@@ -13,33 +13,16 @@ from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural, span, times
 from gpulab.draw.styles import STYLES, with_star
-from gpulab.features.alone.view import alone, headline
 from gpulab.features.checks.findings import (
     state_diverges,
     state_not_named,
     state_not_restored,
 )
 from gpulab.features.checks.view import checks, grades
-from gpulab.features.course.view import questions_of
-from gpulab.features.findings.view import advice_of
-from gpulab.features.first_steps.view import first_steps
-from gpulab.features.fixes.view import fixes, what_ran_together
-from gpulab.features.goodput.operations import operations
-from gpulab.features.goodput.panel import PARTS
-from gpulab.features.goodput.view import goodput, job_goodput, phases, traces
-from gpulab.features.kernels.view import kernels
-from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.processes import PROCESSES
-from gpulab.features.live.screen import panel_view
-from gpulab.features.live.times import TIMES
-from gpulab.features.memory.view import memory
-from gpulab.features.ranks.view import ranks
-from gpulab.features.telemetry.view import solo_runs
-from gpulab.features.tuning.view import tunings
-from gpulab.features.what_if.view import what_if
 from gpulab.report.report import RunReport
 from gpulab.show.limits import limits
+from gpulab.show.parts import MEMORY, OPERATIONS, TABLES, panel, part, tables_of
 from gpulab.show.program_result import program_result
 from gpulab.show.view import (
     Line,
@@ -90,7 +73,7 @@ def result(
     Without a screen the roofline shows the limits. Without operations: somebody asked for a table
     of their own. `together`: the run of all fixes that gained in this one.
     """
-    if report.program is not None:
+    if report.get("program") is not None:
         return program_result(report, run_file=screen.run_file if screen else "")
     if screen is not None and screen.width >= _TWO_COLUMNS:
         return _beside_processes(report, screen, together)
@@ -116,7 +99,7 @@ def result(
     parts += _panels(report, screen, figure)
     sections = {
         "trust": trust,
-        "questions of the course": questions_of(report, screen.width),
+        "questions of the course": part("course.view:questions_of", report, screen.width),
         "tables": [*table, *tables(report)],
         "every check": every_check,
     }
@@ -129,12 +112,12 @@ def result(
 def _derived(report: RunReport, together: RunReport | None) -> list[RenderableType]:
     """What came out of fixes that were tried, or of parts that were delayed."""
     parts: list[RenderableType] = []
-    if report.fixes:
-        parts += [fixes(report, together), ""]
-        if words := what_ran_together(report, together):
+    if report.get("fixes"):
+        parts += [part("fixes.view:fixes", report, together), ""]
+        if words := part("fixes.view:what_ran_together", report, together):
             parts += [Text(words), ""]
-    if report.what_if is not None:
-        parts += [what_if(report.what_if), ""]
+    if (delayed := report.get("what_if")) is not None:
+        parts += [part("what_if.view:what_if", delayed), ""]
     return parts
 
 
@@ -151,10 +134,11 @@ def _beside_processes(
     comparison = run.main_comparison
     if comparison is not None and (ratios := run.ratios(comparison)):
         height = min(len(ratios), _MOST_PROCESSES) + _AROUND_PROCESSES + bool(run.predicted)
-        panels.append(panel_view(NARROWING, run, width=right, height=height))
+        panels.append(panel("live.narrowing:NARROWING", run, width=right, height=height))
     if any(run.detail.times_s.values()):
         height = 2 + _ROWS_OF_HISTOGRAM * len(run.variants)
-        panels.append(panel_view(PROCESSES, run, width=right, height=height))
+        panels.append(panel("live.processes:PROCESSES", run, width=right, height=height))
+    panels = [drawn for drawn in panels if drawn is not None]
     if not panels:
         return narrow
     columns = Table.grid(padding=(0, 2, 0, 0))
@@ -172,15 +156,20 @@ def _panels(
     width = screen.width
     parts: list[RenderableType] = []
     if report.compares and report.timed:
-        parts.append(panel_view(TIMES, run, width=width))
+        parts += _drawn("live.times:TIMES", run, width)
     if figure is not None:
         parts += [_rule("what the lesson shows", width), figure]
     parts += screen.predicted
     if any(variant.goodput for variant in report.variants):
-        parts.append(panel_view(PARTS, run, width=width))
+        parts += _drawn("goodput.panel:PARTS", run, width)
     if limited := limits(report.variants):
         parts += [_rule("limits, and what to do", width), limited]
     return parts
+
+
+def _drawn(place: str, run: LiveRun, width: int) -> list[RenderableType]:
+    drawn = panel(place, run, width=width)
+    return [] if drawn is None else [drawn]
 
 
 def _rule(title: str, width: int) -> Text:
@@ -200,7 +189,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Rend
     compared = compared if report.has_speedups else ()
     names = max((len(comparison.variant) for comparison in compared), default=0)
     verdicts = [_verdict(entry, min(names, _NAME), quick=report.quick) for entry in compared]
-    sustained, reason = headline(report)
+    sustained, reason = part("alone.view:headline", report) or ("", "")
     below: list[Line] = []
     if sustained and not compared:
         below.append((sustained, "bold"))
@@ -245,45 +234,29 @@ def trust_lines(report: RunReport) -> list[Line]:
     return lines
 
 
+_FIGURES = {Shows.CURVE: "first_steps.view:first_steps", Shows.MEMORY: MEMORY}
+
+
 def lesson_figure(report: RunReport) -> RenderableType | None:
     """What the scenario shows other than speedups: first steps, clocks, or memory."""
-    match report.shows:
-        case Shows.CURVE:
-            return first_steps(report)
-        case Shows.CLOCKS:
-            return clocks(report)
-        case Shows.MEMORY:
-            return memory(report)
-    return None
-
-
-_TABLES: Sequence[Callable[[RunReport], RenderableType | None]] = (
-    ranks,
-    memory,
-    tunings,
-    kernels,
-    solo_runs,
-    phases,
-    goodput,
-    traces,
-    operations,
-    job_goodput,
-)
+    if report.shows == Shows.CLOCKS:
+        return clocks(report)
+    figure: RenderableType | None = None
+    if report.shows in _FIGURES:
+        figure = part(_FIGURES[report.shows], report)
+    return figure
 
 
 def tables(report: RunReport, *, with_operations: bool = True) -> list[RenderableType]:
     """Tables of memory, tuning, kernels, solo runs, parts of a step, operations."""
     parts: list[RenderableType] = []
-    if (found := advice_of(report.variants)) is not None:
+    if (found := part("findings.view:advice_of", report.variants)) is not None:
         parts += [found, ""]
-    for view in _TABLES:
-        if view is operations and not with_operations:
-            continue
-        if view is memory and report.shows == Shows.MEMORY:  # it is the lesson's figure
-            continue
-        part = view(report)
-        if part is not None:
-            parts += [part, ""]
+    places = [place for place in TABLES if with_operations or place != OPERATIONS]
+    if report.shows == Shows.MEMORY:  # it is the lesson's figure
+        places.remove(MEMORY)
+    for table in tables_of(report, places):
+        parts += [table, ""]
     return parts
 
 
@@ -347,6 +320,6 @@ def below_table(report: RunReport) -> list[Line]:
     below = grades(report)
     if best := _best(report):
         below.append((best, ""))
-    if sustained := alone(report):
+    if sustained := part("alone.view:alone", report):
         below.append((sustained, "dim"))
     return below

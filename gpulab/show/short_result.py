@@ -14,13 +14,12 @@ from rich.text import Text
 
 from gpulab.catalog.view import best_comparison
 from gpulab.core.units import plural
-from gpulab.features.findings.view import lines as advice_lines
-from gpulab.features.findings.view import without_advice
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
 from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.limits import limits
+from gpulab.show.parts import part
 from gpulab.show.results import below_table, header, lesson_figure, outcome
 from gpulab.show.view import (
     Line,
@@ -174,15 +173,17 @@ def _limited(
     for variant in variants:
         limited = limits([variant], most=0)
         cause = variant.cause
-        if variant.advice and cause and cause.bound == BoundKind.UNKNOWN:
+        if variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
             limited = None  # the findings say more
-        found = advice_lines(variant, _MOST_ADVICE, named=limited is None)
+        unnamed = limited is None
+        found = part("findings.view:lines", variant, _MOST_ADVICE, named=unnamed) or []
         if heading and (limited or found):
             yield _Part(_LIMITS, heading, dispensable)
             heading = None
         if limited:
             yield _Part(_LIMITS, limited, dispensable)
-        if says_why and (words := without_advice(variant)) is not None:
+        words = part("findings.view:without_advice", variant) if says_why else None
+        if words is not None:
             yield _Part(_LIMITS, words, _NEXT)
         for number, line in enumerate(found):
             yield _Part(_LIMITS, line, _NEXT if number else _ADVICE)
@@ -194,7 +195,7 @@ def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     """
     contents = [goodput(report, with_notes=False)]
     if with_operations:
-        explained = any(variant.advice for variant in report.variants[:_MOST_FUNCTIONS])
+        explained = any(variant.get("advice") for variant in report.variants[:_MOST_FUNCTIONS])
         most = _FEWEST_OPERATIONS if explained else _MOST_OPERATIONS
         contents.append(operations(report, most=most))
     for content in contents:

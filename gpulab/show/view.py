@@ -25,11 +25,10 @@ from gpulab.core.statuses import (
 from gpulab.core.units import about, plural, plural_of, plus_minus, seconds, span, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table
-from gpulab.features.history.view import earlier_runs
-from gpulab.features.memory.report import CLOSE
 from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place, with_reason
+from gpulab.show.parts import part
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_table, shown
 
@@ -350,9 +349,11 @@ def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool
 def figures(report: RunReport) -> list[Line]:
     """The sweet spot, and figures that the scenario reports."""
     lines: list[Line] = []
-    if report.sweet_spot:
+    if sweet_spot := report.get("sweet_spot"):
+        from gpulab.features.memory.report import CLOSE  # which found it
+
         text = (
-            f"sweet spot: {report.sweet_spot}, the first within {CLOSE:.0%} of the best time per "
+            f"sweet spot: {sweet_spot}, the first within {CLOSE:.0%} of the best time per "
             f"{report.item}"
         )
         lines.append((text, "bold"))
@@ -400,7 +401,7 @@ def note_lines(report: RunReport) -> list[Line]:
 
 def against_earlier_runs(report: RunReport) -> list[Line]:
     """The range of earlier runs of the same scenario."""
-    earlier = earlier_runs(report.comparisons)
+    earlier = part("history.view:earlier_runs", report.comparisons)
     if earlier is None:
         return []
     return [(earlier, "dim")]

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
 
-import msgspec
-
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.features.repeats.findings import too_few_runs
+from gpulab.report.commands import OverRuns as OverRuns
 from gpulab.report.findings import (
     below_required,
     not_shown_to_reach,
@@ -19,34 +18,8 @@ from gpulab.report.findings import (
     stopped_after_measuring,
 )
 from gpulab.report.report import RunReport, Time
-from gpulab.scenario import Param
 from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
 from gpulab.stats.verdicts import verdict_of
-
-
-class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their
-    medians in order.
-
-    `low` and `high` are those of the exact 99 % interval of the median over runs, None of fewer
-    than 8. `against` and everything about a speedup are None of a function, which is compared with
-    nothing. `span_s` is the time from the start of the first run to the end of the last, None where
-    that is not known: what changes in longer than that is in no interval.
-    """
-
-    scenario: str
-    params: dict[str, Param] = {}
-    variant: str
-    against: str | None = None
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
-    verdict: Verdict | None = None
-    runs: int
-    span_s: float | None = None
-    speedups: list[float] = []
-    time_s: Time | None = None
-    times_s: list[float] = []
 
 
 def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:

@@ -1,0 +1,130 @@
+"""Every folder of gpulab/features can be taken out but those named here: the rest of the lab still
+works, without what that folder adds.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpulab.features import folders, present
+
+TESTS = Path(__file__).parents[1]
+PACKAGE = TESTS.parent / "gpulab"
+CORPUS = TESTS / "corpus"
+NEEDED = {
+    "checks": "a worker compares outputs before it times anything",
+    "goodput": "the time of a step, and where it goes, is what other parts are shares of",
+    "roofline": "a worker counts work and measures ceilings beside the variants",
+    "telemetry": "its readings say which samples do not count",
+}
+OPTIONAL = sorted({*folders()} - {*NEEDED})
+FOLLOW = ["--run", "--", "true"]
+REFUSED = {
+    "code": ["--show", "vector_add"],
+    "compare": ["--compare", "a", "b"],
+    "course": ["--guide", "course", "batched_matmul"],
+    "doctor": ["--doctor"],
+    "findings": ["--replay", "a", "--checklist"],
+    "fixes": ["--run", "a.py:f", "--try"],
+    "fleet": ["--fleet", "."],
+    "from_trace": ["--from-trace", "a.json"],
+    "gate": ["--run", "a", "--fail-below", "2x"],
+    "guide": ["--guide"],
+    "history": ["--history"],
+    "kernels": ["--show", "vector_add"],
+    "memory": ["--run", "a", "--memory"],
+    "program": FOLLOW,
+    "repeats": ["--run", "a", "--repeat", "8"],
+    "sweeps": ["--run", "a", "--sweep", "n=1,2"],
+    "tuning": ["--run", "a", "--retune"],
+    "what_if": ["--run", "a", "--what-if"],
+}
+"""Commands that are of a feature, and say so where it is missing."""
+
+
+def without(names, folder):
+    """The environment of a process to which the package has no such features."""
+    package = folder / "gpulab"
+    features = package / "features"
+    features.mkdir(parents=True)
+    (folder / "scenarios").symlink_to(TESTS.parent / "scenarios")
+    linked = [path for path in PACKAGE.iterdir() if path.name != features.name]
+    linked += [path for path in (PACKAGE / features.name).iterdir() if path.name not in names]
+    for path in linked:
+        (folder / path.relative_to(PACKAGE.parent)).symlink_to(path)
+    state = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("STATE", "CACHE")}
+    return {**os.environ, **state, "PYTHONPATH": str(folder), "NO_COLOR": "1"}
+
+
+def carried_out(commands, folder, environment):
+    """Of each command its exit code, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("commands.py")],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def replays(folder):
+    """Of a comparison on a GPU and of functions, in all forms there are."""
+    for name in ("batched_matmul-h100-1", "function"):
+        run = str(CORPUS / f"{name}.jsonl.xz")
+        page, text = (str(folder / f"{name}.{form}") for form in ("html", "md"))
+        yield ["--replay", run, "--json", str(folder / f"{name}.json"), "--export", page]
+        yield ["--replay", run, "--verbose", "--export", text]
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_a_feature_can_be_taken_out(name, tmp_path):
+    shown = [["--list"], ["--help"], *replays(tmp_path)]
+    if name != "guide":
+        shown.append(["--guide", "verdict"])
+    if name != "program":
+        shown.append(FOLLOW)
+    refused = [REFUSED[name]] if name in REFUSED else []
+    results = carried_out([*shown, *refused], tmp_path, without([name], tmp_path))
+    for command, (code, printed) in zip(shown, results, strict=False):
+        assert code == 0, f"{command}: {printed}"
+    missing = f"is not installed: there is no gpulab.features.{name}"
+    for code, printed in results[len(shown) :]:
+        assert code == 2
+        assert missing in printed
+        assert printed.count("\n") == 1
+
+
+def test_a_run_is_measured_without_any_of_them(tmp_path):
+    environment = without(OPTIONAL, tmp_path)
+    run = ["--run", "batched_matmul", "--smoke", "--device", "cpu", "--json", "run.json"]
+    commands = [["--list"], ["--help"], *replays(tmp_path), run]
+    for command, (code, printed) in zip(
+        commands, carried_out(commands, tmp_path, environment), strict=True
+    ):
+        assert code == 0, f"{command}: {printed}"
+    result = json.loads((tmp_path / "run.json").read_bytes())
+    assert result["outcome"] == "measured"
+    assert "ok" in [variant["status"] for variant in result["runs"][0]["variants"]]
+
+
+def test_few_are_needed():
+    assert len(NEEDED) <= 6
+    assert {*NEEDED, *REFUSED} <= {*folders()}
+
+
+def test_what_is_looked_up_by_name_is_there():
+    places = set()
+    for path in (*PACKAGE.glob("show/*.py"), *PACKAGE.glob("headless/*.py")):
+        places |= set(re.findall(r'"([a-z_]+\.[a-z_]+):(\w+)"', path.read_text()))
+    assert len(places) > 20
+    for name, function in places:
+        assert hasattr(present(name), function), f"{name}:{function}"
