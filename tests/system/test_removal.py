@@ -34,7 +34,6 @@ REFUSED = {
     "fleet": ["--fleet", "."],
     "from_trace": ["--from-trace", "a.json"],
     "gate": ["--run", "a", "--fail-below", "2x"],
-    "guide": ["--guide"],
     "history": ["--history"],
     "kernels": ["--show", "vector_add"],
     "memory": ["--run", "a", "--memory"],
@@ -87,9 +86,7 @@ def replays(folder):
 
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_a_feature_can_be_taken_out(name, tmp_path):
-    shown = [["--list"], ["--help"], *replays(tmp_path)]
-    if name != "guide":
-        shown.append(["--guide", "verdict"])
+    shown = [["--list"], ["--help"], ["--guide", "verdict"], *replays(tmp_path)]
     if name != "program":
         shown.append(FOLLOW)
     refused = [REFUSED[name]] if name in REFUSED else []
