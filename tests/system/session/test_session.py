@@ -177,8 +177,15 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        session = start_session(tmp_path, "[notice('x' * 100) for _ in range(200)]\nend()")
+        # once it runs: neither it nor the store of earlier runs is started on a full disk
+        started, full = tmp_path / "started", tmp_path / "full"
+        waits = f"open({str(started)!r}, 'w')\nwhile not os.path.exists({str(full)!r}): time.sleep(0.01)"
+        session = start_session(
+            tmp_path, f"{waits}\n[notice('x' * 100) for _ in range(200)]\nend()"
+        )
+        wait_for(started.exists)
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limit[1]))
+        full.touch()
         assert session.wait(20)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
