@@ -13,12 +13,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from gpulab.catalog.view import best_comparison
+from gpulab.core.statuses import BoundKind
 from gpulab.core.units import plural
 from gpulab.features.findings.view import lines as advice_lines
 from gpulab.features.findings.view import without_advice
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.limits import limits
 from gpulab.show.results import below_table, header, lesson_figure, outcome
