@@ -14,10 +14,10 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.device_clock import clocks_for
+from gpulab.engine.measure.outputs import read
 from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.engine.processes.device import environment, open_device, waiter
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.checks.stepping import read
 from gpulab.features.tuning.worker import Tuner
 
 

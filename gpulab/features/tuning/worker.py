@@ -28,6 +28,7 @@ from gpulab.engine.build import tensors
 from gpulab.engine.build.agreement import agree
 from gpulab.engine.build.build import Build, Builder, Generators
 from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.outputs import poison_output, read, step
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.device import environment
 from gpulab.engine.processes.failure import (
@@ -39,7 +40,6 @@ from gpulab.engine.processes.failure import (
     type_name,
 )
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.checks.stepping import poison_output, read, step
 from gpulab.features.kernels.worker import forget_kernels, kernels_made
 from gpulab.features.tuning.analysis import FEWEST_FINAL_ROUNDS, Tournament
 from gpulab.scenario import Param, ScenarioError, Work, as_candidates
