@@ -14,9 +14,8 @@ from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features.alone.view import headline
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import LiveDetail
 from gpulab.report.build import CALIBRATION
+from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import RunReport
 from gpulab.show.record import Record
 from gpulab.show.results import result

@@ -29,7 +29,6 @@ from gpulab.features.goodput.panel import PARTS
 from gpulab.features.goodput.view import goodput, job_goodput, phases, traces
 from gpulab.features.kernels.view import kernels
 from gpulab.features.live.narrowing import NARROWING
-from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
@@ -38,6 +37,7 @@ from gpulab.features.ranks.view import ranks
 from gpulab.features.telemetry.view import solo_runs
 from gpulab.features.tuning.view import tunings
 from gpulab.features.what_if.view import what_if
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 from gpulab.show.limits import limits
 from gpulab.show.program_result import program_result

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gpulab.core.units import seconds
 from gpulab.draw.area import Area
+from gpulab.draw.panel import Panel, Rows
 from gpulab.features.late.report import collective_words
 from gpulab.features.late.result import JobReport
 from gpulab.features.late.view import columns_of, listed, most_waiting
-from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.report.live import LiveRun
 
 _RANK, _CELLS = 5, 10
 _FEWEST, _RANKS, _STACK = 3, 8, 3

@@ -8,10 +8,11 @@ from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
+from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import layout_of, marked, roofline_view
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 
 _PLOT_ROWS, _PLOT_COLUMNS = 14, 50

@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.events import Planned, StageStarted
-from gpulab.features.live.panel import live_run
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.predictions.view import outcome
 from gpulab.features.sweeps.view import sweep_view
+from gpulab.report.live import live_run
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
 from gpulab.show.results import OnScreen, result

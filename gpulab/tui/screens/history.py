@@ -43,7 +43,7 @@ from gpulab.features.history.view import (
     others_on_one_axis,
     search_text,
 )
-from gpulab.features.live.panel import LiveRun, live_run
+from gpulab.report.live import LiveRun, live_run
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.run_files import at_home, runs_folder
