@@ -23,7 +23,7 @@ from gpulab.scenario import Param
 from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
-    from gpulab.features.history.report import PastComparison, PastRun
+    from gpulab.report.past import PastComparison, PastRun
     from gpulab.report.report import RunReport
     from gpulab.stats.comparison import Comparison
 

@@ -1,15 +1,14 @@
-"""The history entry of a run, and comparisons beside those of earlier runs."""
+"""The entry of a run in the history, for lists and later comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.events import EarlierRuns, RunStarted
-from gpulab.core.findings import Finding
+from gpulab.core.events import RunStarted
 from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
@@ -24,11 +23,8 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
-from gpulab.features.history.findings import outside_earlier_runs
-from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
-from gpulab.stats.comparison import Comparison, earlier_of
 
 _WHOLE = ("torch", "cuda", "driver", "triton", "cupy-cuda12x", "cupy-cuda13x")
 _MAJOR = ("gpulab", "python", "numpy")
@@ -48,7 +44,7 @@ class PastComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The entry of a run in the history, for lists and later comparisons.
+    """What is kept of a run.
 
     `at` is UTC, ISO 8601, when the run started; `fastest_s` the shortest median of a step.
     """
@@ -156,34 +152,3 @@ def _major(version: str | None) -> str | None:
     if version is None:
         return None
     return ".".join(version.split(".")[:2])
-
-
-def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
-    """With the speedups of earlier runs."""
-    earlier = draft.state.last(EarlierRuns)
-    if earlier is None:
-        return comparison
-    interval = None
-    if comparison.low is not None and comparison.high is not None:
-        interval = (comparison.low, comparison.high)
-    for past in earlier.comparisons:
-        if (past.variant, past.against) == (comparison.variant, comparison.against):
-            return replace(comparison, earlier=earlier_of(past.speedups, interval))
-    return comparison
-
-
-def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
-    """Results outside the range of earlier runs."""
-    for comparison in draft.comparisons:
-        earlier = comparison.earlier
-        if earlier is not None and earlier.outside:
-            yield outside_earlier_runs(
-                comparison.variant,
-                speedup=comparison.speedup,
-                runs=earlier.runs,
-                low=earlier.low,
-                high=earlier.high,
-            )
-
-
-FEATURE = Feature("history", of_comparison=_with_earlier, findings=_outside_of_earlier)

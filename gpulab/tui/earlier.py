@@ -13,10 +13,10 @@ from msgspec import ValidationError
 
 from gpulab.catalog.catalog import Entry
 from gpulab.core.run_file import RunFileError
-from gpulab.features.history.report import PastRun, past_run
 from gpulab.features.history.view import ago, last_run
 from gpulab.features.predictions.report import Answered, newest_answers
 from gpulab.features.predictions.view import judged
+from gpulab.report.past import PastRun, past_run
 from gpulab.session.run import File, Run
 from gpulab.session.run_files import at_home
 from gpulab.session.store import Store

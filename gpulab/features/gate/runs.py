@@ -10,8 +10,8 @@ from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import with_interval
 from gpulab.features.gate.outputs import Case, CaseStatus
-from gpulab.features.gate.report import Gate, GateKind, GateOutcome, outcome_of
 from gpulab.features.repeats.report import OverRuns
+from gpulab.report.gates import Gate, GateKind, GateOutcome, outcome_of
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence_with_place, with_reason
 from gpulab.scenario import Param

@@ -20,8 +20,8 @@ from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
     from gpulab.core.values import ParamValue
-    from gpulab.features.history.report import PastComparison, PastRun
     from gpulab.features.history.trend import Point
+    from gpulab.report.past import PastComparison, PastRun
     from gpulab.scenario import Scenario
 
 

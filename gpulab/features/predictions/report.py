@@ -12,7 +12,7 @@ import msgspec
 
 from gpulab.core.statuses import BoundKind
 from gpulab.core.values import PositiveAmount
-from gpulab.features.history.report import PastComparison
+from gpulab.report.past import PastComparison
 from gpulab.report.report import RunReport
 from gpulab.stats.comparison import Comparison
 

@@ -31,7 +31,6 @@ from gpulab.catalog.catalog import Entry
 from gpulab.draw.canvas import wide
 from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
 from gpulab.features.compare.view import comparison_view
-from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import (
     columns,
     count_of_runs,
@@ -44,6 +43,7 @@ from gpulab.features.history.view import (
     search_text,
 )
 from gpulab.report.live import LiveRun, live_run
+from gpulab.report.past import PastRun
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.run_files import at_home, runs_folder

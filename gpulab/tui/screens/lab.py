@@ -29,7 +29,7 @@ from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.runs import Runs, Starter, words_of
 
 if TYPE_CHECKING:
-    from gpulab.features.history.report import PastRun
+    from gpulab.report.past import PastRun
     from gpulab.report.report import RunReport
     from gpulab.session.run import Run
     from gpulab.tui.panels.detail import Detail

@@ -9,7 +9,7 @@ import pytest
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.features.history import view as history
-from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.report.past import PastComparison, PastRun
 from gpulab.scenario import Scenario
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

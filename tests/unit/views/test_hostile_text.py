@@ -32,7 +32,6 @@ from gpulab.features.course.report import CourseLesson, CourseStage, Question
 from gpulab.features.doctor import view as doctor
 from gpulab.features.guide import view as glossary
 from gpulab.features.history import view as history
-from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.features.live import progress
@@ -51,6 +50,7 @@ from gpulab.features.tuning.view import tunings
 from gpulab.headless import run as summary
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.past import PastComparison, PastRun
 from gpulab.show import results
 from gpulab.show.raw_times import markdown
 from gpulab.show.short_result import ShortResult

@@ -26,7 +26,6 @@ from gpulab.features.compare.report import (
 )
 from gpulab.features.compare.view import comparison_view
 from gpulab.features.gate.runs import cases_of_command
-from gpulab.features.history.report import PastRun
 from gpulab.features.history.view import last_run
 from gpulab.features.live.number import NUMBER
 from gpulab.features.live.progress import verdict_lines
@@ -34,6 +33,7 @@ from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
 from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.past import PastRun
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
 from gpulab.show.record import record_of

@@ -1,0 +1,44 @@
+"""Comparisons beside those of earlier runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from gpulab.core.events import EarlierRuns
+from gpulab.core.findings import Finding
+from gpulab.features.history.findings import outside_earlier_runs
+from gpulab.report.feature import Draft, Feature
+from gpulab.stats.comparison import Comparison, earlier_of
+
+
+def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
+    """With the speedups of earlier runs."""
+    earlier = draft.state.last(EarlierRuns)
+    if earlier is None:
+        return comparison
+    interval = None
+    if comparison.low is not None and comparison.high is not None:
+        interval = (comparison.low, comparison.high)
+    for past in earlier.comparisons:
+        if (past.variant, past.against) == (comparison.variant, comparison.against):
+            return replace(comparison, earlier=earlier_of(past.speedups, interval))
+    return comparison
+
+
+def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
+    """Results outside the range of earlier runs."""
+    for comparison in draft.comparisons:
+        earlier = comparison.earlier
+        if earlier is not None and earlier.outside:
+            yield outside_earlier_runs(
+                comparison.variant,
+                speedup=comparison.speedup,
+                runs=earlier.runs,
+                low=earlier.low,
+                high=earlier.high,
+            )
+
+
+FEATURE = Feature("history", of_comparison=_with_earlier, findings=_outside_of_earlier)
