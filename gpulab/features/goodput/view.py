@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -19,9 +20,11 @@ from gpulab.draw import bars
 from gpulab.draw.table import columns_table, first_and_last, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
-from gpulab.features.roofline.bound import Point
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
+
+if TYPE_CHECKING:
+    from gpulab.features.roofline.bound import Point
 
 _HALF = 0.5
 LEAST = 0.01
