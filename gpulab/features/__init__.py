@@ -54,8 +54,13 @@ def needed(name: str) -> ModuleType:
     """A module of a feature that was asked for. TakenOutError."""
     module = present(name)
     if module is None:
-        raise TakenOutError(f"this gpulab has no {name.partition('.')[0]}: it was taken out")
+        raise TakenOutError(taken_out(name.partition(".")[0]))
     return module
+
+
+def taken_out(feature: str) -> str:
+    """Why there is nothing of a feature."""
+    return f"this gpulab has no {feature}: it was taken out"
 
 
 def present(name: str) -> ModuleType | None:

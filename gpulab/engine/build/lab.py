@@ -17,6 +17,7 @@ from gpulab.core.payloads import TRACE_PREFIX, UNMARKED, USEFUL, Choice
 from gpulab.engine.findings import skipped_by_variant
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError, short, text_of
+from gpulab.features import taken_out
 from gpulab.scenario import Param, ScenarioError, Work
 
 
@@ -249,7 +250,7 @@ class WorkerLab:
             )
         self.has_tuned = True
         if self.tuner is None:
-            raise ScenarioError("tune(): this gpulab has no tuning: it was taken out")
+            raise ScenarioError(f"tune(): {taken_out('tuning')}")
         return self.tuner(candidates, make)
 
     def skip(self, reason: str) -> NoReturn:

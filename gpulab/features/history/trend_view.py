@@ -11,12 +11,11 @@ from rich.console import Group as Parts
 from rich.console import RenderableType
 from rich.text import Text
 
-from gpulab.catalog.view import mark
+from gpulab.catalog.view import ago, mark
 from gpulab.core.units import plural, times
 from gpulab.draw.canvas import fit, packed, wide
 from gpulab.features.history.trend import Group, HistoryReport, ScenarioHistory, Trend
 from gpulab.features.history.view import (
-    ago,
     assignments,
     cell,
     columns,

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
 
-from gpulab.features.guide.view import help_view
+from gpulab.features import needed
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
@@ -51,6 +51,7 @@ def help_page(
 ) -> Page:
     """For a screen that shows this text, with its keys and what they do."""
     path = at_home(keymap_path())
+    help_view = needed("guide.view").help_view
     changed_by = f"{path} changes the keys of the list; of these, only that of this page"
     if of_the_list:
         changed_by = f'{path} changes them, with lines such as: run = "ctrl+r"; ids as in ctrl+p'
