@@ -105,7 +105,8 @@ def explaining_findings(
             )
         )
     for variant in variants:
-        if variant.time_s is None or variant.first_steps is not None:  # shown step by step
+        step_by_step = getattr(variant, "first_steps", None) is not None
+        if variant.time_s is None or step_by_step:
             continue
         first_step_s = variant.first_step_s or 0.0
         if first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):

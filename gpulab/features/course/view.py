@@ -142,8 +142,8 @@ def _clock(clock: Clock) -> Written:
 
 def _step(place: int) -> Written:
     def fact(_: RunReport, variant: VariantReport) -> str | None:
-        if variant.first_steps is not None:
-            steps = variant.first_steps.steps
+        if (first_steps := getattr(variant, "first_steps", None)) is not None:
+            steps = first_steps.steps
             return seconds(steps[place].median) if place < len(steps) else None
         if place or variant.first_step_s is None:
             return None
@@ -153,7 +153,8 @@ def _step(place: int) -> Written:
 
 
 def _build(report: RunReport, variant: VariantReport) -> str | None:
-    path = "build_s" if variant.first_steps is None else "first_steps.build_s.median"
+    has_steps = getattr(variant, "first_steps", None) is not None
+    path = "first_steps.build_s.median" if has_steps else "build_s"
     return _field(path, seconds)(report, variant)
 
 

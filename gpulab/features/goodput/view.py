@@ -163,7 +163,8 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
         name: [_cell(column, summary, points[name]) for column, _ in _COLUMNS]
         for name, summary in profiled.items()
     }
-    has_memory = any(variant.memory for variant in report.variants)  # which has a table of peaks
+    # which has a table of peaks
+    has_memory = any(getattr(variant, "memory", None) for variant in report.variants)
     shown = [
         place
         for place, (column, _) in enumerate(_COLUMNS)

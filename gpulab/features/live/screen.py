@@ -57,7 +57,7 @@ def shown_stage(stage: Stage) -> str:
 
 def draw_stages(run: LiveRun, area: Area) -> None:
     progress = run.report.progress
-    if run.report.program is not None:
+    if getattr(run.report, "program", None) is not None:
         words = str(run.report.outcome).upper()
         if run.report.under_way:
             words = f"▸FOLLOWING {run.report.scenario}, {progress.elapsed_s:.0f} s"
@@ -157,7 +157,7 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     """
     if height < 2:
         return []
-    if run.report.program is not None:
+    if getattr(run.report, "program", None) is not None:
         return _stacked(run, _OF_PROGRAM, 0, width, height - 1)
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)

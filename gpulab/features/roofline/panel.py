@@ -95,7 +95,7 @@ def _why_none(run: LiveRun) -> str:
     unknown = not variants or any(entry.name not in run.detail.built for entry in variants)
     if run.report.under_way and unknown and run.report.progress.stage in _BEFORE_ROUNDS:
         return "not known yet: a variant declares its work when it is built"
-    if all(entry.flops is None and entry.ranks for entry in variants):
+    if all(entry.flops is None and getattr(entry, "ranks", ()) for entry in variants):
         return "no variant declares its FLOPs, and bytes between ranks are no roof of one device"
     if all(entry.flops is None and entry.bytes is None for entry in variants):
         return (
