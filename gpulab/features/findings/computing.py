@@ -112,7 +112,9 @@ def _least_bytes(step: Step) -> float | None:
     """What the least of the variants that are compared declares: each computes the same. Of several
     ranks it is what they send.
     """
-    sizes = [each.bytes for each in step.report.variants if each.bytes and not each.ranks]
+    sizes = [
+        each.bytes for each in step.report.variants if each.bytes and not getattr(each, "ranks", ())
+    ]
     return min(sizes) if sizes and step.report.compares else None
 
 
