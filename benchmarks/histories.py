@@ -24,7 +24,7 @@ from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.report.past import PastComparison, PastRun
 from gpulab.session.run_files import runs_folder
 from gpulab.session.store import Store
 

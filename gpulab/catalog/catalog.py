@@ -35,7 +35,7 @@ from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.readable import readable
 from gpulab.core.secrets import masked
 from gpulab.core.text import one_line, plain
-from gpulab.features.course.report import lesson_places
+from gpulab.features import present
 from gpulab.scenario import FIRST, Scenario
 
 TOPICS = (
@@ -355,7 +355,8 @@ def _against(scenario: Scenario) -> dict[str, str]:
 def _order(entry: Entry) -> tuple[int, str, int, str]:
     topic = entry.scenario.topic if entry.scenario else ""
     place = TOPICS.index(topic) if topic in TOPICS else len(TOPICS)
-    lessons = lesson_places()
+    course = present("course.report")
+    lessons = course.lesson_places() if course else {}
     return place, topic, lessons.get(entry.name, len(lessons)), entry.name
 
 

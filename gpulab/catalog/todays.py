@@ -14,14 +14,15 @@ from gpulab.catalog.recordings import RECORDINGS, recorded_name
 from gpulab.core.events import Event, FindingMade, RunStarted
 from gpulab.core.jobs import RunRequest, ScenarioFile, TimedJob, VariantInfo
 from gpulab.core.text import one_line
-from gpulab.features.replay.findings import text_of_today
+from gpulab.features import present
 from gpulab.scenario import Variant
 
 
 def with_todays_text(path: Path, events: Sequence[Event]) -> list[Event]:
     """The first events of a run file; of a recording that ships with the lesson as it is now."""
     told = [*events]
-    if path.parent.parent.resolve() != RECORDINGS.resolve():
+    replay = present("replay.findings")
+    if replay is None or path.parent.parent.resolve() != RECORDINGS.resolve():
         return told
     place, started = next(
         ((place, event) for place, event in enumerate(told) if isinstance(event, RunStarted)),
@@ -30,7 +31,7 @@ def with_todays_text(path: Path, events: Sequence[Event]) -> list[Event]:
     request = _as_of_today(started.request, recorded_name(path)) if started else None
     if started is None or request is None:
         return told
-    note = FindingMade(t=started.t, finding=text_of_today(), explains=True)
+    note = FindingMade(t=started.t, finding=replay.text_of_today(), explains=True)
     told[place : place + 1] = [replace(started, request=request), note]
     return told
 

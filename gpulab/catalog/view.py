@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -14,15 +15,15 @@ from rich.text import Text
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.core.units import plural, three_digits, times
+from gpulab.core.units import plural, span, three_digits, times
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import rows_table
-from gpulab.features.course.report import course, course_lesson
+from gpulab.features import present
 from gpulab.report.sentences import sentence
 from gpulab.scenario import Param
 
 if TYPE_CHECKING:
-    from gpulab.features.history.report import PastComparison, PastRun
+    from gpulab.report.past import PastComparison, PastRun
     from gpulab.report.report import RunReport
     from gpulab.stats.comparison import Comparison
 
@@ -40,9 +41,6 @@ def lesson(
     """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
     before; `hides_claim`: a prediction waits for its answer.
     """
-    # the list, which is all of the first frame, needs nothing of it
-    from gpulab.features.course.view import lesson_questions
-
     if row.error:
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
         return Group(Text(row.path, "bold"), Text(row.error, "red"), *hides)
@@ -67,9 +65,18 @@ def lesson(
     for name, value in listed.items():
         if value:
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
-    asked = course_lesson(row.name) if not row.own else None
-    questions: list[RenderableType] = ["", *lesson_questions(asked)] if asked else []
-    return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(Group(*questions), _WIDEST))
+    questions = Group(*_questions(row))
+    return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(questions, _WIDEST))
+
+
+def _questions(row: ScenarioRow) -> list[RenderableType]:
+    """Those of the course on a lesson; none of the user's own."""
+    # the list, which is all of the first frame, needs nothing of it
+    course = present("course.view")
+    if course is None or row.own:
+        return []
+    asked = course.course_lesson(row.name)
+    return ["", *course.lesson_questions(asked)] if asked else []
 
 
 def _markdown(text: str) -> RenderableType:
@@ -178,13 +185,16 @@ def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]
     """The rows in the order of the course, under its steps with their numbers; the others follow by
     topic.
     """
+    course = present("course.report")
+    if course is None:
+        return by_topic(rows)
     named = {row.name: row for row in rows if not row.own}
     steps = [
         (
             f"{number}. {stage.title}",
             [named.pop(lesson.name) for lesson in stage.lessons if lesson.name in named],
         )
-        for number, stage in enumerate(course(), 1)
+        for number, stage in enumerate(course.course(), 1)
     ]
     others = [row for row in rows if row.own or row.name in named]
     own = [group for group in by_topic(others) if group[0] == OWN]
@@ -261,3 +271,26 @@ def age(seconds: float) -> str:
         if seconds >= unit_s:
             return f"{min(seconds / unit_s, 999):.0f} {unit}"
     return "now"
+
+
+def ago(run: PastRun, now: datetime) -> str:
+    """How long before now it started; empty where unknown."""
+    try:
+        at = datetime.fromisoformat(run.at)
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=UTC)
+        return age((now - at).total_seconds())
+    except (ValueError, OverflowError):
+        return ""
+
+
+def last_run(run: PastRun) -> str:
+    """What it came to, such as bmm 6.06x over loop (5.90 to 6.21), faster."""
+    from gpulab.stats.verdicts import shown
+
+    best = best_comparison(run)
+    if best is None or not run.measured or run.smoke:
+        return mark(run).verdict or mark(run).text
+    interval = f" ({span(best.low, best.high)})" if best.low else ""
+    speedup = f"{best.variant} {times(best.speedup)} over {best.against}"
+    return f"{speedup}{interval}, {shown(best).words}"

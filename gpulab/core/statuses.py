@@ -329,3 +329,22 @@ class SortBy(StrEnum):
     RATE = "rate"
     ROOF = "roof"
     NAME = "name"
+
+
+class BoundKind(StrEnum):
+    """What limits a step."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    POWER = "power"
+    LAUNCH = "launch"
+    HOST = "host"
+    LATENCY = "latency"
+    CACHE = "cache"
+    LINK = "link"
+    COMMUNICATION = "communication"
+    WAITING = "waiting"
+    PREEMPTED = "preempted"
+    PAGE_FAULTS = "page faults"
+    UNEXPLAINED = "unexplained"
+    UNKNOWN = "unknown"

@@ -46,6 +46,23 @@ def folders() -> list[str]:
     return [module.name for module in iter_modules(__path__)]
 
 
+class TakenOutError(Exception):
+    """What was asked for is of a feature whose folder is not there."""
+
+
+def needed(name: str) -> ModuleType:
+    """A module of a feature that was asked for. TakenOutError."""
+    module = present(name)
+    if module is None:
+        raise TakenOutError(taken_out(name.partition(".")[0]))
+    return module
+
+
+def taken_out(feature: str) -> str:
+    """Why there is nothing of a feature."""
+    return f"this gpulab has no {feature}: it was taken out"
+
+
 def present(name: str) -> ModuleType | None:
     """A module of a feature, such as "late.view"; None where its folder was taken out, or has none
     of that name.

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
-from gpulab.features.live.panel import live_run
 from gpulab.headless.output import Terminal
+from gpulab.report.live import live_run
 from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run

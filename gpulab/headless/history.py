@@ -10,12 +10,12 @@ from pathlib import Path
 from gpulab.core.readable import readable
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
-from gpulab.features.history.report import PastRun
 from gpulab.features.history.trend import HistoryReport, histories
 from gpulab.features.history.trend_view import overview, scenario_view
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
+from gpulab.report.past import PastRun
 from gpulab.report.sentences import sentence
 from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder

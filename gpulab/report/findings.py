@@ -155,3 +155,19 @@ def first_step_sets_up(*, first_step_s: float) -> None: ...
     each="{faults:,.0f} ({bytes:bytes})",
 )
 def page_faults(*, faults: float, bytes: float) -> None: ...
+
+
+@finding(
+    "the store was damaged, and is now {file}: earlier runs are read from their files again, "
+    "ceilings and choices are measured again",
+    rank=Rank.EXPLAINING,
+)
+def store_set_aside(*, file: str) -> None: ...
+
+
+@finding(
+    "the store is not used: {why}; earlier runs, ceilings and choices of gpulab.tune are not "
+    "reused",
+    rank=Rank.EXPLAINING,
+)
+def store_unused(*, why: str) -> None: ...

@@ -32,6 +32,7 @@ from gpulab.core.statuses import (
     Status,
     StopReason,
 )
+from gpulab.report.findings import stopped_after_measuring
 from gpulab.report.parts import Parted
 from gpulab.scenario import Param
 from gpulab.stats.comparison import Comparison
@@ -292,6 +293,13 @@ class RunReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     def has_speedups(self) -> bool:
         """Whether its table has any: functions, a smoke run and one variant alone have none."""
         return len(self.variants) > 1 and not self.functions and not self.smoke
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its measurement is complete: medians of a part do not count."""
+        if self.exit_code != ExitCode.INTERRUPTED:
+            return True
+        return self.reason is not None and self.reason.code == stopped_after_measuring.code
 
     @property
     def under_way(self) -> bool:

@@ -105,7 +105,7 @@ def explaining_findings(
             )
         )
     for variant in variants:
-        step_by_step = getattr(variant, "first_steps", None) is not None
+        step_by_step = variant.get("first_steps") is not None
         if variant.time_s is None or step_by_step:
             continue
         first_step_s = variant.first_step_s or 0.0

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Measure, RunRequest, StepPart, TimeFunctions, TriedFix
 from gpulab.core.statuses import CeilingChoice
-from gpulab.features.fixes.declarations import FIXES, Fix
-from gpulab.features.fixes.facts import StepFacts, StepRequest
-from gpulab.features.fixes.text import ALL_TOGETHER, scenario_text
-from gpulab.features.what_if.parts import PartsRequest, PartsSeen, judged, variants_of
+from gpulab.features import needed, present, taken_out
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.scenario import shown
@@ -25,6 +23,11 @@ from gpulab.session.look import Look, LookError
 from gpulab.session.settings import Settings, UsageError
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.worker_process import usual_environment, worker_environment
+
+if TYPE_CHECKING:
+    from gpulab.features.fixes.declarations import Fix
+    from gpulab.features.fixes.facts import StepFacts, StepRequest
+    from gpulab.features.what_if.parts import PartsRequest, PartsSeen
 
 
 class Fixes:
@@ -37,6 +40,7 @@ class Fixes:
     def __init__(
         self, launch: Launch, settings: Settings, look: Look, names: Sequence[str] = ()
     ) -> None:
+        _require("--try", "fixes")
         if not launch.functions:
             raise UsageError(
                 "--try takes a function (--run FILE:function --try): write a fix of a scenario's "
@@ -49,8 +53,9 @@ class Fixes:
         self._step = _step_request(_planned("--try", plan(launch, settings)))
         worker = "gpulab.features.fixes.worker"
         environment = usual_environment(self._step.threads)
+        facts = needed("fixes.facts").StepFacts
         try:
-            self._facts = look.ask(worker, self._step, environment, StepFacts)
+            self._facts: StepFacts = look.ask(worker, self._step, environment, facts)
         except LookError as error:
             raise UsageError(f"--try {launch.label}: {error}") from None
         self._asked = fixes_named(names, self._facts)
@@ -64,14 +69,17 @@ class Fixes:
 
     def together(self, gaining: Sequence[Fix]) -> RunRequest:
         """Those that gained, all in one."""
-        text = scenario_text(self._step, self._facts, (), gaining)
         names = ", ".join(fix.name for fix in gaining)
-        tried = (TriedFix(name=ALL_TOGETHER, sentence=names),)
+        fixes = needed("fixes.text")
+        text = fixes.scenario_text(self._step, self._facts, (), gaining)
+        tried = (TriedFix(name=fixes.ALL_TOGETHER, sentence=names),)
         return self._request(text, tried, replace(self._settings, profile="off"))
 
     def text(self, gaining: Sequence[Fix] = ()) -> str:
         """The scenario that tries them."""
-        return scenario_text(self._step, self._facts, self.applying, gaining)
+        fixes = needed("fixes.text")
+        text: str = fixes.scenario_text(self._step, self._facts, self.applying, gaining)
+        return text
 
     def _tried(self, fix: Fix) -> TriedFix:
         return TriedFix(
@@ -94,12 +102,13 @@ def fixes_named(names: Sequence[str], facts: StepFacts) -> list[Fix]:
     """Those fixes in the order in which they are applied, all without names. UsageError where there
     is none of a name.
     """
-    unknown = [name for name in names if name not in {fix.name for fix in FIXES}]
+    every: Sequence[Fix] = needed("fixes.declarations").FIXES
+    unknown = [name for name in names if name not in {fix.name for fix in every}]
     if unknown:
-        applying = [fix.name for fix in FIXES if not fix.applies(facts)]
+        applying = [fix.name for fix in every if not fix.applies(facts)]
         those = ", ".join(applying) or "none"
         raise UsageError(f"--try {shown(unknown[0])}: no such fix; these apply: {those}")
-    return [fix for fix in FIXES if not names or fix.name in names]
+    return [fix for fix in every if not names or fix.name in names]
 
 
 def names_in(given: str | None) -> list[str]:
@@ -118,12 +127,17 @@ class Parts:
     """
 
     def __init__(self, launch: Launch, settings: Settings, look: Look, given: str = "") -> None:
+        _require("--what-if", "what_if")
+        if launch.functions:
+            _require("--what-if", "fixes")
         if len(launch.functions) > 1:
             raise UsageError("--what-if takes one function: --run FILE:function --what-if")
         request = _planned("--what-if", plan(launch, settings))
         if launch.functions:
             step = _step_request(request)
-            text = scenario_text(step, StepFacts(), (), title=_WHAT_IF, flag="--what-if")
+            facts = needed("fixes.facts").StepFacts()
+            scenario_text = needed("fixes.text").scenario_text
+            text = scenario_text(step, facts, (), title=_WHAT_IF, flag="--what-if")
             request = _of_text("--what-if", launch.label, text, settings)
         job = request.job
         assert isinstance(job, Measure)
@@ -132,21 +146,22 @@ class Parts:
         self._title = _WHAT_IF.format(what=self._variant)
         if launch.functions:  # whose text has it
             self._title = job.subject.title
-        asked = PartsRequest(job=job, variant=self._variant, operations=operations)
+        what_if = needed("what_if.parts")
+        asked = what_if.PartsRequest(job=job, variant=self._variant, operations=operations)
         try:
             seen = parts_of(asked, look)
         except LookError as error:
             raise UsageError(f"--what-if {job.subject.scenario}: {error}") from None
         self._on_gpu = job.device != "cpu"
         self.step_s = seen.step_s
-        self.all = judged(seen, operations, on_gpu=self._on_gpu)
+        self.all: list[StepPart] = what_if.judged(seen, operations, on_gpu=self._on_gpu)
         self.able = [part for part in self.all if not part.why_not]
 
     def request(self, only: StepPart | None = None) -> RunRequest:
         """The run of the step with each part delayed that can be, or with this one alone."""
         job = self._planned.job
         assert isinstance(job, Measure)
-        infos, delay_s = variants_of(
+        infos, delay_s = needed("what_if.parts").variants_of(
             self._variant, self.all, self.step_s, on_gpu=self._on_gpu, only=only
         )
         named = next(info for info in job.subject.variants if info.name == self._variant)
@@ -175,7 +190,8 @@ def parts_of(asked: PartsRequest, look: Look) -> PartsSeen:
     worker = "gpulab.features.what_if.look"
     with temporary_folder() as folder:
         environment = worker_environment(replace_fields(asked.job, folder=str(folder)))
-        return look.ask(worker, asked, environment, PartsSeen)
+        seen: PartsSeen = look.ask(worker, asked, environment, needed("what_if.parts").PartsSeen)
+        return seen
 
 
 def _chosen(job: Measure, given: str) -> tuple[str, list[str]]:
@@ -193,6 +209,12 @@ def _chosen(job: Measure, given: str) -> tuple[str, list[str]]:
                 "operation, such as aten::mm"
             )
     return variant, operations
+
+
+def _require(flag: str, feature: str) -> None:
+    """UsageError where it was taken out."""
+    if present(feature) is None:
+        raise UsageError(f"{flag}: {taken_out(feature)}")
 
 
 def _planned(flag: str, planned: RunRequest | RunReport) -> RunRequest:
@@ -215,10 +237,11 @@ def _step_request(planned: RunRequest) -> StepRequest:
     job = planned.job
     assert isinstance(job, TimeFunctions)
     subject, arguments = job.subject, job.subject.arguments
-    return StepRequest(
+    request: StepRequest = needed("fixes.facts").StepRequest(
         file=subject.path,
         function=subject.variants[0].name,
         arguments=f"{arguments.path}:{arguments.function}" if arguments else None,
         device=job.device,
         threads=job.threads,
     )
+    return request

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
 from gpulab.core.files import read_regular
 from gpulab.core.limits import SOURCE_BYTES
-from gpulab.session.program import ProgramSession
+from gpulab.features import present, taken_out
 from gpulab.session.requests import program_of, program_request
 from gpulab.session.run_files import default_path, new_run_file
-from gpulab.session.settings import Settings
+from gpulab.session.settings import Settings, UsageError
+
+if TYPE_CHECKING:
+    from gpulab.session.program import ProgramSession
 
 
 def entry_of(command: Sequence[str]) -> Entry:
@@ -41,8 +45,12 @@ def start_program(
     closed: Sequence[int] = (),
 ) -> ProgramSession:
     """Start it, with its events in a new file: elsewhere where there can be none at `path`.
-    OSError where there can be none at all.
+    OSError where there can be none at all. UsageError where nothing follows programs.
     """
+    if present("program") is None:
+        raise UsageError(taken_out("program"))
+    from gpulab.session.program import ProgramSession
+
     request = program_request(command, settings)
     try:
         file = new_run_file(path)

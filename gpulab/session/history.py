@@ -18,7 +18,7 @@ from gpulab.core.host import host_name
 from gpulab.core.jobs import Measure, RunRequest, subject_of
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Outcome
-from gpulab.features.history.report import PastRun, has_contenders, key_of, past_run
+from gpulab.report.past import PastRun, has_contenders, key_of, past_run
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 from gpulab.session.store import Store

@@ -14,7 +14,7 @@ from glob import escape
 from pathlib import Path
 
 from gpulab.core.files import is_held, open_regular
-from gpulab.features.history.report import PastRun
+from gpulab.report.past import PastRun
 from gpulab.session.run_files import runs_folder
 
 

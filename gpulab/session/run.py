@@ -17,8 +17,8 @@ from gpulab.core.failures import events_make_no_sense
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import Lines, RunFileError, event_batches
 from gpulab.core.statuses import Conclusion, FailureKind
-from gpulab.features.history.report import PastRun
 from gpulab.report.build import build_report, new_state
+from gpulab.report.past import PastRun
 from gpulab.report.report import RunReport
 from gpulab.session import history
 from gpulab.session.live import LiveSource

@@ -22,9 +22,9 @@ from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import read_run_file
 from gpulab.core.wire import UNREADABLE
-from gpulab.features.history.findings import store_set_aside, store_unused
-from gpulab.features.history.report import PastRun, past_run
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.findings import store_set_aside, store_unused
+from gpulab.report.past import PastRun, past_run
 from gpulab.session.run_files import run_file_names, runs_folder, state_folder
 
 VERSION = 1

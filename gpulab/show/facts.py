@@ -13,9 +13,8 @@ from rich.console import Console
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import LiveDetail
 from gpulab.report.build import CALIBRATION
+from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import RunReport
 from gpulab.show.parts import part
 from gpulab.show.record import Record

@@ -19,7 +19,7 @@ from gpulab.features.checks.findings import (
     state_not_restored,
 )
 from gpulab.features.checks.view import checks, grades
-from gpulab.features.live.panel import LiveRun
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 from gpulab.show.limits import limits
 from gpulab.show.parts import MEMORY, OPERATIONS, TABLES, panel, part, tables_of

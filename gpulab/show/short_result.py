@@ -13,10 +13,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from gpulab.catalog.view import best_comparison
+from gpulab.core.statuses import BoundKind
 from gpulab.core.units import plural
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.limits import limits
 from gpulab.show.parts import part

@@ -28,6 +28,7 @@ from gpulab.catalog.catalog import Entry, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
+from gpulab.features import present, taken_out
 from gpulab.session.drive import Interrupts
 from gpulab.session.settings import Settings, UsageError, check_paths, check_settings
 from gpulab.session.sharing import check_share
@@ -250,8 +251,17 @@ class LabApp(App[int]):
     def get_default_screen(self) -> Screen[int]:
         return self._bottom
 
+    def _has(self, feature: str) -> bool:
+        """Whether it is there; says where it is not."""
+        if present(feature) is not None:
+            return True
+        self._lab.say(taken_out(feature), "yellow")
+        return False
+
     def action_history(self) -> None:
         """All runs of this machine, from the newest of the lesson under the cursor on."""
+        if not self._has("history"):
+            return
         from gpulab.tui.screens.history import HistoryScreen
 
         self.push_screen(HistoryScreen(self._lab.entries, self._lab.chosen))
@@ -270,11 +280,16 @@ class LabApp(App[int]):
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
-        from gpulab.tui.screens.history import HistoryList
+        if not self._has("guide"):
+            return
         from gpulab.tui.screens.page import help_page
 
         screen = self.screen
-        panes = [*screen.query(Pane), *screen.query(HistoryList)]
+        panes: list[Pane | HistoryList] = [*screen.query(Pane)]
+        if present("history") is not None:
+            from gpulab.tui.screens.history import HistoryList
+
+            panes += screen.query(HistoryList)
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
         if screen is self._lab:
             about = self._lab.about
@@ -314,7 +329,7 @@ class LabApp(App[int]):
     def action_replay(self) -> None:
         """Play the run of the scenario under the cursor again, or a recording that ships."""
         lab = self._lab
-        if lab.chosen is None:
+        if lab.chosen is None or not self._has("replay"):
             return
         name = lab.chosen.name
         if lab.runs.running is not None:
@@ -343,11 +358,11 @@ class LabApp(App[int]):
 
     def action_predict(self) -> None:
         """Ask how many times as fast it will be, then run it."""
+        entry = self._lab.chosen
+        if entry is None or not self._has("predictions"):
+            return
         from gpulab.tui.screens.predict import PredictScreen
 
-        entry = self._lab.chosen
-        if entry is None:
-            return
         device = self._lab.runs.settings(entry.name).device
         skipped = entry.skipped(device)
         if len(entry.row.variants) - len(skipped) < 2:

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import StepPart
-from gpulab.features.fixes.declarations import FIXES
-from gpulab.features.what_if.view import NOTHING_TO_DELAY, part_name
+from gpulab.features import needed, present
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.derived import Fixes, Parts
@@ -97,8 +96,11 @@ async def _one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) -
 def choices_of_fixes(report: RunReport | None) -> list[Choice[list[str]]]:
     """All fixes, then the findings of the step that fixes answer, each with the names of these."""
     choices: list[Choice[list[str]]] = [Choice(Text("all fixes that apply"), [])]
-    for advice in report.variants[0].advice if report and report.variants else []:
-        names = [fix.name for fix in FIXES if advice.finding.code in fix.answers]
+    fixes = present("fixes.declarations")
+    if fixes is None or report is None or not report.variants:
+        return choices
+    for advice in getattr(report.variants[0], "advice", ()):
+        names = [fix.name for fix in fixes.FIXES if advice.finding.code in fix.answers]
         if not names:
             continue
         text = Text(sentence(advice.finding))
@@ -109,6 +111,7 @@ def choices_of_fixes(report: RunReport | None) -> list[Choice[list[str]]]:
 
 def choices_of_parts(parts: Parts) -> list[Choice[list[StepPart]]]:
     """All parts, then each with its share of the step; those that cannot be delayed say why."""
+    part_name = needed("what_if.view").part_name
     choices = [Choice(Text("all parts, one after the other"), parts.able)]
     for part in sorted(parts.all, key=lambda part: -part.seconds):
         share = part.seconds / parts.step_s if parts.step_s else 0.0
@@ -142,7 +145,10 @@ def _parts(entry: Entry, settings: Settings, look: Look) -> Parts | str:
         return with_reason(str(error), error.reason)
     except StoppedError:
         return ""
-    return parts if parts.able else NOTHING_TO_DELAY
+    if parts.able:
+        return parts
+    nothing: str = needed("what_if.view").NOTHING_TO_DELAY
+    return nothing
 
 
 def _launch(entry: Entry, settings: Settings) -> tuple[Launch, Settings]:

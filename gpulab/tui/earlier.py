@@ -8,18 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import ValidationError
 
 from gpulab.catalog.catalog import Entry
+from gpulab.catalog.view import ago, last_run
 from gpulab.core.run_file import RunFileError
-from gpulab.features.history.report import PastRun, past_run
-from gpulab.features.history.view import ago, last_run
-from gpulab.features.predictions.report import Answered, newest_answers
-from gpulab.features.predictions.view import judged
+from gpulab.features import present
+from gpulab.report.past import PastRun, past_run
 from gpulab.session.run import File, Run
 from gpulab.session.run_files import at_home
 from gpulab.session.store import Store
+
+if TYPE_CHECKING:
+    from gpulab.features.predictions.report import Answered
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,9 @@ class EarlierRuns:
         if self.has_newer:
             what = "smoke run" if self.newest.smoke else "stopped"
             facts[what] = f"the newest run, {_since(self.newest)}"
-        if self.predicted is not None:
-            facts["you predicted"] = judged(self.predicted)
+        predictions = present("predictions.view")
+        if predictions and self.predicted is not None:
+            facts["you predicted"] = predictions.judged(self.predicted)
         changed = self.shown.source_sha256 != entry.sha256
         facts["source"] = f"{'changed' if changed else 'unchanged'} since the last run"
         return facts
@@ -71,7 +75,8 @@ def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
     entries = [entry for entry in entries if not entry.saved]
     if not entries:
         return earlier
-    answers = newest_answers()
+    predictions = present("predictions.report")
+    answers = predictions.newest_answers() if predictions else {}
     with Store() as store:
         newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
         for entry in entries:

@@ -11,6 +11,7 @@ from gpulab.catalog.catalog import Entry
 from gpulab.catalog.view import best_comparison
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
+from gpulab.features import needed, present, taken_out
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.settings import Settings, UsageError
 
@@ -99,10 +100,11 @@ class Runs:
         """Start a run for each value of `name=a,b,c`, and then the final; returns the problem where
         that cannot be.
         """
-        from gpulab.features.sweeps.runs import SweepRuns
-
+        sweeps = present("sweeps.runs")
+        if sweeps is None:
+            return taken_out("sweeps")
         try:
-            sweep = SweepRuns.of_text(entry, text, self.settings(entry.name))
+            sweep = sweeps.SweepRuns.of_text(entry, text, self.settings(entry.name))
         except UsageError as error:
             return with_reason(str(error), error.reason)
         problem = self._start(entry, sweep.next_point)
@@ -211,10 +213,8 @@ class Runs:
             return False
         if self._tried is None or self.stopping:
             return False
-        from gpulab.features.fixes.declarations import gaining
-
         entry, fixes = self._tried
-        gained = gaining(run.report.fixes)
+        gained = needed("fixes.declarations").gaining(run.report.fixes)
         if len(gained) < 2:
             return False
         together = partial(fixes.together, gained)
@@ -227,9 +227,8 @@ class Runs:
         if (prediction := self.predictions.get(name)) and (
             best := best_comparison(run.report)
         ) is not None:
-            from gpulab.features.predictions.report import keep
-
-            self.answered[name] = keep(run.report, best, prediction)
+            predictions = needed("predictions.report")
+            self.answered[name] = predictions.keep(run.report, best, prediction)
 
     def stop(self) -> bool:
         """Tell what runs to stop, and start nothing after it; whether there is an end to wait

@@ -70,8 +70,8 @@ def _history(folder):
     from msgspec.structs import replace
 
     from gpulab.core.run_file import read_run_file
-    from gpulab.features.history.report import past_run
     from gpulab.report.build import build_report, fold_all
+    from gpulab.report.past import past_run
     from gpulab.session.store import Store
 
     with Store() as store:

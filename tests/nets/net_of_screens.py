@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from recorded import recorded_path, run_file
 
 from gpulab.core.run_file import read_run_file
-from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.past import past_run
 from gpulab.session.playback import Playback
 from gpulab.session.settings import Settings
 from gpulab.session.store import Store

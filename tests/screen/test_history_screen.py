@@ -11,8 +11,8 @@ from recorded import run_file, write_run
 
 from gpulab.catalog.catalog import catalog
 from gpulab.core.run_file import read_run_file
-from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.past import past_run
 from gpulab.session import store as stores
 from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.store import NAME, Store

@@ -15,9 +15,9 @@ from gpulab.catalog.view import OutcomeMark
 from gpulab.core.events import Samples
 from gpulab.core.run_file import read_run_file
 from gpulab.features.course.report import course
-from gpulab.features.history.report import past_run
 from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.past import past_run
 from gpulab.session.launch import start_entry
 from gpulab.session.run import File, Run
 from gpulab.session.store import Store

@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn.functional import gelu, layer_norm, linear, scaled_dot_product_attention
 
 from gpulab.engine.build.agreement import error_of
+from gpulab.engine.measure.outputs import read, step
 from gpulab.engine.processes.failure import WrongOutputError
-from gpulab.features.checks.stepping import read, step
 from gpulab.features.checks.wider import wider_output
 from gpulab.report.sentences import is_doubt
 from gpulab.scenario import Variant, Work

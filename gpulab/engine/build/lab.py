@@ -13,10 +13,11 @@ import torch
 
 from gpulab.core.limits import NAME_LENGTH, NAMES, TEXT_LENGTH
 from gpulab.core.machine import Device
-from gpulab.core.payloads import TRACE_PREFIX, UNMARKED, USEFUL
+from gpulab.core.payloads import TRACE_PREFIX, UNMARKED, USEFUL, Choice
 from gpulab.engine.findings import skipped_by_variant
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError, short, text_of
+from gpulab.features import taken_out
 from gpulab.scenario import Param, ScenarioError, Work
 
 
@@ -174,6 +175,9 @@ class Chooser(Protocol):
 
     seconds: float
 
+    @property
+    def choices(self) -> list[Choice]: ...
+
     def __call__(
         self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]
     ) -> Work: ...
@@ -245,7 +249,8 @@ class WorkerLab:
                 "tune() is called twice: a variant chooses once, among all combinations"
             )
         self.has_tuned = True
-        assert self.tuner is not None
+        if self.tuner is None:
+            raise ScenarioError(f"tune(): {taken_out('tuning')}")
         return self.tuner(candidates, make)
 
     def skip(self, reason: str) -> NoReturn:

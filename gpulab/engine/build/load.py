@@ -26,6 +26,7 @@ from gpulab.engine.build import settings
 from gpulab.engine.build.exercise import ANSWER
 from gpulab.engine.build.functions import scenario_of_functions
 from gpulab.engine.processes.startup import FILE, timed
+from gpulab.features import needed
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant
 
 _LONG_S = 0.1
@@ -163,8 +164,7 @@ def _scenario_of_delays(scenario: Scenario, subject: ScenarioFile) -> Scenario:
     """One step several times, each with another part delayed: the lab's own variants, whose outputs
     are checked as any other.
     """
-    from gpulab.features.what_if.worker import delayed
-
+    delayed = needed("what_if.worker").delayed
     derived = Scenario(topic=scenario.topic)
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]

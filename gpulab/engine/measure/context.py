@@ -13,10 +13,11 @@ import torch
 from gpulab.core.events import WorkerReady
 from gpulab.core.jobs import Measure, ScenarioFile, TimeFunctions
 from gpulab.core.machine import Device
+from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.functions import kind_of
-from gpulab.engine.build.lab import RankOfLab, WorkerLab
+from gpulab.engine.build.lab import Chooser, RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.device_clock import clocks_for
@@ -33,12 +34,14 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.builds import RankedClock, builder_of
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import Ranks
+from gpulab.features import present
 from gpulab.features.checks.other_values import Case
 from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.worker import Checker
 from gpulab.features.roofline.calibration import Calibration
-from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant
+
+_TUNING = present("tuning.worker")
 
 _ROOM_FOR_CONTEXTS = 64 << 30
 """Memory of a device that has room for the contexts of sixteen processes, half a gigabyte each."""
@@ -104,7 +107,7 @@ class WorkerContext:
     reporter: Reporter
     buffer: SampleBuffer
     builder: Builder
-    tuner: Tuner
+    tuner: Chooser | None
     checker: Checker
     clock: WallClock
     other_clock: WallClock | None
@@ -112,6 +115,11 @@ class WorkerContext:
     """Variants whose steps have phases."""
     checked: set[str] = field(default_factory=set)
     """Variants whose output is compared with the baseline's."""
+
+    @property
+    def choices(self) -> list[Choice]:
+        """What variants have chosen with `gpulab.tune`."""
+        return self.tuner.choices if self.tuner else []
 
     @property
     def is_final(self) -> bool:
@@ -167,8 +175,8 @@ def open_context(
         checked = set(before.checked)
         with_phases = set(before.with_phases)
         choices = tuple(before.choices)
-    tuner = Tuner(job, builder, reporter, clock, choices, first=before is None)
-    lab.tuner = tuner
+    if _TUNING is not None:
+        lab.tuner = _TUNING.Tuner(job, builder, reporter, clock, choices, first=before is None)
     return WorkerContext(
         job=job,
         number=number,
@@ -178,7 +186,7 @@ def open_context(
         reporter=reporter,
         buffer=buffer,
         builder=builder,
-        tuner=tuner,
+        tuner=lab.tuner,
         checker=Checker(builder, reporter.channel.emit, cases, roomy=not job.increasing_memory),
         clock=clock,
         other_clock=other_clock,

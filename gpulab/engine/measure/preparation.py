@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import torch
 from msgspec.structs import replace
@@ -32,12 +34,16 @@ from gpulab.engine.measure.plan import is_kept, longest_block_s
 from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import RefusedError, UncheckedError, first_line
-from gpulab.features.alone.worker import AloneTimes
+from gpulab.features import needed, present
 from gpulab.features.checks.findings import work_beside_the_stream
-from gpulab.features.kernels.findings import kernels_not_read
-from gpulab.features.kernels.worker import kernels_made, launched_kernels, read
 from gpulab.features.roofline.counting import count
 from gpulab.scenario import CONTROL, Variant, Work
+
+if TYPE_CHECKING:
+    from gpulab.features.alone.worker import AloneTimes
+
+_ALONE = present("alone.worker")
+_KERNELS = present("kernels.worker")
 
 _LONG_STEP_S = 0.25
 """A longer step is not taken once more in every process just to be checked: its timed blocks are
@@ -78,7 +84,7 @@ class Preparation:
         """The variant that a later process checks most closely, apart from the baseline."""
         self._stage = Stage.BUILD
         """Of what a later process prepares; `gpulab.tune` moves that of the position."""
-        self.alone = AloneTimes(context)
+        self.alone: AloneTimes | None = _ALONE.AloneTimes(context) if _ALONE else None
         """Before all variants are built; none where they run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
@@ -123,7 +129,8 @@ class Preparation:
         frames = compiled.frames()
         try:
             reporter.stage(Stage.BUILD, name)
-            kernels_made()  # drops those of a build that failed
+            if _KERNELS is not None:
+                _KERNELS.kernels_made()  # drops those of a build that failed
             build = context.builder.build(variant)
             candidate = self._prepare_build(variant, build, baseline_items, frames)
         except BaseException as error:
@@ -139,12 +146,14 @@ class Preparation:
         reporter = self._reporter
         context = self._context
         name = variant.name
-        kernels = self._read_kernels(name, [], lambda: [read(made) for made in kernels_made()])
+        kernels = self._read_kernels(
+            name, [], lambda worker: [worker.read(made) for made in worker.kernels_made()]
+        )
         reporter.stage(Stage.CHECK, name)
         first_step_s = self._check(variant, build, baseline_items)
         # Triton compiles a kernel when it is launched.
         step = partial(context.builder.step, build)
-        kernels = self._read_kernels(name, kernels, partial(launched_kernels, step))
+        kernels = self._read_kernels(name, kernels, lambda worker: worker.launched_kernels(step))
         reporter.stage(Stage.CALIBRATE, name)
         candidate = calibrate(context.clock, variant, build)
         reporter.stage(Stage.WARM_UP, name)
@@ -192,11 +201,10 @@ class Preparation:
         candidates = [known_candidate(facts, by_name[facts.variant]) for facts in before.candidates]
         baseline, *order = candidates
         self._in_turn = self._order.choice(order[1:] or order).name
-        alone = {
-            candidate.name: candidate for candidate in order if candidate.name in before.time_alone
-        }
+        to_time = before.time_alone if self.alone is not None else []
+        alone = {candidate.name: candidate for candidate in order if candidate.name in to_time}
         # the baseline is never among them: its place may be the first
-        first = alone.pop(before.time_alone[0], None) if before.time_alone else None
+        first = alone.pop(to_time[0], None) if to_time else None
         if first is not None:
             self._build_and_time(first)
         compares = isinstance(context.job, Measure)
@@ -213,14 +221,13 @@ class Preparation:
             order.insert(self._order.randint(0, len(order)), baseline)
         for candidate in alone.values():
             self._build_and_time(candidate)
-            if watched is not None:
-                self.alone.time_after(candidate.name, baseline, watched)
+            self._time_after(candidate, baseline, watched)
         for candidate in order:
             release(context, code=not any(other.kept for other in fit))
             built_later = candidate.name == CONTROL and (context.one_at_a_time or self._exclusive)
             fit[candidate] = built_later or self._prepare_again(candidate)
-            if watched is not None and candidate.variant is not baseline.variant:
-                self.alone.time_after(candidate.name, baseline, watched)
+            if candidate.variant is not baseline.variant:
+                self._time_after(candidate, baseline, watched)
             if compares and candidate.variant is baseline.variant and not fit[candidate]:
                 return []
         if watched is not None and watched is not baseline.build:
@@ -243,12 +250,18 @@ class Preparation:
         return baseline.build
 
     def _build_and_time(self, candidate: Candidate) -> None:
-        self.alone.build_and_time(candidate)
+        if self.alone is not None:
+            self.alone.build_and_time(candidate)
         release(self._context, code=not candidate.kept)
 
+    def _time_after(self, candidate: Candidate, baseline: Candidate, watched: Build | None) -> None:
+        if self.alone is not None and watched is not None:
+            self.alone.time_after(candidate.name, baseline, watched)
+
     def _time_baseline(self, baseline: Candidate, build: Build | None) -> None:
-        if build is not None and not self._context.one_at_a_time:
-            self.alone.time(baseline, build)
+        if self.alone is None or build is None or self._context.one_at_a_time:
+            return
+        self.alone.time(baseline, build)
 
     def _prepare_again(self, candidate: Candidate) -> bool:
         """False where it fails."""
@@ -388,12 +401,15 @@ class Preparation:
         return isinstance(job, TimeFunctions) and job.profile is not None and not is_short
 
     def _read_kernels(
-        self, name: str, known: list[KernelCode], more: Callable[[], list[KernelCode]]
+        self, name: str, known: list[KernelCode], more: Callable[[ModuleType], list[KernelCode]]
     ) -> list[KernelCode]:
         """All kernels of a variant so far, told where there are more than were known."""
+        if _KERNELS is None:
+            return known
         try:
-            found = more()
+            found = more(_KERNELS)
         except Exception as error:
+            kernels_not_read = needed("kernels.findings").kernels_not_read
             self._reporter.found(kernels_not_read(name, message=first_line(error)))
             return known
         if found:

@@ -31,11 +31,13 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.startup import startup_s
 from gpulab.engine.ranks.ranks import Ranks
 from gpulab.engine.ranks.ranks import start as start_ranks
-from gpulab.features.alone.worker import solo_run
-from gpulab.features.first_steps.worker import planned, take_first_steps, variant_of_process
+from gpulab.features import needed, present
 from gpulab.features.roofline.findings import ceilings_failed
 from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.scenario import CONTROL
+
+_ALONE = present("alone.worker")  # before any process is forked
+_FIRST_STEPS = present("first_steps.worker")
 
 _FIRST_PROBED = 5
 _PROBED = 4
@@ -93,6 +95,8 @@ def _measure(
         preloads = _Preloads(job, process.turn)
     loaded: LoadedJob | BaseException
     try:
+        if job.shows == Shows.CURVE:
+            needed("first_steps.worker")
         loaded = load_job(job, reporter, ranks, first=first)
     except BaseException as error:
         loaded = error
@@ -203,23 +207,25 @@ class _Run:
     def _plan_first_steps(self, candidates: list[Candidate]) -> None:
         """All that the first process does where the others take the first steps: it has checked."""
         context = self._context
+        assert _FIRST_STEPS is not None
         self._reporter.stage(Stage.MEASURE)
         self._reporter.channel.emit(
-            planned(candidates, context.job.time_s, smoke=context.job.smoke)
+            _FIRST_STEPS.planned(candidates, context.job.time_s, smoke=context.job.smoke)
         )
         facts = [facts_of(candidate) for candidate in candidates]
         for candidate in candidates:
             if candidate.build is not None:
                 context.close(candidate.variant, candidate.build)
-        self._turn.end(ProcessResult(candidates=facts, choices=context.tuner.choices))
+        self._turn.end(ProcessResult(candidates=facts, choices=context.choices))
 
     def _take_first_steps(self, before: ProcessResult) -> None:
         """The first steps of one variant; one that fails has no other turn."""
-        facts = variant_of_process(before.candidates, self._context.number)
+        assert _FIRST_STEPS is not None
+        facts = _FIRST_STEPS.variant_of_process(before.candidates, self._context.number)
         by_name = {variant.name: variant for variant in self._loaded.variants}
         candidates = before.candidates
         try:
-            take_first_steps(self._context, by_name[facts.variant])
+            _FIRST_STEPS.take_first_steps(self._context, by_name[facts.variant])
         except BaseException as error:
             self._reporter.failed(facts.variant, self._reporter.position.stage, error)
             candidates = [other for other in candidates if other.variant != facts.variant]
@@ -252,8 +258,9 @@ class _Run:
         )
         measurement.run()
         slower = None
-        if not measurement.baseline_lost:
-            slower = self._preparation.alone.time_later(measurement.candidates[0])
+        alone = self._preparation.alone
+        if alone is not None and not measurement.baseline_lost:
+            slower = alone.time_later(measurement.candidates[0])
         reason = self._turn.end(self._result(measurement, prepared_s, slower))
         if reason is None:
             measurement.close()
@@ -294,8 +301,8 @@ class _Run:
             values=measurement.recorder.values,
             exclusive=measurement.exclusive,
             baseline_lost=measurement.baseline_lost,
-            first=alone.first,
-            alone_s=alone.per_item_s,
+            first=alone.first if alone else None,
+            alone_s=alone.per_item_s if alone else {},
             slower=slower,
             measured_s=measurement.measured_s,
             start_s=prepared_s if self._before else _START_S,
@@ -306,7 +313,7 @@ class _Run:
             dtype=context.checker.stepping.dtype,
             with_phases=sorted(context.with_phases),
             declared=sorted(self._preparation.declared),
-            choices=context.tuner.choices,
+            choices=context.choices,
         )
 
     def _after_rounds(self, measurement: Measurement) -> None:
@@ -318,6 +325,8 @@ class _Run:
         context = self._context
         job = context.job
         if not job.solo_runs or not (context.wall_clock.waits or job.gpu_beside_cpu):
+            return
+        if _ALONE is None:
             return
         for candidate in measurement.extremes(every=job.profile is None or job.profile.every):
             if candidate.name != CONTROL:
@@ -365,7 +374,8 @@ class _Run:
         """
         channel = self._reporter.channel
         context = self._context
-        channel.emit(solo_run(context.wall_clock, channel, candidate, context.job.time_s))
+        assert _ALONE is not None
+        channel.emit(_ALONE.solo_run(context.wall_clock, channel, candidate, context.job.time_s))
 
     def _measure_ceilings(self) -> None:
         """After the rounds, which had probes of the roofs that the verdict needs."""

@@ -14,11 +14,11 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.device_clock import clocks_for
+from gpulab.engine.measure.outputs import read
 from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.engine.processes.device import environment, open_device, waiter
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.checks.stepping import read
-from gpulab.features.tuning.worker import Tuner
+from gpulab.features import present
 
 
 class ScenarioSteps:
@@ -29,18 +29,19 @@ class ScenarioSteps:
         device, info = open_device(job.device, job.threads)
         wait = waiter(device)
         scenario = load(job.subject)
-        present = [info.name for info in job.subject.variants if info.missing is None]
-        position = WorkerPosition(tuple(present))
+        names = [info.name for info in job.subject.variants if info.missing is None]
+        position = WorkerPosition(tuple(names))
         reporter = Reporter(Channel(os.open(os.devnull, os.O_WRONLY)), job, position)
         lab = WorkerLab(device, info, position, RankOfLab())
         self._builder = Builder(lab, dict(job.subject.params), task["seed"], wait)
         self._clock, _ = clocks_for(job, device, info, wait)
-        lab.tuner = Tuner(job, self._builder, reporter, self._clock, (), first=True)
+        if (tuning := present("tuning.worker")) is not None:
+            lab.tuner = tuning.Tuner(job, self._builder, reporter, self._clock, (), first=True)
         self._builds: dict[str, Build] = {}
-        for name in present:
+        for name in names:
             position.move(Stage.BUILD, name)
             self._builds[name] = self._builder.build(scenario.variants[name])
-        self.names = present
+        self.names = names
         self.number = "float32"  # numbers are tensors by then
         self.items = {name: build.work.items for name, build in self._builds.items()}
         self.device = msgspec.to_builtins(info)

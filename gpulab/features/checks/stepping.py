@@ -1,15 +1,16 @@
-"""Steps that are checked: from restored state, their output read and compared."""
+"""Steps that are checked: their output is compared with the baseline's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
 from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.build import Build, Builder
-from gpulab.engine.measure.clock import is_asynchronous, wait_for
+from gpulab.engine.measure.clock import is_asynchronous
+from gpulab.engine.measure.outputs import read, step
 from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
 from gpulab.features.checks.values import AllValues, distance
 
@@ -30,35 +31,6 @@ def unless_it_fails(make: Callable[[], T]) -> T | None:
         return None
 
 
-def step(
-    builder: Builder,
-    build: Build,
-    within: Callable[[], object] | None = None,
-    *,
-    restored: bool = True,
-) -> Any:
-    """What one step returned, once it is there: from restored state, or from the state as it is."""
-    if restored:
-        build.restore()
-    returned, _ = builder.step(build, within)
-    wait_for(returned)
-    builder.wait()
-    return returned
-
-
-def read(build: Build, returned: Any, number: torch.dtype | None = None) -> Tensors:
-    """The live tensors of an output; a function for them is called here.
-
-    `number`: of Python's floats, by default what the step's inputs say.
-    """
-    output: Any = build.work.output
-    if output is None:
-        output = returned
-    if callable(output) and not hasattr(output, "__dlpack__"):
-        output = output()
-    return tensors.leaves(output, number or build.number_dtype)
-
-
 def lie_in_state(build: Build, inputs: Sequence[torch.Tensor]) -> bool:
     """Whether any input is in memory of the state: what is written there before is restored."""
     state = _spans(build.state)
@@ -73,14 +45,6 @@ def _spans(parts: Sequence[torch.Tensor]) -> set[tuple[int, int]]:
     """Addresses of their memory: of a view of an array, they begin at its first element."""
     storages = [tensor.untyped_storage() for tensor in parts if tensor.numel()]
     return {(storage.data_ptr(), storage.data_ptr() + storage.nbytes()) for storage in storages}
-
-
-def poison_output(
-    build: Build, live: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]
-) -> None:
-    """Poison what of an output lies neither in inputs nor in state."""
-    shared = tensors.storages([*inputs, *build.state])
-    tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & shared])
 
 
 class Stepping:

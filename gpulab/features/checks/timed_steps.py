@@ -29,6 +29,7 @@ from gpulab.engine.build.build import Build, Generators
 from gpulab.engine.measure.candidate import Candidate
 from gpulab.engine.measure.clock import Interruption
 from gpulab.engine.measure.context import WorkerContext
+from gpulab.engine.measure.outputs import read
 from gpulab.engine.processes.failure import (
     RefusedError,
     WrongOutputError,
@@ -46,7 +47,7 @@ from gpulab.features.checks.findings import (
     timed_step_is_wrong,
 )
 from gpulab.features.checks.replay import StepTimes, Taken, TimedBuild
-from gpulab.features.checks.stepping import Tensors, read
+from gpulab.features.checks.stepping import Tensors
 from gpulab.features.checks.values import Expected, Own, Write, differ, judged
 from gpulab.scenario import CONTROL
 

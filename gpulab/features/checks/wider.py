@@ -21,7 +21,8 @@ from torch.utils._pytree import tree_map
 from gpulab.engine.build import tensors
 from gpulab.engine.build.agreement import error_of
 from gpulab.engine.build.build import Build, Builder
-from gpulab.features.checks.stepping import Stepping, Tensors, read, step
+from gpulab.engine.measure.outputs import read, step
+from gpulab.features.checks.stepping import Stepping, Tensors
 from gpulab.features.checks.values import AllValues
 from gpulab.scenario import Variant
 

@@ -17,6 +17,7 @@ from gpulab.core.statuses import CheckKind, CheckTime, Stage
 from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.agreement import TOLERANCE, Agreement
 from gpulab.engine.build.build import Build, Builder, have_moved
+from gpulab.engine.measure.outputs import poison_output
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import (
     UncheckedError,
@@ -72,7 +73,6 @@ from gpulab.features.checks.other_values import OTHER, Case, OtherValues
 from gpulab.features.checks.stepping import (
     Stepping,
     Tensors,
-    poison_output,
     unless_it_fails,
 )
 from gpulab.features.checks.values import Own

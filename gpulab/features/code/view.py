@@ -17,8 +17,8 @@ from rich.text import Text
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds
 from gpulab.draw.styles import STYLES
+from gpulab.features import present
 from gpulab.features.code.analysis import SourceFunction, VariantCode, definition_of, variant_code
-from gpulab.features.goodput.operations import operations
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import in_bar
@@ -123,7 +123,8 @@ def code_view(
         parts += [heading, _lines(block, width), ""]
     if made is not None:
         parts += [made, ""]
-    if report is not None and (ran := operations(report)) is not None:
+    goodput = present("goodput.operations")
+    if report is not None and goodput and (ran := goodput.operations(report)) is not None:
         parts += [ran, ""]
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions)
     legend = f"{SIGNS}; {kept} more lines of the file are shared"

@@ -17,7 +17,15 @@ from msgspec.structs import replace
 from gpulab.core.events import RunStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import subject_of
-from gpulab.core.statuses import Conclusion, ExitCode, Per, Verdict, conclusion_of, first_in_order
+from gpulab.core.statuses import (
+    BoundKind,
+    Conclusion,
+    ExitCode,
+    Per,
+    Verdict,
+    conclusion_of,
+    first_in_order,
+)
 from gpulab.features.compare import findings
 from gpulab.features.compare.differences import changed_lines, device_name, differences_of
 from gpulab.features.compare.report import (
@@ -30,7 +38,6 @@ from gpulab.features.compare.report import (
     ScenarioComparison,
     Side,
 )
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.report import RunReport, Time, fields_of
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison, compare

@@ -8,8 +8,8 @@ from gpulab.core.statuses import Conclusion, Verdict
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.words import conclusion, title
 from gpulab.features.gate.outputs import Case, CaseStatus
-from gpulab.features.gate.report import Gate, GateKind
 from gpulab.features.gate.runs import case_of, distinct_names
+from gpulab.report.gates import Gate, GateKind
 from gpulab.report.sentences import sentence
 
 _BROKEN = (Conclusion.FAILED, Conclusion.INVALID, Conclusion.INTERRUPTED)

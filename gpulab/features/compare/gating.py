@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -21,7 +22,8 @@ from gpulab.features.compare.report import (
     Row,
     ScenarioComparison,
 )
-from gpulab.features.gate.report import (
+from gpulab.report.findings import nothing_compared
+from gpulab.report.gates import (
     Gate,
     GateKind,
     GateOutcome,
@@ -29,8 +31,9 @@ from gpulab.features.gate.report import (
     least_ratio,
     outcome_of,
 )
-from gpulab.features.gate.thresholds import Thresholds
-from gpulab.report.findings import nothing_compared
+
+if TYPE_CHECKING:
+    from gpulab.features.gate.thresholds import Thresholds
 
 
 def gated(report: ComparisonReport, of: Callable[[str], Thresholds]) -> ComparisonReport:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from gpulab.core.statuses import IntervalUnit, Verdict
 from gpulab.features.compare.findings import outputs_differ, too_few_pairs
 from gpulab.features.compare.report import Estimate, Pairing, Row
-from gpulab.features.gate.report import GateKind, GateOutcome, least_ratio, outcome_of
+from gpulab.report.gates import GateKind, GateOutcome, least_ratio, outcome_of
 from gpulab.stats.comparison import Comparison, compare
 from gpulab.stats.statistics import (
     Interval,

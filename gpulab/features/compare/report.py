@@ -15,7 +15,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.features.compare.findings import variant_on_one_side
-from gpulab.features.gate.report import Gate
+from gpulab.report.gates import Gate
 from gpulab.scenario import Param
 
 SCHEMA = "gpulab.comparison/1"

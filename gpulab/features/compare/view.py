@@ -31,7 +31,7 @@ from gpulab.features.compare.words import (
     shared_differences,
     value,
 )
-from gpulab.features.gate.report import GateOutcome
+from gpulab.report.gates import GateOutcome
 from gpulab.report.sentences import lines
 
 _GATE_STYLES = {

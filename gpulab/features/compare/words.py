@@ -18,7 +18,7 @@ from gpulab.features.compare.report import (
     ScenarioComparison,
     Side,
 )
-from gpulab.features.gate.report import GateOutcome
+from gpulab.report.gates import GateOutcome
 from gpulab.report.sentences import lines, with_reason
 from gpulab.stats.verdicts import excluded, shown
 

@@ -22,8 +22,8 @@ from gpulab.core.units import (
     times,
     with_interval,
 )
+from gpulab.features import present
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
-from gpulab.features.roofline.view import marked
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison
@@ -80,17 +80,24 @@ def _time(report: RunReport, variant: VariantReport) -> str | None:
 
 
 def _field(path: str, text: Callable[[Any], str | None]) -> Written:
-    """A field of the variant by its dotted path; None where any part of it is None."""
+    """A field of the variant by its dotted path; None where any part of it is None, or its feature
+    was taken out.
+    """
 
     def fact(_: RunReport, variant: VariantReport) -> str | None:
         value: Any = variant
         for name in path.split("."):
-            value = getattr(value, name)
+            value = getattr(value, name, None)
             if value is None:
                 return None
         return text(value)
 
     return fact
+
+
+def _bound(cause: Any) -> str | None:
+    roofline = present("roofline.view")
+    return roofline.marked(cause) if roofline else None
 
 
 def _rate(path: str, unit: str) -> Written:
@@ -107,7 +114,7 @@ def _entry(path: str, name: str, text: Callable[[Any], str]) -> Written:
     def fact(_: RunReport, variant: VariantReport) -> str | None:
         mapping: Any = variant
         for part in path.split("."):
-            mapping = mapping and getattr(mapping, part)
+            mapping = getattr(mapping, part, None)
         return text(mapping[name]) if mapping and name in mapping else None
 
     return fact
@@ -135,8 +142,8 @@ def _clock(clock: Clock) -> Written:
 
 def _step(place: int) -> Written:
     def fact(_: RunReport, variant: VariantReport) -> str | None:
-        if variant.first_steps is not None:
-            steps = variant.first_steps.steps
+        if (first_steps := variant.get("first_steps")) is not None:
+            steps = first_steps.steps
             return seconds(steps[place].median) if place < len(steps) else None
         if place or variant.first_step_s is None:
             return None
@@ -146,7 +153,8 @@ def _step(place: int) -> Written:
 
 
 def _build(report: RunReport, variant: VariantReport) -> str | None:
-    path = "build_s" if variant.first_steps is None else "first_steps.build_s.median"
+    has_steps = variant.get("first_steps") is not None
+    path = "first_steps.build_s.median" if has_steps else "build_s"
     return _field(path, seconds)(report, variant)
 
 
@@ -203,7 +211,7 @@ FACTS: Mapping[str, Fact] = {
     "copies": Fact(_part("copies"), "copies", _NO_PROFILE),
     "sync": Fact(_part("sync"), "sync", _NO_PROFILE),
     "alloc": Fact(_part("alloc"), "alloc", _NO_PROFILE),
-    "bound": Fact(_field("cause", marked), "bound", "nothing that was measured shows it"),
+    "bound": Fact(_field("cause", _bound), "bound", "nothing that was measured shows it"),
     "roof": Fact(
         _field("roofline.fraction", lambda share: f"{percent_of_roof(share)} %"),
         "share of the roof",

@@ -140,8 +140,7 @@ def _allocating(step: Step) -> Evidence | None:
 
 
 def _lateness(step: Step) -> Evidence | None:
-    program = step.report.program
-    job = program.ranks if program is not None else None
+    job = step.ranks
     if job is None or not job.ranks or not job.step_s:
         return None
     latest_s = max(rank.late_s for rank in job.ranks)
@@ -173,7 +172,7 @@ def _broken(step: Step) -> Evidence | None:
 
 
 def _use(step: Step) -> Evidence | None:
-    kernels = step.variant.kernels
+    kernels = step.compiled_kernels
     uses = [use for kernel in kernels for use in (kernel.load_use, kernel.store_use)]
     known = [use for use in uses if use is not None]
     return static("of sectors that are used", min(known)) if known else None
@@ -182,17 +181,17 @@ def _use(step: Step) -> Evidence | None:
 def _occupancy(step: Step) -> Evidence | None:
     if "occupancy" in step.counters:
         return by_telemetry("occupancy", step.counters["occupancy"])
-    fits = [kernel.occupancy for kernel in step.variant.kernels if kernel.occupancy is not None]
+    fits = [kernel.occupancy for kernel in step.compiled_kernels if kernel.occupancy is not None]
     return static("occupancy that fits", min(fits)) if fits else None
 
 
 def _conflicts(step: Step) -> Evidence | None:
-    ways = [kernel.bank_conflicts for kernel in step.variant.kernels if kernel.bank_conflicts]
+    ways = [kernel.bank_conflicts for kernel in step.compiled_kernels if kernel.bank_conflicts]
     return static("passes of the worst access", max(ways), "passes") if ways else None
 
 
 def _spilled(step: Step) -> Evidence | None:
-    spilled = [kernel.spill_bytes for kernel in step.variant.kernels]
+    spilled = [kernel.spill_bytes for kernel in step.compiled_kernels]
     return static("spilled", max(spilled), "bytes a thread") if spilled else None
 
 
@@ -232,7 +231,7 @@ def _sms_busy(step: Step) -> Answer:
 
 
 def _memory_fits(step: Step) -> Answer:
-    memory, device = step.variant.memory, step.report.device
+    memory, device = step.variant.get("memory"), step.report.device
     if memory is None or device is None or not device.memory_bytes:
         return _unknown(Missing("memory of the variant alone", "--profile all"))
     used = (memory.reserved or memory.peak) / device.memory_bytes
@@ -271,11 +270,11 @@ def _on_gpu(step: Step) -> bool:
 
 
 def _has_kernels(step: Step) -> bool:
-    return step.on_gpu and bool(step.variant.kernels)
+    return step.on_gpu and bool(step.compiled_kernels)
 
 
 def _has_ranks(step: Step) -> bool:
-    return step.report.program is not None and step.report.program.ranks is not None
+    return step.ranks is not None
 
 
 SECTIONS: dict[str, Sequence[Question]] = {

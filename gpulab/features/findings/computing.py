@@ -112,7 +112,9 @@ def _least_bytes(step: Step) -> float | None:
     """What the least of the variants that are compared declares: each computes the same. Of several
     ranks it is what they send.
     """
-    sizes = [each.bytes for each in step.report.variants if each.bytes and not each.ranks]
+    sizes = [
+        each.bytes for each in step.report.variants if each.bytes and not getattr(each, "ranks", ())
+    ]
     return min(sizes) if sizes and step.report.compares else None
 
 
@@ -138,12 +140,12 @@ def _share_of_kernel(step: Step, kernel: KernelCode) -> float:
     rows = [row for row in step.kernels if re.search(rf"\b{re.escape(name)}\b", row.name)]
     if rows:
         return min(1.0, step.share_of_rows(rows))
-    return 1.0 / max(1, len(step.variant.kernels))
+    return 1.0 / max(1, len(step.compiled_kernels))
 
 
 def _own_kernels(step: Step) -> Iterator[tuple[KernelCode, float]]:
     """Kernels of its own that take a good part of the step."""
-    for kernel in step.variant.kernels:
+    for kernel in step.compiled_kernels:
         share = _share_of_kernel(step, kernel)
         if share >= _LEAST_SHARE:
             yield kernel, share
@@ -411,7 +413,7 @@ def _idle_at_the_end(blocks: int, at_once: int, sms: int) -> float:
 def _resident(launch: KernelLaunch, step: Step) -> int:
     """Blocks that an SM has at once: by warps and registers, and by what the compiler said."""
     warps = -(-launch.threads // _WARP)
-    kernels: list[KernelCode] = step.variant.kernels
+    kernels = step.compiled_kernels
     for kernel in kernels:
         name = kernel.name.partition("<")[0]
         if kernel.occupancy and re.search(rf"\b{re.escape(name)}\b", launch.name):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpulab.core.payloads import BUSY, Ceiling, LineTime, Operation, WindowFacts
+from gpulab.core.payloads import BUSY, Ceiling, KernelCode, LineTime, Operation, WindowFacts
 from gpulab.report.report import RunReport, VariantReport
 
 if TYPE_CHECKING:
     from gpulab.features.goodput.result import GoodputReport
+    from gpulab.features.late.result import JobReport
 
 PERCENT = 100.0
 AT_ROOF = 0.8
@@ -35,6 +36,17 @@ class Step:
     @property
     def on_gpu(self) -> bool:
         return self.report.on_gpu
+
+    @property
+    def compiled_kernels(self) -> list[KernelCode]:
+        """As the compiler made them."""
+        return getattr(self.variant, "kernels", [])
+
+    @property
+    def ranks(self) -> JobReport | None:
+        """Of a program that is followed."""
+        program = self.report.get("program")
+        return program.ranks if program else None
 
     @property
     def step_s(self) -> float | None:

@@ -405,8 +405,7 @@ _WAITING_FOR_RANKS = ("communication", "waiting", "sync", *COMPUTED)
 
 
 def _rank_is_late(step: Step) -> Judged:
-    program = step.report.program
-    job = program.ranks if program is not None else None
+    job = step.ranks
     if job is None or not job.ranks:
         return Missing("arrival times of several ranks: this run has one process")
     late = job.late

@@ -24,7 +24,7 @@ def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
     fix = FixReport(
         **fields_of(tried, "name", "sentence", "why_not", "edit"), lines=list(tried.lines)
     )
-    advice = report.variants[0].advice
+    advice = getattr(report.variants[0], "advice", [])
     answered = next((each for each in advice if each.finding.code in tried.answers), None)
     if answered is not None:
         fix = replace(fix, answers=answered.finding.code)

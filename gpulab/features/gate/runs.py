@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import with_interval
 from gpulab.features.gate.outputs import Case, CaseStatus
-from gpulab.features.gate.report import Gate, GateKind, GateOutcome, outcome_of
-from gpulab.features.repeats.report import OverRuns
+from gpulab.report.gates import Gate, GateKind, GateOutcome, outcome_of
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence_with_place, with_reason
 from gpulab.scenario import Param
 from gpulab.stats.verdicts import Judged, shown
+
+if TYPE_CHECKING:
+    from gpulab.features.repeats.report import OverRuns
 
 Demanded = Callable[[str], Required]
 """By the name of the scenario."""

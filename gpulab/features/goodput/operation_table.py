@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -25,8 +26,10 @@ from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.goodput.analysis import summed
 from gpulab.features.goodput.formulas import formula_of
-from gpulab.features.roofline.bound import OperationPoint
 from gpulab.report.report import VariantReport
+
+if TYPE_CHECKING:
+    from gpulab.features.roofline.bound import OperationPoint
 
 MOST_ROWS = 8
 _NO_DIGIT = 0.0995

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
+from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.goodput.view import parts_of, share, sms_busy
-from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 
 _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}

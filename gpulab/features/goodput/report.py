@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -48,10 +49,12 @@ from gpulab.features.goodput.findings import (
     recordings_differ,
 )
 from gpulab.features.goodput.result import GoodputReport, StepSource
-from gpulab.features.roofline.bound import Point
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
+
+if TYPE_CHECKING:
+    from gpulab.features.roofline.bound import Point
 
 TOLERANCE = 0.05
 """A goodput is certain within this, and a step this much too short is still right."""

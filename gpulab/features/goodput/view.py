@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -19,9 +20,11 @@ from gpulab.draw import bars
 from gpulab.draw.table import columns_table, first_and_last, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
-from gpulab.features.roofline.bound import Point
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
+
+if TYPE_CHECKING:
+    from gpulab.features.roofline.bound import Point
 
 _HALF = 0.5
 LEAST = 0.01
@@ -160,7 +163,8 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
         name: [_cell(column, summary, points[name]) for column, _ in _COLUMNS]
         for name, summary in profiled.items()
     }
-    has_memory = any(variant.memory for variant in report.variants)  # which has a table of peaks
+    # which has a table of peaks
+    has_memory = any(variant.get("memory") for variant in report.variants)
     shown = [
         place
         for place, (column, _) in enumerate(_COLUMNS)

@@ -39,6 +39,7 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.builds import builder_of
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import start as start_ranks
+from gpulab.features import present
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (
     LOADER,
@@ -52,9 +53,10 @@ from gpulab.features.goodput.marks import marked_calls
 from gpulab.features.goodput.recorded_operations import Recorded
 from gpulab.features.goodput.sampling import Sampler, lines_of
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
-from gpulab.features.memory.worker import build_and_weigh, peak_bytes
-from gpulab.features.tuning.worker import Tuner
 from gpulab.scenario import Variant
+
+_MEMORY = present("memory.worker")  # before any process is forked
+_TUNING = present("tuning.worker")
 
 _WARM_S = 0.1
 _GROUP_S = 0.03
@@ -110,9 +112,10 @@ class Profiler:
         self._lab = WorkerLab(device, info, self._reporter.position, rank)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         self._builder = builder_of(self._lab, params, job.seed or 0, self._wait, self._ranks)
-        self._lab.tuner = Tuner(
-            job, self._builder, self._reporter, None, self._choices, first=False
-        )
+        if _TUNING is not None:
+            self._lab.tuner = _TUNING.Tuner(
+                job, self._builder, self._reporter, None, self._choices, first=False
+            )
         self._record(_nothing)
 
     def serve(self) -> None:
@@ -149,9 +152,8 @@ class Profiler:
         return True
 
     def _profile(self, variant: Variant) -> None:
-        build, memory = build_and_weigh(self._builder, variant)
+        build = self._built(variant)
         try:
-            self._reporter.channel.emit(memory)
             self._say(variant, "timing steps without the profiler")
             warm = self._warm(build)
             plain = self._plain_steps(build, warm)
@@ -199,9 +201,9 @@ class Profiler:
             self._say(variant, "recording a step with callers and memory")
             profiled = self._with_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
-            if self._options.memory is not None:
+            if self._options.memory is not None and _MEMORY is not None:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
-                peak = peak_bytes(build, self._device, snapshot)
+                peak = _MEMORY.peak_bytes(build, self._device, snapshot)
                 if self._device.type == "cuda":
                     self._reporter.found(
                         findings.memory_snapshot(variant.name, file=snapshot), explains=True
@@ -209,6 +211,20 @@ class Profiler:
                 self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
         finally:
             build.close()
+
+    def _built(self, variant: Variant) -> Build:
+        """After its first step; what memory it takes is told where that is measured."""
+        if _MEMORY is not None:
+            build, used = _MEMORY.build_and_weigh(self._builder, variant)
+            self._reporter.channel.emit(used)
+            return build  # type: ignore[no-any-return]
+        build = self._builder.build(variant)
+        try:
+            self._builder.first_step(build)
+        except BaseException:
+            build.close()
+            raise
+        return build
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
         """What goes on: of a thousand operations a step each takes seconds."""

@@ -1,8 +1,8 @@
-"""Findings of a result beside earlier runs of the same scenario, and of what is kept of them."""
+"""Findings of a result beside earlier runs of the same scenario."""
 
 from __future__ import annotations
 
-from gpulab.core.findings import Rank, finding
+from gpulab.core.findings import finding
 
 
 @finding(
@@ -12,17 +12,3 @@ from gpulab.core.findings import Rank, finding
     short="outside of earlier runs",
 )
 def outside_earlier_runs(*, speedup: float | None, runs: int, low: float, high: float) -> None: ...
-@finding(
-    "the store was damaged, and is now {file}: earlier runs are read from their files again, "
-    "ceilings and choices are measured again",
-    rank=Rank.EXPLAINING,
-)
-def store_set_aside(*, file: str) -> None: ...
-
-
-@finding(
-    "the store is not used: {why}; earlier runs, ceilings and choices of gpulab.tune are not "
-    "reused",
-    rank=Rank.EXPLAINING,
-)
-def store_unused(*, why: str) -> None: ...

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.machine import Device
-from gpulab.features.history.report import PastRun
+from gpulab.report.past import PastRun
 from gpulab.scenario import Param
 from gpulab.stats.comparison import FEWEST_TO_JUDGE
 

@@ -11,13 +11,11 @@ from rich.console import Group as Parts
 from rich.console import RenderableType
 from rich.text import Text
 
-from gpulab.catalog.view import mark
+from gpulab.catalog.view import ago, mark
 from gpulab.core.units import plural, times
 from gpulab.draw.canvas import fit, packed, wide
-from gpulab.features.history.report import PastRun
 from gpulab.features.history.trend import Group, HistoryReport, ScenarioHistory, Trend
 from gpulab.features.history.view import (
-    ago,
     assignments,
     cell,
     columns,
@@ -26,6 +24,7 @@ from gpulab.features.history.view import (
     others_on_one_axis,
     outside_words,
 )
+from gpulab.report.past import PastRun
 from gpulab.stats.comparison import FEWEST_TO_JUDGE
 
 _MOST_NAME, _MOST_RESULT = 32, 20

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpulab.catalog.view import age, best_comparison, mark
+from gpulab.catalog.view import ago, best_comparison, mark
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import duration, plural, seconds, span, times
 from gpulab.draw.area import Area
@@ -20,8 +20,8 @@ from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
     from gpulab.core.values import ParamValue
-    from gpulab.features.history.report import PastComparison, PastRun
     from gpulab.features.history.trend import Point
+    from gpulab.report.past import PastComparison, PastRun
     from gpulab.scenario import Scenario
 
 
@@ -117,27 +117,6 @@ def differing(run: PastRun, scenario: Scenario) -> str:
     defaults = scenario.resolve(on_cpu=run.device.kind == "cpu", smoke=False, chosen={})
     names = [name for name, value in run.params.items() if value != defaults.get(name)]
     return assignments({name: run.params[name] for name in names})
-
-
-def ago(run: PastRun, now: datetime) -> str:
-    """How long before now it started; empty where unknown."""
-    try:
-        at = datetime.fromisoformat(run.at)
-        if at.tzinfo is None:
-            at = at.replace(tzinfo=UTC)
-        return age((now - at).total_seconds())
-    except (ValueError, OverflowError):
-        return ""
-
-
-def last_run(run: PastRun) -> str:
-    """What it came to, such as bmm 6.06x over loop (5.90 to 6.21), faster."""
-    best = best_comparison(run)
-    if best is None or not run.measured or run.smoke:
-        return mark(run).verdict or mark(run).text
-    interval = f" ({span(best.low, best.high)})" if best.low else ""
-    speedup = f"{best.variant} {times(best.speedup)} over {best.against}"
-    return f"{speedup}{interval}, {shown(best).words}"
 
 
 def count_of_runs(count: int) -> str:

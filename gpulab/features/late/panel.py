@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from gpulab.core.units import seconds
 from gpulab.draw.area import Area
+from gpulab.draw.panel import Panel, Rows
 from gpulab.features.late.report import collective_words
 from gpulab.features.late.result import JobReport
-from gpulab.features.late.view import columns_of, listed, most_waiting
-from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.features.late.view import columns_of, job_of, listed, most_waiting
+from gpulab.report.live import LiveRun
 
 _RANK, _CELLS = 5, 10
 _FEWEST, _RANKS, _STACK = 3, 8, 3
 
 
 def _job(run: LiveRun) -> JobReport | None:
-    return run.report.program.ranks if run.report.program else None
+    return job_of(run.report)
 
 
 def _heading(run: LiveRun) -> tuple[str, str]:
@@ -28,7 +29,8 @@ def _heading(run: LiveRun) -> tuple[str, str]:
 
 def _rows(run: LiveRun, width: int) -> Rows:
     """None without several ranks."""
-    processes = run.report.program.processes if run.report.program else []
+    program = run.report.get("program")
+    processes = program.processes if program else []
     ranks = sum(process.rank is not None for process in processes)
     if _job(run) is None and ranks < 2:
         return Rows(0, 0, 0)

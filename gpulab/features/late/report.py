@@ -28,7 +28,7 @@ def _fold(state: RunState, event: Collectives) -> None:
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
     timelines = draft.state.part(Timelines)
-    if report.program is None or not timelines.ranks:
+    if report.get("program") is None or not timelines.ranks:
         return report
     job = _analysed(timelines, draft)
     if job is None:

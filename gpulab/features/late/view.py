@@ -69,9 +69,15 @@ COLUMNS = (
 """T: heat or hardware slowed the clock."""
 
 
+def job_of(report: RunReport) -> JobReport | None:
+    """None where no program was followed, or it is of one process."""
+    program = report.get("program")
+    return program.ranks if program else None
+
+
 def job_ranks(report: RunReport) -> Group | None:
     """None of a program without collectives of several ranks."""
-    job = report.program.ranks if report.program else None
+    job = job_of(report)
     if job is None or not job.ranks:
         return None
     parts: list[Table | Text] = [_table(job)]

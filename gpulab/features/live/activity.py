@@ -8,7 +8,8 @@ from gpulab.core.statuses import CheckKind, Stage, Status
 from gpulab.core.units import plural, seconds
 from gpulab.draw.area import Area
 from gpulab.draw.canvas import packed
-from gpulab.features.live.panel import LiveRun, name_width
+from gpulab.draw.panel import name_width
+from gpulab.report.live import LiveRun
 from gpulab.report.report import Progress, VariantReport
 
 _DOING = {

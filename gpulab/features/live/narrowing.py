@@ -11,12 +11,12 @@ from statistics import median
 from gpulab.core.units import span, three_digits, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
+from gpulab.draw.panel import Panel, Rows
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import draw_preparation
-from gpulab.features.live.panel import LiveRun, Panel, Rows
-from gpulab.features.live.report import look
+from gpulab.report.live import LiveRun
 from gpulab.stats.comparison import Comparison
-from gpulab.stats.statistics import FEWEST
+from gpulab.stats.statistics import FEWEST, Interval, as_speedup, correlated_interval
 
 _LABEL, _INTERVAL, _FIGURES = 10, 14, 22
 _GAP = 2
@@ -182,3 +182,9 @@ _ABOUT = (
     "control is the baseline against itself: it must come out the same."
 )
 NARROWING = Panel("confidence", _heading, _rows, _draw, _ABOUT)
+
+
+def look(ratios: Sequence[float], units: int) -> Interval | None:
+    """The speedup over the first so many processes; None where they are too few for an interval."""
+    theta = correlated_interval(ratios[:units])
+    return as_speedup(theta) if theta else None

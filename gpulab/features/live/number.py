@@ -7,10 +7,11 @@ from statistics import median
 
 from gpulab.core.units import plural, seconds, span, times
 from gpulab.draw.area import Area
+from gpulab.draw.panel import Panel, Rows
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import activity
-from gpulab.features.live.panel import LiveRun, Panel, Rows
 from gpulab.features.live.times import TIMES
+from gpulab.report.live import LiveRun
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST
 from gpulab.stats.verdicts import shown

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpulab.draw.area import Area
-from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.draw.panel import Panel, Rows
+from gpulab.report.live import LiveRun
 from gpulab.report.sentences import sentence_with_place
 
 

@@ -10,8 +10,9 @@ from gpulab.core.units import plus_minus
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, outwards, tick_seconds
 from gpulab.draw.bars import tall_levels
+from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.live.activity import draw_stages_so_far
-from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
+from gpulab.report.live import LiveRun
 
 _SPREAD = 9
 _LEAST_RATIO = 2.0

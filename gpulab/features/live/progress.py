@@ -8,8 +8,8 @@ from rich.text import Text
 from gpulab.core.statuses import Stage
 from gpulab.core.units import about, plus_minus, seconds, times
 from gpulab.features.live.activity import activity, time_left
-from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.screen import live_view
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 from gpulab.stats.verdicts import shown
 

@@ -1,7 +1,8 @@
 """The live screen as text: which panels there are at a size, where each stands, and how they are
 drawn.
 
-A new panel is a file beside this one, and a line in PANELS. All heights follow from the size and
+A new panel is a file beside this one, or in the folder of another feature, and its places below.
+All heights follow from the size and
 the number of variants, so that nothing moves during a run.
 """
 
@@ -16,18 +17,15 @@ from gpulab.core.statuses import Stage
 from gpulab.draw.area import Area
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas
-from gpulab.features.goodput.panel import PARTS
-from gpulab.features.late.panel import LATE
+from gpulab.draw.panel import Panel
+from gpulab.features import present
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.number import NUMBER
-from gpulab.features.live.panel import LiveRun, Panel
 from gpulab.features.live.printed import PRINTED
 from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.times import TIMES
-from gpulab.features.program.panel import PROGRAM
-from gpulab.features.roofline.panel import ROOFS
-from gpulab.features.telemetry.view import CHARTS
+from gpulab.report.live import LiveRun
 
 _SHOWN = {
     Stage.START: "start",
@@ -59,7 +57,7 @@ def shown_stage(stage: Stage) -> str:
 
 def draw_stages(run: LiveRun, area: Area) -> None:
     progress = run.report.progress
-    if run.report.program is not None:
+    if run.report.get("program") is not None:
         words = str(run.report.outcome).upper()
         if run.report.under_way:
             words = f"▸FOLLOWING {run.report.scenario}, {progress.elapsed_s:.0f} s"
@@ -91,21 +89,45 @@ def _under_way(run: LiveRun) -> str:
     return f"▸{words} {activity(progress)}, {run.stage_s:.0f} s"
 
 
-PANELS = (TIMES, NARROWING, PROCESSES, ROOFS, PARTS, CHARTS, PRINTED)
+def _panel(module: str, name: str) -> Panel | None:
+    """Of another feature; None where its folder was taken out."""
+    found = present(module)
+    return getattr(found, name) if found else None
+
+
+def _there(*panels: Panel | None) -> tuple[Panel, ...]:
+    return tuple(panel for panel in panels if panel)
+
+
+_PROGRAM = _panel("program.panel", "PROGRAM")
+_LATE = _panel("late.panel", "LATE")
+_ROOFS = _panel("roofline.panel", "ROOFS")
+_PARTS = _panel("goodput.panel", "PARTS")
+_CHARTS = _panel("telemetry.view", "CHARTS")
+_PANELS = _there(TIMES, NARROWING, PROCESSES, _ROOFS, _PARTS, _CHARTS, PRINTED)
 """In the order in which one reads them."""
-ZOOMED = (NUMBER, *PANELS)
+ZOOMED = (NUMBER, *_PANELS)
 """Those that can fill the screen."""
-OF_PROGRAM = (PROGRAM, LATE, PARTS, CHARTS, PRINTED)
+_OF_PROGRAM = _there(_PROGRAM, _LATE, _PARTS, _CHARTS, PRINTED)
 """Those of a program that is followed."""
-_FIRST = (PROGRAM, LATE, TIMES, NARROWING, CHARTS, PRINTED, PROCESSES, ROOFS, PARTS)
+_FIRST = _there(_PROGRAM, _LATE, TIMES, NARROWING, _CHARTS, PRINTED, PROCESSES, _ROOFS, _PARTS)
 """In the order in which they get their fewest rows."""
-_GROWING = ((PROGRAM, LATE, TIMES, NARROWING, PROCESSES, CHARTS), (ROOFS, PARTS, PRINTED))
+_GROWING = (
+    _there(_PROGRAM, _LATE, TIMES, NARROWING, PROCESSES, _CHARTS),
+    _there(_ROOFS, _PARTS, PRINTED),
+)
 """Those that get rows that nobody needs in turn, and those that get what they leave: they may stay
 empty.
 """
 _COLUMNS = {
-    110: (((TIMES, NARROWING, PROCESSES), (ROOFS, PARTS)), (CHARTS, PRINTED)),
-    210: (((TIMES, NARROWING, PARTS), (ROOFS,), (PROCESSES, PRINTED)), (CHARTS,)),
+    110: (
+        ((TIMES, NARROWING, PROCESSES), _there(_ROOFS, _PARTS)),
+        _there(_CHARTS, PRINTED),
+    ),
+    210: (
+        (_there(TIMES, NARROWING, _PARTS), _there(_ROOFS), (PROCESSES, PRINTED)),
+        _there(_CHARTS),
+    ),
 }
 """From which width on there are columns, the panels of each, and those below them."""
 _SHORT_NAME = 14
@@ -135,13 +157,13 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
     """
     if height < 2:
         return []
-    if run.report.program is not None:
-        return _stacked(run, OF_PROGRAM, 0, width, height - 1)
+    if run.report.get("program") is not None:
+        return _stacked(run, _OF_PROGRAM, 0, width, height - 1)
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)
     widest = max((least for least in _COLUMNS if least <= for_columns), default=None)
     if widest is None:
-        return _stacked(run, PANELS, 0, width, height - 1)
+        return _stacked(run, _PANELS, 0, width, height - 1)
     columns, full_width = _COLUMNS[widest]
     below = _stacked(run, full_width, 0, width, (height - 1) // _BELOW)
     above = height - 1 - sum(place.height for place in below)

@@ -7,16 +7,10 @@ from collections.abc import Sequence
 from gpulab.core.statuses import Per, Status
 from gpulab.core.units import about, plus_minus, seconds, span, times
 from gpulab.draw.area import Area
+from gpulab.draw.panel import Band, Panel, Rows, bands, name_width
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import state_of
-from gpulab.features.live.panel import (
-    Band,
-    LiveRun,
-    Panel,
-    Rows,
-    bands,
-    name_width,
-)
+from gpulab.report.live import LiveRun
 from gpulab.report.report import VariantReport
 from gpulab.stats.verdicts import in_bar
 

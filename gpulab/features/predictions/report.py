@@ -10,14 +10,9 @@ from typing import Annotated
 
 import msgspec
 
+from gpulab.core.statuses import BoundKind
 from gpulab.core.values import PositiveAmount
-from gpulab.features.history.report import PastComparison
-from gpulab.features.roofline.findings import (
-    BoundKind,
-    random_accesses,
-    strided_accesses,
-    warps_wait,
-)
+from gpulab.report.past import PastComparison
 from gpulab.report.report import RunReport
 from gpulab.stats.comparison import Comparison
 
@@ -36,8 +31,8 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
     ),
 }
 """The limits that can be predicted for a baseline, and the bounds of the roofline for each."""
-_OF_MEMORY = (strided_accesses.code, random_accesses.code, warps_wait.code)
-"""Reasons of latency that are the way in which memory is accessed."""
+_OF_MEMORY = ("strided_accesses", "random_accesses", "warps_wait")
+"""Codes of reasons of latency that are the way in which memory is accessed."""
 _KIND = "predictions"
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
 

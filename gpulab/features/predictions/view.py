@@ -17,7 +17,6 @@ from gpulab.core.units import span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import Canvas
-from gpulab.features.history.report import PastComparison
 from gpulab.features.predictions.report import (
     LIMITS,
     Answered,
@@ -26,6 +25,7 @@ from gpulab.features.predictions.report import (
     promised,
     waits_for_memory,
 )
+from gpulab.report.past import PastComparison
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gpulab.core.units import seconds
 from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
-from gpulab.features.live.panel import LiveRun, Panel, Rows
+from gpulab.draw.panel import Panel, Rows
 from gpulab.features.program.view import rows
+from gpulab.report.live import LiveRun
 
 _LABEL = 15
 _ROWS, _CHART = 7, 4

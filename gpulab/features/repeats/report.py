@@ -15,7 +15,6 @@ from gpulab.report.findings import (
     below_required,
     not_shown_to_reach,
     nothing_compared,
-    stopped_after_measuring,
 )
 from gpulab.report.report import RunReport, Time
 from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
@@ -61,7 +60,7 @@ def gate(
 
 
 def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
-    whole = [report for report in reports if is_whole(report)]
+    whole = [report for report in reports if report.is_whole]
     pairs = dict.fromkeys(
         (entry.variant, entry.against) for report in whole for entry in report.comparisons
     )
@@ -154,10 +153,3 @@ def _time(times_s: Sequence[float]) -> Time | None:
     if (interval := median_interval(times_s)) is None:
         return Time(median=median(times_s))
     return Time(median=interval.median, low=interval.low, high=interval.high)
-
-
-def is_whole(report: RunReport) -> bool:
-    """Whether its measurement is complete: medians of a part do not count."""
-    if report.exit_code != ExitCode.INTERRUPTED:
-        return True
-    return report.reason is not None and report.reason.code == stopped_after_measuring.code

@@ -17,6 +17,7 @@ import msgspec
 
 from gpulab.core.findings import Finding, Value
 from gpulab.core.payloads import LINKS, MEMORY, Ceiling, family
+from gpulab.core.statuses import BoundKind
 from gpulab.features.roofline import findings
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.evidence import (
@@ -29,7 +30,7 @@ from gpulab.features.roofline.evidence import (
     attainable_below,
     share_of,
 )
-from gpulab.features.roofline.findings import BOUND_OF, BoundKind
+from gpulab.features.roofline.findings import BOUND_OF
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""

@@ -8,30 +8,11 @@ device counted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 
 from gpulab.core import units
 from gpulab.core.findings import Declaration, Rank, Value, Values, fill, finding
-from gpulab.core.statuses import CheckKind
+from gpulab.core.statuses import BoundKind, CheckKind
 from gpulab.core.units import plural, seconds, times
-
-
-class BoundKind(StrEnum):
-    MEMORY = "memory"
-    COMPUTE = "compute"
-    POWER = "power"
-    LAUNCH = "launch"
-    HOST = "host"
-    LATENCY = "latency"
-    CACHE = "cache"
-    LINK = "link"
-    COMMUNICATION = "communication"
-    WAITING = "waiting"
-    PREEMPTED = "preempted"
-    PAGE_FAULTS = "page faults"
-    UNEXPLAINED = "unexplained"
-    UNKNOWN = "unknown"
-
 
 BOUND_OF: dict[str, BoundKind] = {}
 """What each code says limits a step."""

@@ -8,10 +8,11 @@ from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.features.live.panel import LiveRun, Panel, Rows, bands, name_width
+from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import layout_of, marked, roofline_view
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 
 _PLOT_ROWS, _PLOT_COLUMNS = 14, 50
@@ -94,7 +95,7 @@ def _why_none(run: LiveRun) -> str:
     unknown = not variants or any(entry.name not in run.detail.built for entry in variants)
     if run.report.under_way and unknown and run.report.progress.stage in _BEFORE_ROUNDS:
         return "not known yet: a variant declares its work when it is built"
-    if all(entry.flops is None and entry.ranks for entry in variants):
+    if all(entry.flops is None and getattr(entry, "ranks", ()) for entry in variants):
         return "no variant declares its FLOPs, and bytes between ranks are no roof of one device"
     if all(entry.flops is None and entry.bytes is None for entry in variants):
         return (

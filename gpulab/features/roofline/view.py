@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
+from gpulab.core.statuses import BoundKind
 from gpulab.core.units import operation_of_roof, percent_of_roof, three_digits, times
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas, fit, wide
@@ -19,7 +20,6 @@ from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
 from gpulab.features.roofline.bound import Cause, OperationPoint, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.features.roofline.plot import COUNTED, aside, name, per_second, plot_of
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence

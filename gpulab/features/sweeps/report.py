@@ -11,7 +11,6 @@ from math import log
 
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut
-from gpulab.features.repeats.report import is_whole
 from gpulab.report.commands import Contender, Sweep
 from gpulab.report.report import RunReport, Time
 from gpulab.scenario import Param
@@ -61,7 +60,7 @@ def sweep_of(parameter: str, runs: Sequence[RunReport], final: RunReport | None 
     contenders = contenders_of(parameter, finalists)
     for name, values in finalists.items():
         ranked = None
-        if final and is_whole(final):
+        if final and final.is_whole:
             group = [contender for contender in contenders if contender.variant == name]
             ranked = _by_pairs(group, final)
         paired[name] = ranked is not None

@@ -18,7 +18,7 @@ from gpulab.draw.axis import LogAxis, around, tick_seconds
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.styles import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.draw.table import columns_table
-from gpulab.features.memory.view import memory_over
+from gpulab.features import present
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.sentences import lines, sentence_with_place
@@ -67,7 +67,8 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> R
     if any(point.time for point in points):
         parts += [_chart(parameter, points, width), ""]
     parts += [Text(line, style) for line, style in _best(sweep, points)]
-    if (of_memory := memory_over(parameter, reports)) is not None:
+    memory = present("memory.view")
+    if memory and (of_memory := memory.memory_over(parameter, reports)) is not None:
         parts += ["", of_memory]
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))

@@ -18,8 +18,8 @@ from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
+from gpulab.draw.panel import Panel, Rows, bands
 from gpulab.draw.table import columns_table
-from gpulab.features.live.panel import LiveRun, Panel, Rows, bands
 from gpulab.features.telemetry.fields import (
     CLOCK_LETTERS,
     FIELDS,
@@ -29,6 +29,7 @@ from gpulab.features.telemetry.fields import (
     rows,
 )
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
+from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 

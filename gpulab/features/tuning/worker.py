@@ -28,6 +28,7 @@ from gpulab.engine.build import tensors
 from gpulab.engine.build.agreement import agree
 from gpulab.engine.build.build import Build, Builder, Generators
 from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.measure.outputs import poison_output, read, step
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.device import environment
 from gpulab.engine.processes.failure import (
@@ -39,10 +40,11 @@ from gpulab.engine.processes.failure import (
     type_name,
 )
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.checks.stepping import poison_output, read, step
-from gpulab.features.kernels.worker import forget_kernels, kernels_made
+from gpulab.features import present
 from gpulab.features.tuning.analysis import FEWEST_FINAL_ROUNDS, Tournament
 from gpulab.scenario import Param, ScenarioError, Work, as_candidates
+
+_KERNELS = present("kernels.worker")
 
 _FINAL_SHARE = 0.5
 """Of a run's time that the final may take, after an elimination of at most all of it."""
@@ -126,7 +128,7 @@ class Tuner:
         configurations.
         """
         configs = as_candidates(candidates)
-        kernels = kernels_made()
+        kernels = _KERNELS.kernels_made() if _KERNELS else []
         variant = self._reporter.position.variant or ""
         key = self._key(variant, list(configs))
         tried = _Candidates(configs, make, Generators(self._builder))
@@ -145,7 +147,8 @@ class Tuner:
         if (self._first or not cached) and variant not in self._reported:
             self._reported.add(variant)
             self._reporter.channel.emit(Tuned(variant=variant, choice=choice, cached=cached))
-        forget_kernels(but=kernels)  # those of all candidates
+        if _KERNELS is not None:
+            _KERNELS.forget_kernels(but=kernels)  # those of all candidates
         return tried.work(choice.tuning.tried[0].config)
 
     def _holds(self, tuning: Tuning, configs: Iterable[str]) -> bool:

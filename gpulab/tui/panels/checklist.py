@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from rich.console import RenderableType
 from rich.text import Text
 
-from gpulab.features.findings.checklist_view import checklists
+from gpulab.features import needed
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
@@ -19,7 +19,8 @@ def content(selection: Selection) -> RenderableType:
         return before_a_run(selection.row)
     if not run.ended:
         return Text("The checklist is answered when the run has ended.", "dim")
-    return checklists(run.report)
+    drawn: RenderableType = needed("findings.checklist_view").checklists(run.report)
+    return drawn
 
 
 def changing(run: Run) -> Hashable:

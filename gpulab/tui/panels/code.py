@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
-from gpulab.features.code.view import FAILED_HERE, code_view
-from gpulab.features.kernels.view import kernel_page, kernels
+from gpulab.features import needed, present
+from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 
@@ -19,18 +19,32 @@ def content(selection: Selection) -> RenderableType:
     if selection.saved and not source:
         return Text("The run file does not have the source text.", "dim")
     texts = kernels_of(source, row.variants, row.params)
-    report = compiled = None
-    if selection.run:
-        report = selection.run.report
-        compiled = kernels(report)
-    if compiled is None and (texts or "triton" in source):
-        compiled = kernel_page(shipped_kernels(source), row.against)
-    return code_view(source, row.variants, report, selection.layout.size[0], texts, compiled)
+    report = selection.run.report if selection.run else None
+    has_kernels = bool(texts) or "triton" in source
+    compiled = _compiled(report, source if has_kernels else "", row.against)
+    drawn: RenderableType = needed("code.view").code_view(
+        source, row.variants, report, selection.layout.size[0], texts, compiled
+    )
+    return drawn
+
+
+def _compiled(
+    report: RunReport | None, source: str, against: Mapping[str, str]
+) -> RenderableType | None:
+    """What the compiler made of the kernels: as the run says, or as it was kept of this source."""
+    view = present("kernels.view")
+    if view is None:
+        return None
+    made: RenderableType | None = view.kernels(report) if report else None
+    if made is None and source:
+        made = view.kernel_page(shipped_kernels(source), against)
+    return made
 
 
 def first_in_sight(selection: Selection) -> str:
     """The line that failed."""
-    return FAILED_HERE if selection.run and selection.run.state.failures else ""
+    failed_here: str = needed("code.view").FAILED_HERE
+    return failed_here if selection.run and selection.run.state.failures else ""
 
 
 def changing(run: Run) -> Hashable:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
+from gpulab.features import needed
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 from gpulab.tui.runs import Runs, words_of
@@ -55,9 +56,8 @@ class Detail(TabbedContent):
     def about(self, *, under_way: bool) -> str:
         """How to read what is in sight: a panel that was chosen, or the tab."""
         if under_way and self._panel is not None:
-            from gpulab.features.live.screen import ZOOMED
-
-            return next((panel.about for panel in ZOOMED if panel.name == self._panel), "")
+            zoomed = needed("live.screen").ZOOMED
+            return next((panel.about for panel in zoomed if panel.name == self._panel), "")
         return TABS[self.tab].about
 
     def another_scenario(self) -> None:

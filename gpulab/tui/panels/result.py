@@ -9,10 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gpulab.core.events import Planned, StageStarted
-from gpulab.features.live.panel import live_run
-from gpulab.features.live.screen import ZOOMED, live_view
-from gpulab.features.predictions.view import outcome
-from gpulab.features.sweeps.view import sweep_view
+from gpulab.features import needed, present
+from gpulab.report.live import live_run
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
 from gpulab.show.results import OnScreen, result
@@ -27,15 +25,20 @@ def content(selection: Selection) -> RenderableType:
     width, height = layout.size
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
-        return sweep_view(sweep.sweep, sweep.reports, width)
+        drawn: RenderableType = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports, width)
+        return drawn
     prediction = selection.prediction
     middle = prediction.middle if prediction else None
     live = live_run(run.report, run.state, middle)
-    if layout.zoomed or not run.ended:
-        return live_view(
+    panels = present("live.screen")
+    if panels is not None and (layout.zoomed or not run.ended):
+        drawn = panels.live_view(
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
-    predicted = outcome(run.report, prediction, width=width) if prediction else []
+        return drawn
+    predicted: list[Text] = []
+    if prediction is not None:
+        predicted = needed("predictions.view").outcome(run.report, prediction, width=width)
     run_file = at_home(Path(run.report.run_file))
     screen = OnScreen(live, width, run_file, predicted)
     drawn = result(run.report, screen=screen, together=selection.together)
@@ -50,9 +53,12 @@ def changing(run: Run) -> Hashable:
     return run.source.path, id(progress), len(run.state.variants), int(2 * run.source.now())
 
 
-def next_panel(name: str | None, by: int) -> str:
+def next_panel(name: str | None, by: int) -> str | None:
     """The one that follows in the order in which they can be chosen."""
-    names = [panel.name for panel in ZOOMED]
+    screen = present("live.screen")
+    if screen is None:
+        return None
+    names: list[str] = [panel.name for panel in screen.ZOOMED]
     if name not in names:
         return names[by % len(names)]
     return names[(names.index(name) + by) % len(names)]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gpulab.features import present
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -71,6 +73,8 @@ class Tab:
     module: str
     about: str
     """What it is, in a sentence or two."""
+    feature: str | None = None
+    """Without whose folder there is no such tab."""
     follows_end: bool = False
     """It stays at its end as lines come in."""
 
@@ -92,7 +96,7 @@ class Tab:
         return changing
 
 
-TABS = {
+_ALL = {
     "lesson": Tab(
         "Lesson",
         "gpulab.tui.panels.lesson",
@@ -104,6 +108,7 @@ TABS = {
         "gpulab.tui.panels.code",
         "The source of every variant, with - and + where it differs from the baseline, and the "
         "operations that each then runs. After a failure the line is marked. e opens the file.",
+        feature="code",
     ),
     "result": Tab(
         "Result",
@@ -130,6 +135,8 @@ TABS = {
         "gpulab.tui.panels.checklist",
         "The questions with which performance guides end, answered from the run: yes, no, or n/a "
         "with what is missing; the number behind each, and the finding or lesson that follows.",
+        feature="findings",
     ),
 }
+TABS = {name: tab for name, tab in _ALL.items() if tab.feature is None or present(tab.feature)}
 """By name; their keys are 1, 2, ... in this order."""

@@ -29,9 +29,7 @@ from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.canvas import wide
-from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
-from gpulab.features.compare.view import comparison_view
-from gpulab.features.history.report import PastRun
+from gpulab.features import needed, present, taken_out
 from gpulab.features.history.view import (
     columns,
     count_of_runs,
@@ -43,7 +41,8 @@ from gpulab.features.history.view import (
     others_on_one_axis,
     search_text,
 )
-from gpulab.features.live.panel import LiveRun, live_run
+from gpulab.report.live import LiveRun, live_run
+from gpulab.report.past import PastRun
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.run_files import at_home, runs_folder
@@ -59,6 +58,7 @@ from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page
 
 if TYPE_CHECKING:
+    from gpulab.features.compare.analysis import SavedRun
     from gpulab.tui.app import LabApp
 
 _CURSOR = Style(color="default", bgcolor="default", reverse=True)
@@ -238,7 +238,8 @@ class Opened:
     """A run file as it is read now, for panels and for a comparison."""
 
     run: LiveRun
-    saved: SavedRun
+    saved: SavedRun | None
+    """None where nothing compares."""
 
     @property
     def report(self) -> RunReport:
@@ -435,7 +436,9 @@ class HistoryScreen(Screen[None]):
         both = [*self._list.marked]
         if len(both) == 1 and self._list.chosen is not None and self._list.chosen not in both:
             both.append(self._list.chosen)
-        if len(both) == len("AB"):
+        if present("compare") is None:
+            self._say(taken_out("compare"))
+        elif len(both) == len("AB"):
             self.run_worker(self._open(*both), group="open", exclusive=True)
         else:
             self._say("space marks two runs, c compares them")
@@ -500,8 +503,11 @@ class ComparePage(Page):
 
     def _compared(self) -> RenderableType:
         (_, first), (_, second) = self._both
-        report = compare_sides("A", "B", [first.saved], [second.saved])
-        return comparison_view(report, verbose=self._all_lines)
+        report = needed("compare.analysis").compare_sides("A", "B", [first.saved], [second.saved])
+        drawn: RenderableType = needed("compare.view").comparison_view(
+            report, verbose=self._all_lines
+        )
+        return drawn
 
     def _say(self, message: str = "") -> None:
         self._title = message or _TITLE
@@ -546,7 +552,9 @@ def _read(past: PastRun) -> Opened | str:
     run = read_run(past)
     if isinstance(run, str):
         return run
-    return Opened(live_run(run.report, run.state), saved_run(run.report, run.state))
+    compare = present("compare.analysis")
+    saved = compare.saved_run(run.report, run.state) if compare else None
+    return Opened(live_run(run.report, run.state), saved)
 
 
 def _opened(run: LiveRun, width: int) -> RenderableType:

@@ -21,6 +21,7 @@ from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.listing import ScenarioRow
+from gpulab.features import present, taken_out
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.budget import Budget
@@ -29,7 +30,7 @@ from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.runs import Runs, Starter, words_of
 
 if TYPE_CHECKING:
-    from gpulab.features.history.report import PastRun
+    from gpulab.report.past import PastRun
     from gpulab.report.report import RunReport
     from gpulab.session.run import Run
     from gpulab.tui.panels.detail import Detail
@@ -88,9 +89,11 @@ class StatusLine(TextPane):
 
 
 def _progress(report: RunReport, *, in_sight: bool) -> str:
-    from gpulab.features.live.progress import headline, subject
-
-    return subject(report) if in_sight and report.scenario else headline(report)
+    progress = present("live.progress")
+    if progress is None:
+        return report.scenario
+    words: str = (progress.subject if in_sight and report.scenario else progress.headline)(report)
+    return words
 
 
 class LabScreen(Screen[int]):
@@ -381,6 +384,9 @@ class LabScreen(Screen[int]):
             self.run_worker(self._start_derived(entry, what), exclusive=True, group="derived")
 
     async def _start_derived(self, entry: Entry, what: str) -> None:
+        feature = "fixes" if what == "fixes" else "what_if"
+        if present(feature) is None:
+            return self.say(taken_out(feature), "yellow")
         from gpulab.tui.derived import fixes_to_try, parts_to_delay
 
         start = await (fixes_to_try if what == "fixes" else parts_to_delay)(self, entry)

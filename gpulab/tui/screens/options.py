@@ -20,7 +20,7 @@ from textual.widgets import Input, Label
 from gpulab.catalog.catalog import Entry
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import default_device
-from gpulab.features.sweeps.runs import SweepRuns
+from gpulab.features import present
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.panels.field import InputLine
@@ -132,8 +132,8 @@ class OptionsScreen(Screen[Chosen | None]):
             if self._entry.function:
                 return None
             request_for(self._entry, settings)
-            if sweep:
-                swept = SweepRuns.of_text(self._entry, sweep, settings)
+            if sweep and (sweeps := present("sweeps.runs")) is not None:
+                swept = sweeps.SweepRuns.of_text(self._entry, sweep, settings)
                 for value in swept.values:
                     request_for(
                         self._entry,

@@ -19,8 +19,8 @@ from scripted import SCENARIO, CommandLine
 
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.headless.scripting import load
+from gpulab.report.past import PastComparison, PastRun
 from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.store import NAME, Store
 

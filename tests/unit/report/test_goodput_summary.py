@@ -17,11 +17,10 @@ from gpulab.core.events import (
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Operation, Partition
-from gpulab.core.statuses import Cache, CheckTime, Clock
+from gpulab.core.statuses import BoundKind, Cache, CheckTime, Clock
 from gpulab.features.goodput.report import goodput_of
 from gpulab.features.goodput.result import StepSource
 from gpulab.features.roofline.bound import Point
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.report.build import fold_all
 from gpulab.report.report import Time
 

@@ -10,8 +10,8 @@ from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode
-from gpulab.features.history.report import PastComparison, PastRun, past_run
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.past import PastComparison, PastRun, past_run
 from gpulab.session.history import History, keep
 from gpulab.session.run import File, Run
 from gpulab.session.store import Store

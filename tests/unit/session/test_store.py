@@ -15,8 +15,8 @@ from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion
-from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.past import past_run
 from gpulab.session import store as stores
 from gpulab.session.history import History
 from gpulab.session.run_files import runs_folder, state_folder

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gpulab.catalog.view import last_run
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.features.history import view as history
-from gpulab.features.history.report import PastComparison, PastRun
+from gpulab.report.past import PastComparison, PastRun
 from gpulab.scenario import Scenario
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -87,7 +88,7 @@ def test_runs_without_a_speedup_say_why_in_the_column_of_verdicts():
         (past(0, None), "stopped"),
     ):
         assert history.line(run, NOW, 98).plain[verdict:].split()[0] == word
-    assert history.last_run(past(smoke=True)) == "smoke"
+    assert last_run(past(smoke=True)) == "smoke"
 
 
 def test_a_line_has_the_parameters_that_differ_from_the_defaults_where_there_is_room():

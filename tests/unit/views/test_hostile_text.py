@@ -31,12 +31,9 @@ from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
 from gpulab.features.doctor import view as doctor
 from gpulab.features.history import view as history
-from gpulab.features.history.report import PastComparison, PastRun
 from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.features.live import progress
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import ZOOMED, live_view
 from gpulab.features.memory.view import memory_over
 from gpulab.features.predictions import view as predict
@@ -52,6 +49,8 @@ from gpulab.features.tuning.view import tunings
 from gpulab.guide.help import help_view
 from gpulab.headless import run as summary
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.past import PastComparison, PastRun
 from gpulab.show import results
 from gpulab.show.raw_times import markdown
 from gpulab.show.short_result import ShortResult

@@ -13,8 +13,8 @@ from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.view import age, by_topic, listing, mark, title_without_name
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.features.history.report import past_run
 from gpulab.report.build import build_report, fold_all
+from gpulab.report.past import past_run
 
 ROWS = (
     ScenarioRow(name="train:step", title="train:step", own=True, function=True, path="train.py"),

@@ -15,11 +15,10 @@ from rich.cells import cell_len
 from gpulab.core import events as e
 from gpulab.draw.ascii import to_ascii
 from gpulab.draw.axis import LogAxis, outwards
-from gpulab.features.live.narrowing import axis_of, counts_of
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import live_detail, look
+from gpulab.features.live.narrowing import axis_of, counts_of, look
 from gpulab.features.live.screen import ZOOMED, live_view, places
 from gpulab.report.build import build_report, new_state
+from gpulab.report.live import LiveRun, live_detail
 from gpulab.session.run import File
 from gpulab.show.results import OnScreen, result
 

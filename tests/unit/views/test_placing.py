@@ -11,11 +11,11 @@ from rich.cells import cell_len
 from rooflines import ceiling
 
 from gpulab.core.payloads import CACHE, DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR
+from gpulab.core.statuses import BoundKind
 from gpulab.draw.canvas import cells
 from gpulab.draw.chart import letter_of
 from gpulab.features.roofline.axes import BADGE, CEILING, NAME, POINT, family_roofs
 from gpulab.features.roofline.bound import Point, Roofline
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.features.roofline.plot import per_second
 from gpulab.features.roofline.view import first_family, layout_of, roofline_view
 

@@ -10,8 +10,8 @@ from found import finding
 from rooflines import CPU, H200, cpu, h200, point
 
 from gpulab.core.payloads import DATASHEET
+from gpulab.core.statuses import BoundKind
 from gpulab.features.roofline.bound import Roofline
-from gpulab.features.roofline.findings import BoundKind
 from gpulab.features.roofline.view import reasons, roofline_view
 
 

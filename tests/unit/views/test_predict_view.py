@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from run_reports import two_variants
 
+from gpulab.core.statuses import BoundKind
 from gpulab.features.predictions.report import Prediction, promised
 from gpulab.features.predictions.view import axis_view, limit_of, outcome, predictions_of
 from gpulab.features.roofline.bound import Cause
-from gpulab.features.roofline.findings import BoundKind
 
 TYPED = {"4": [4.0], "4x": [4.0], "4, 2.5X 8": [4.0, 2.5, 8.0], "": [], "  ": [], "1e2": [100.0]}
 

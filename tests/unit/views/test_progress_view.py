@@ -6,9 +6,8 @@ from run_reports import CPU, run, two_variants, variant
 
 from gpulab.core.statuses import Conclusion, Stage, Status
 from gpulab.core.units import times
-from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.progress import headline, one_line, progress_view, stage
-from gpulab.features.live.report import LiveDetail
+from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import Progress
 from gpulab.stats.comparison import Comparison
 

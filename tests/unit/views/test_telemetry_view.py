@@ -10,12 +10,11 @@ from run_reports import CPU, run, variant
 
 from gpulab.core.machine import Device
 from gpulab.draw.bars import levels
-from gpulab.features.live.panel import LiveRun
-from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.telemetry.fields import FIELDS, Field
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.features.telemetry.view import CHARTS, solo_runs
+from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import Progress
 
 GPU = Device(kind="cuda", name="NVIDIA H200")

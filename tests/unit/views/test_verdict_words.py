@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from recorded import NAMES, report_of
 from run_reports import CPU, compared, run, variant
 
+from gpulab.catalog.view import last_run
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import CheckKind, CheckState, ExitCode, Verdict
 from gpulab.features.compare.markdown import comparison_markdown
@@ -26,15 +27,13 @@ from gpulab.features.compare.report import (
 )
 from gpulab.features.compare.view import comparison_view
 from gpulab.features.gate.runs import cases_of_command
-from gpulab.features.history.report import PastRun
-from gpulab.features.history.view import last_run
 from gpulab.features.live.number import NUMBER
-from gpulab.features.live.panel import LiveRun
 from gpulab.features.live.progress import verdict_lines
-from gpulab.features.live.report import LiveDetail
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
+from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.past import PastRun
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
 from gpulab.show.record import record_of

@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpulab.draw.area import Area
-from gpulab.features.live.report import LiveDetail, live_detail
-from gpulab.report.report import RunReport, VariantReport
-from gpulab.report.state import RunState
-from gpulab.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from gpulab.report.live import LiveRun
 
 _SHORTEST_NAMES = 12
 _HIGHEST = 8
 """Rows of a bar."""
-
-
-@dataclass(frozen=True)
-class LiveRun:
-    """What panels are drawn from: the report so far, and what it has no place for."""
-
-    report: RunReport
-    detail: LiveDetail
-    predicted: float | None = None
-    """How many times as fast someone said it would be."""
-
-    @property
-    def main_comparison(self) -> Comparison | None:
-        """The comparison that a panel for one of them is about: the best so far, or the first that
-        has a number.
-        """
-        compared = self.report.first_comparisons
-        best = next((entry for entry in compared if entry.variant == self.report.best), None)
-        return best or max(
-            compared,
-            key=lambda entry: (entry.speedup is not None, entry.speedup or 0.0),
-            default=None,
-        )
-
-    @property
-    def variants(self) -> list[VariantReport]:
-        """Those that this machine can run."""
-        return [entry for entry in self.report.variants if entry.name not in self.detail.missing]
-
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the first process has been measured."""
-        return not self.report.under_way or any(self.detail.times_s.values())
-
-    @property
-    def stage_s(self) -> float:
-        """Since when its stage goes on."""
-        stages = self.detail.stages
-        before_s = stages[-1].t - self.detail.started if stages else 0.0
-        return max(0.0, self.report.progress.elapsed_s - before_s)
-
-    def ratios(self, comparison: Comparison) -> Sequence[float]:
-        """The log-ratio of each process."""
-        return self.detail.ratios.get((comparison.variant, comparison.against), ())
-
-
-def live_run(report: RunReport, state: RunState, predicted: float | None = None) -> LiveRun:
-    """A run as of the last event of its state."""
-    pairs = [(entry.variant, entry.against) for entry in report.comparisons]
-    return LiveRun(report, live_detail(state, pairs), predicted)
 
 
 @dataclass(frozen=True)

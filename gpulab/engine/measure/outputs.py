@@ -1,0 +1,49 @@
+"""One untimed step, and what it computed: the tensors of its output, read or poisoned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from gpulab.engine.build import tensors
+from gpulab.engine.build.build import Build, Builder
+from gpulab.engine.measure.clock import wait_for
+
+
+def step(
+    builder: Builder,
+    build: Build,
+    within: Callable[[], object] | None = None,
+    *,
+    restored: bool = True,
+) -> Any:
+    """What one step returned, once it is there: from restored state, or from the state as it is."""
+    if restored:
+        build.restore()
+    returned, _ = builder.step(build, within)
+    wait_for(returned)
+    builder.wait()
+    return returned
+
+
+def read(build: Build, returned: Any, number: torch.dtype | None = None) -> list[torch.Tensor]:
+    """The live tensors of an output; a function for them is called here.
+
+    `number`: of Python's floats, by default what the step's inputs say.
+    """
+    output: Any = build.work.output
+    if output is None:
+        output = returned
+    if callable(output) and not hasattr(output, "__dlpack__"):
+        output = output()
+    return tensors.leaves(output, number or build.number_dtype)
+
+
+def poison_output(
+    build: Build, live: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]
+) -> None:
+    """Poison what of an output lies neither in inputs nor in state."""
+    shared = tensors.storages([*inputs, *build.state])
+    tensors.poison([tensor for tensor in live if not tensors.storages([tensor]) & shared])
