@@ -18,20 +18,11 @@ import tracemalloc
 from statistics import median
 from time import perf_counter, process_time
 
-from gpulab.core.events import (
-    Built,
-    Log,
-    Phases,
-    Planned,
-    RunStarted,
-    Samples,
-    StageStarted,
-    Telemetry,
-    TelemetryStarted,
-    WorkerReady,
-)
+from gpulab.core.events import Built, Log, Planned, RunStarted, Samples, StageStarted, WorkerReady
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
+from gpulab.features.goodput.events import Phases
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.build import build_report, new_state
 

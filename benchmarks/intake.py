@@ -16,9 +16,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from fold import beginning, day
 
-from gpulab.core.events import Log, Phases, Reported, Samples
+from gpulab.core.events import Log, Reported, Samples
 from gpulab.core.run_file import RunFile
 from gpulab.core.wire import encode
+from gpulab.features.goodput.events import Phases
 from gpulab.report.build import new_state
 from gpulab.session.transcript import WorkerTranscript
 

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pseudo_terminal import Pty
 
-from gpulab.core.events import Log, ProcessStarted, Samples, Telemetry
+from gpulab.core.events import Log, ProcessStarted, Samples
+from gpulab.features.telemetry.events import Telemetry
 from gpulab.session.run import File
 from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp

@@ -16,6 +16,7 @@ True
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpulab.catalog.catalog import ScenarioNotFoundError as ScenarioNotFoundError
+    from gpulab.core.events import Event
     from gpulab.core.findings import Finding as Finding
     from gpulab.core.run_file import RunFileError as RunFileError
     from gpulab.core.statuses import ExitCode as ExitCode
@@ -82,3 +83,10 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def events_of_features() -> "list[type[Event]]":
+    """What is read beside the events of the core, which knows no feature."""
+    from gpulab.features import event_types
+
+    return event_types()

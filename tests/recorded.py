@@ -17,6 +17,7 @@ from gpulab.catalog.recordings import RECORDINGS
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.run_file import RunFile, read_run_file
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.scripting import load
@@ -126,7 +127,7 @@ def run_of_a_transformer(folder):
     whole_s = trace.window_s
     events = []
     for event in read_run_file(run_file("h200/precision", folder)).events:
-        if isinstance(event, e.Profiled):
+        if isinstance(event, Profiled):
             parts = msgspec.structs.replace(
                 event.partition, window_s=whole_s, seconds={"useful": whole_s}
             )

@@ -13,6 +13,8 @@ from recorded import recorded_path
 from gpulab.core import events as e
 from gpulab.core.run_file import FORMAT, VERSION, Header
 from gpulab.core.wire import decode, encode
+from gpulab.features.roofline.events import CeilingsMeasured
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 
 _RECORDED = recorded_path("h200/roofline_tour")
 MEMORY_BOUND = {"vector_add", "axpy", "softmax", "layernorm"}
@@ -125,9 +127,9 @@ def _of_gpu(event, gpu, random):
             return replace(event, host=gpu.host)
         case e.WorkerReady():
             return replace(event, device=replace(event.device, uuid=gpu.uuid))
-        case e.TelemetryStarted():
+        case TelemetryStarted():
             return replace(event, uuid=gpu.uuid, health=event.health | gpu.health)
-        case e.Telemetry():
+        case Telemetry():
             values = dict(event.values)
             if "sm_clock" in values:
                 values["sm_clock"] *= gpu.clock
@@ -145,7 +147,7 @@ def _of_gpu(event, gpu, random):
                 times_s.append(time_s / gpu.speed(name) * _noise(gpu, epoch, random))
             sm_mhz = [mhz * gpu.clock for mhz in event.sm_mhz]
             return replace(event, times_s=times_s, sm_mhz=sm_mhz)
-        case e.CeilingsMeasured():
+        case CeilingsMeasured():
             ceilings = tuple(_ceiling(ceiling, gpu, random) for ceiling in event.ceilings)
             return replace(event, ceilings=ceilings, cached=False)
         case e.SoloRun():

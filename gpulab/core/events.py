@@ -1,5 +1,6 @@
 """The one stream of events of a run: lines of JSON, one struct per line, tagged by `type`.
 
+These are read by the core, or by several features; those of one feature are in its events.py.
 Those that stand in a report as they are have all their fields there, and in their lines.
 Names and numbers only: callables, tensors and exceptions never cross a process boundary.
 """
@@ -17,16 +18,10 @@ from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
-    Ceiling,
     Choice,
     CollectiveCall,
     CollectiveKind,
-    KernelCode,
-    LineTime,
-    Operation,
-    Partition,
     RankSpan,
-    WindowFacts,
 )
 from gpulab.core.statuses import (
     CheckTime,
@@ -34,9 +29,7 @@ from gpulab.core.statuses import (
     FailureKind,
     Outcome,
     Stage,
-    StepMark,
     StopReason,
-    WindowKind,
 )
 from gpulab.core.values import (
     Amount,
@@ -49,7 +42,6 @@ from gpulab.core.values import (
     Moment,
     Name,
     Number,
-    PositiveAmount,
     PositiveCount,
     Seconds,
     SignalNumber,
@@ -126,112 +118,6 @@ class Examined(Event, frozen=True):
     skipped: Finding | None = None
 
 
-class Phases(VariantEvent, frozen=True):
-    """One window of steps with phases on and no timed sample in it: seconds of the innermost phase,
-    '' outside all.
-
-    `running_s`: those of them in which the thread ran, on a CPU; on a GPU it may be ahead, so there
-    are none.
-    """
-
-    sent_by = Sender.TIMING
-    steps: PositiveCount
-    seconds: dict[Name, Seconds]
-    running_s: dict[Name, Seconds] = {}
-
-
-class MemoryUsed(VariantEvent, frozen=True, omit_defaults=False):
-    """What a variant needs of the device's memory when it runs by itself, beyond what was there
-    before it (bytes).
-
-    `held` are allocated between two steps, `peak` at most during a step, held ones
-    included. `reserved` is the most that torch had taken from the device by then; None on a
-    CPU, where it reserves nothing.
-    """
-
-    sent_by = Sender.TIMING
-    held: Count
-    peak: Count
-    reserved: Count | None = None
-
-
-class RankTimes(VariantEvent, frozen=True, omit_defaults=False):
-    """What one rank (`rank`) took in each block of a process, waiting for the others included
-    (seconds per step); of a GPU, the memory that it had at most, and the clock of its SMs and its
-    power just after each block.
-    """
-
-    sent_by = Sender.TIMING
-    times_s: list[StepTime]
-    memory_bytes: Count | None = None
-    sm_mhz: list[Amount] = []
-    power_w: list[Amount] = []
-
-
-class Profiled(VariantEvent, frozen=True):
-    """A window under the profiler, in a worker of its own.
-
-    `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
-    recordings hold the same operations. `repeated` is the partition of the second, which records
-    shapes too, and so takes longer; `operations` are its. Without it they are those of the only
-    recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
-    for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
-    or waited. `lines` are those of the program on which it ran outside of torch's operations, or
-    waited.
-    """
-
-    sent_by = Sender.TIMING | Sender.SESSION
-    steps: PositiveCount
-    plain_s: StepTime
-    profiled_s: Seconds
-    partition: Partition
-    operations: list[Operation]
-    repeatable: bool
-    repeated: Partition | None = None
-    trace: Text | None = None
-    peak_bytes: Count | None = None
-    waited: Fraction | None = None
-    facts: WindowFacts | None = None
-    lines: list[LineTime] = []
-
-
-class ProcessFollowed(Event, frozen=True):
-    """A Python process of a program that can be followed; said again once it has imported torch.
-
-    `rank` is its RANK, `ranked` whether it has one; `parent` the process that started it.
-    """
-
-    sent_by = Sender.SESSION
-    pid: Count
-    parent: Count = 0
-    ranked: bool = False
-    python: Name = ""
-    torch: Name | None = None
-
-
-class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
-    """Steps in a row of one process of a program, on the host's clock; `mark` is what ends a step.
-
-    A `synchronised` window begins and ends with an idle device:
-    then `seconds` are what its steps take. `cpu_s` is what the thread ran meanwhile, `between_s`
-    what following took just before it, in none of its steps. `peak_bytes`: the most device memory
-    that torch had allocated so far.
-    """
-
-    sent_by = Sender.SESSION
-    pid: Count
-    kind: WindowKind
-    mark: StepMark
-    steps: PositiveCount
-    seconds: StepTime
-    cpu_s: Seconds = 0.0
-    synchronised: bool = False
-    attached: bool = False
-    """Whether an earlier recording has left a profiler of the device in the process."""
-    between_s: Seconds = 0.0
-    peak_bytes: Count | None = None
-
-
 class Collectives(VariantEvent, frozen=True, kw_only=True):
     """What a rank of a program did since the last such event: its collectives by torch's flight
     recorder, and the spans of its main thread; all times on the monotonic clock of its `host`, on
@@ -271,25 +157,6 @@ class ProgramEnded(VariantEvent, frozen=True, kw_only=True):
     left: Count = 0
 
 
-class RoofProbed(Event, frozen=True):
-    """A roof in one process: the median seconds of a step of its probe, which moves or computes
-    `amount`.
-
-    `ratios`: for each variant the median of those seconds over the variant's, of blocks in the same
-    rounds.
-    """
-
-    sent_by = Sender.TIMING
-    process: Index
-    roof: Name
-    kind: Name
-    amount: PositiveCount
-    """Bytes, or FLOPs."""
-    time_s: StepTime
-    blocks: PositiveCount
-    ratios: dict[Name, PositiveAmount] = {}
-
-
 class Built(VariantEvent, frozen=True):
     """The first build of a variant in this process, and its very first step (both in seconds)."""
 
@@ -326,39 +193,12 @@ class Counted(VariantEvent, frozen=True):
     """
 
 
-class KernelsCompiled(VariantEvent, frozen=True):
-    """What the compiler made of the CUDA C++ kernels of a variant's first build."""
-
-    sent_by = Sender.TIMING
-    kernels: list[KernelCode]
-
-
 class Tuned(VariantEvent, frozen=True):
     """What a variant chose with `gpulab.tune`; `cached`: in an earlier run."""
 
     sent_by = Sender.TIMING
     choice: Choice
     cached: bool = False
-
-
-class CeilingsMeasured(Event, frozen=True, omit_defaults=False):
-    """All ceilings of the device known so far, in place of those of an earlier event. `at` is UTC,
-    ISO 8601.
-
-    `cached`: measured in another run on this device, with this driver, power limit, torch and
-    number of threads. `cache_bytes`: the most that the last-level cache was seen to hold, None
-    where its size is not in doubt.
-    """
-
-    sent_by = Sender.WORKER | Sender.SESSION
-    ceilings: tuple[Ceiling, ...] = ()
-    at: Name | None = None
-    cache_bytes: Count | None = None
-    cached: bool = False
-    complete: bool = False
-    """Everything was tried, nothing ran out of memory, and all that matters is steady: worth
-    keeping.
-    """
 
 
 class Checked(VariantEvent, frozen=True):
@@ -499,23 +339,6 @@ class Samples(Event, frozen=True):
         )
 
 
-class AloneRun(VariantEvent, frozen=True, kw_only=True):
-    """Seconds per step of a variant, back to back, before others were built for the rounds of a
-    process.
-
-    `later_s`: the same after the last round. `first`: no other variant had been built in that
-    process before. `after`: the same build's, by the variant that had been built and stepped just
-    before, in that order.
-    """
-
-    sent_by = Sender.TIMING
-    process: Index
-    time_s: StepTime
-    later_s: StepTime | None = None
-    first: bool = True
-    after: dict[Name, StepTime] = {}
-
-
 class SoloRun(VariantEvent, frozen=True):
     """A variant ran alone from `started` to `ended`: so many steps, of `time_s` in the median."""
 
@@ -572,68 +395,6 @@ class Reported(Event, frozen=True, omit_defaults=False):
     value: float | None
 
 
-class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to sample: a process with all below it, and a GPU by index or UUID. `worker_gpu` is the
-    one that the worker runs on.
-    """
-
-    worker: Count
-    gpu: str | None = None
-    worker_gpu: str | None = None
-
-
-class TelemetryStarted(Event, frozen=True):
-    """What is sampled: a GPU by its name and UUID, or none and the reason. `limits` end the scales
-    of its fields.
-
-    `unsupported` maps a field to the code of the reason why it will never have a value.
-    """
-
-    sent_by = Sender.TELEMETRY | Sender.SESSION
-    gpu: Line | None = None
-    uuid: Line | None = None
-    driver: Line | None = None
-    no_gpu_reason: Finding | None = None
-    unsupported: dict[Name, Name] = {}
-    limits: dict[Name, Number] = {}
-    health: dict[Name, Number] = {}
-    problems: list[Finding] = []
-
-
-class Telemetry(Event, frozen=True):
-    """One reading of everything that was due, of the time `since` the one before.
-
-    `reasons` are clock-event bits, also of what happened in between; `others` are foreign processes
-    on the GPU since `others_since`, where they were looked for; `unsupported` is the whole of it
-    where it has changed.
-    """
-
-    sent_by = Sender.TELEMETRY
-    since: Moment
-    values: dict[Name, Number]
-    reasons: Count | None = None
-    others: list[Line] | None = None
-    others_since: Moment | None = None
-    unsupported: dict[Name, Name] = {}
-    problems: list[Finding] = []
-    """Errors of the device that the driver reported since the last reading."""
-
-
-class TelemetryLost(Event, frozen=True):
-    """The GPU, or the telemetry process, is gone: what was read stays."""
-
-    sent_by = Sender.TELEMETRY | Sender.SESSION
-    reason: Finding
-
-
-class TelemetryEnded(Event, frozen=True):
-    """The sampler was stopped because its part of the run is over: nothing more will come, and
-    nothing is wrong.
-    """
-
-    sent_by = Sender.TELEMETRY | Sender.SESSION
-
-
 PIPE_LOST, DEVICE_LOST = 97, 98
 """Exit codes of a worker whose event pipe was taken from it, and of one whose device is in error
 for good.
@@ -647,23 +408,6 @@ class RunStarted(Event, frozen=True):
     request: RunRequest
     at: Name
     host: Line
-
-
-class PastSpeedups(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier runs gave for one comparison, the oldest first."""
-
-    variant: Name
-    against: Name
-    speedups: list[PositiveAmount]
-
-
-class EarlierRuns(Event, frozen=True):
-    """Said by the session: runs on this machine of the same file with the same parameters, device
-    and versions.
-    """
-
-    sent_by = Sender.SESSION
-    comparisons: tuple[PastSpeedups, ...]
 
 
 class WorkerReady(Event, frozen=True):
@@ -757,4 +501,4 @@ EVENTS = tuple(
     for kind in (*Event.__subclasses__(), *VariantEvent.__subclasses__())
     if kind is not VariantEvent
 )
-"""All of them."""
+"""Those of the core."""

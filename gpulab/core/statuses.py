@@ -152,25 +152,6 @@ class IntervalUnit(StrEnum):
     EPOCH_MEDIANS = "epoch medians"
 
 
-class StepMark(StrEnum):
-    """What ends a step of a program: a call of `gpulab.step()`, the first optimizer that steps, or
-    the outermost call of a module.
-    """
-
-    CALL = "gpulab.step"
-    OPTIMIZER = "optimizer"
-    MODULE = "module"
-
-
-class WindowKind(StrEnum):
-    """What the steps of a window are: the first, warm-up, plain, or with the profiler."""
-
-    FIRST = "first"
-    WARM_UP = "warm-up"
-    PLAIN = "plain"
-    PROFILED = "profiled"
-
-
 class RankActivity(StrEnum):
     """Of the main thread of a rank: waiting for its DataLoader, in a part of the step, collecting
     garbage, in a call of a collective, at the end of a step, or taken by the follower.
@@ -184,22 +165,6 @@ class RankActivity(StrEnum):
     CALL = "call"
     STEP = "step"
     FOLLOWING = "following"
-
-
-class LateCause(StrEnum):
-    """Why a rank comes late: a part of its step takes longer than that of the others, its thread
-    did not get its CPU, its clock is lower, or nothing that was measured says why.
-    """
-
-    LOADER = "loader"
-    FORWARD = "forward"
-    BACKWARD = "backward"
-    OPTIMIZER = "optimizer"
-    GC = "gc"
-    OTHER = "other"
-    CPU_STOLEN = "cpu stolen"
-    THROTTLED = "throttled"
-    UNKNOWN = "unknown"
 
 
 class Relation(StrEnum):
@@ -303,6 +268,25 @@ def first_in_order(codes: Iterable[ExitCode | None]) -> ExitCode:
     return next((code for code in _PRECEDENCE if code in present), ExitCode.MEASURED)
 
 
+class BoundKind(StrEnum):
+    """What limits a step."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    POWER = "power"
+    LAUNCH = "launch"
+    HOST = "host"
+    LATENCY = "latency"
+    CACHE = "cache"
+    LINK = "link"
+    COMMUNICATION = "communication"
+    WAITING = "waiting"
+    PREEMPTED = "preempted"
+    PAGE_FAULTS = "page faults"
+    UNEXPLAINED = "unexplained"
+    UNKNOWN = "unknown"
+
+
 class GroupBy(StrEnum):
     """What the calls of a row of the table of operations have in common."""
 
@@ -329,22 +313,3 @@ class SortBy(StrEnum):
     RATE = "rate"
     ROOF = "roof"
     NAME = "name"
-
-
-class BoundKind(StrEnum):
-    """What limits a step."""
-
-    MEMORY = "memory"
-    COMPUTE = "compute"
-    POWER = "power"
-    LAUNCH = "launch"
-    HOST = "host"
-    LATENCY = "latency"
-    CACHE = "cache"
-    LINK = "link"
-    COMMUNICATION = "communication"
-    WAITING = "waiting"
-    PREEMPTED = "preempted"
-    PAGE_FAULTS = "page faults"
-    UNEXPLAINED = "unexplained"
-    UNKNOWN = "unknown"

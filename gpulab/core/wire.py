@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import os
 import secrets
+from functools import cache
 from typing import Any, Union
 
 import msgspec
 
+import gpulab
 from gpulab.core.events import EVENTS, Event
 from gpulab.core.jobs import AnyJob
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.text import plain_json
 
-TAGS = frozenset(kind.__struct_config__.tag for kind in EVENTS)
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What msgspec raises for text that is not JSON, or is not of the type asked for."""
-_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Union[EVENTS])  # noqa: UP007
 _raw_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -35,16 +35,25 @@ def decode(line: bytes) -> Event | None:
     """One event, or None where its type is not known here. ValueError where the line is no
     event.
     """
+    decoder, tags = _known()
     try:
-        return _decoder.decode(line)
+        return decoder.decode(line)
     except UNREADABLE as error:
         try:
             tag = msgspec.json.decode(_raw_decoder.decode(line)["type"])
         except (*UNREADABLE, KeyError):
             raise ValueError(f"not an event: {error}") from None
-        if isinstance(tag, str) and tag not in TAGS:
+        if isinstance(tag, str) and tag not in tags:
             return None
         raise ValueError(f"a broken {tag}: {error}") from None
+
+
+@cache
+def _known() -> tuple[msgspec.json.Decoder[Event], frozenset[str]]:
+    """What reads every event of the core and of the features that are there, and their tags."""
+    kinds = (*EVENTS, *gpulab.events_of_features())
+    decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Union[kinds])  # noqa: UP007
+    return decoder, frozenset(str(kind.__struct_config__.tag) for kind in kinds)
 
 
 _SECRET_LENGTH = 32

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gpulab.core.events import Event
     from gpulab.report.feature import Feature
 
 _ORDER = (
@@ -74,3 +75,17 @@ def present(name: str) -> ModuleType | None:
         if error.name not in (full_name, full_name.rpartition(".")[0]):
             raise
         return None
+
+
+def event_types() -> list[type[Event]]:
+    """The events of the features that are there."""
+    from gpulab.core.events import Event  # when the first is read: a listing reads none
+
+    found: list[type[Event]] = []
+    for name in folders():
+        module = present(f"{name}.events")
+        for kind in vars(module).values() if module else ():
+            is_own = isinstance(kind, type) and kind.__module__ == f"{__name__}.{name}.events"
+            if is_own and issubclass(kind, Event):
+                found.append(kind)
+    return found

@@ -6,10 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpulab.core.files import is_appended_to
-from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.session.settings import Settings, UsageError
+
+if TYPE_CHECKING:
+    from gpulab.core.statuses import GroupBy, SortBy
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from gpulab.commit import version
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of, first_in_order
 from gpulab.features import present
+from gpulab.features.roofline.events import Ceiling
 from gpulab.report.report import RunReport, Time, fields_of
 from gpulab.scenario import Param
 

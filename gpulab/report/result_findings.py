@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Checked, FindingMade, OtherClock, Profiled, SoloRun, WarmedUp
+from gpulab.core.events import Checked, FindingMade, OtherClock, SoloRun, WarmedUp
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TimeFunctions, subject_of
 from gpulab.core.statuses import Cache, Clock, Relation, Verdict
 from gpulab.features.goodput.analysis import by_inputs
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.telemetry.findings import (
     clocks_not_checked,
     clocks_slowed,

@@ -5,19 +5,13 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.events import (
-    Built,
-    CeilingsMeasured,
-    Event,
-    RunEnded,
-    RunInvalid,
-    TelemetryStarted,
-    WorkerReady,
-)
+from gpulab.core.events import Built, Event, RunEnded, RunInvalid, WorkerReady
 from gpulab.core.jobs import Calibrate, RunRequest, ScenarioFile, TimedJob, subject_of
 from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.payloads import CACHE, COSTS, MEMORY, RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Outcome
+from gpulab.features.roofline.events import CeilingsMeasured
+from gpulab.features.telemetry.events import TelemetryStarted
 from gpulab.session.store import Store
 
 _KIND = "ceilings"

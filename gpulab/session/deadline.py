@@ -24,14 +24,16 @@ from gpulab.core.events import (
     Reported,
     StageStarted,
     Stopped,
+)
+from gpulab.core.failures import no_progress, overdue, timeout
+from gpulab.core.findings import Finding
+from gpulab.core.statuses import Stage
+from gpulab.features.telemetry.events import (
     Telemetry,
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.failures import no_progress, overdue, timeout
-from gpulab.core.findings import Finding
-from gpulab.core.statuses import Stage
 
 _SILENCE_S = 600.0
 _SILENCE_STEPS = 30

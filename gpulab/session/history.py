@@ -4,24 +4,22 @@
 
 from __future__ import annotations
 
-from gpulab.core.events import (
-    EarlierRuns,
-    Event,
-    PastSpeedups,
-    RunEnded,
-    RunInvalid,
-    Tuned,
-    WorkerReady,
-)
+from typing import TYPE_CHECKING
+
+from gpulab.core.events import Event, RunEnded, RunInvalid, Tuned, WorkerReady
 from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
 from gpulab.core.jobs import Measure, RunRequest, subject_of
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Outcome
+from gpulab.features import present
 from gpulab.report.past import PastRun, has_contenders, key_of, past_run
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 from gpulab.session.store import Store
+
+if TYPE_CHECKING:
+    from gpulab.features.history.events import EarlierRuns
 
 _CHOICES = "choices"
 _MOST_RUNS = 50
@@ -85,11 +83,15 @@ class History:
                 if comparison.speedup is not None:
                     pair = comparison.variant, comparison.against
                     speedups.setdefault(pair, []).append(comparison.speedup)
+        events = present("history.events")
+        if events is None or not speedups:
+            return None
         comparisons = tuple(
-            PastSpeedups(variant=variant, against=against, speedups=values)
+            events.PastSpeedups(variant=variant, against=against, speedups=values)
             for (variant, against), values in speedups.items()
         )
-        return EarlierRuns(comparisons=comparisons) if comparisons else None
+        earlier: EarlierRuns = events.EarlierRuns(comparisons=comparisons)
+        return earlier
 
     def _keep_choices(self) -> None:
         if self._new and self._subject is not None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from gpulab.core.events import Event, RunEnded, RunStarted, TelemetryStarted
+from gpulab.core.events import Event, RunEnded, RunStarted
 from gpulab.core.failures import worker_not_run
 from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
@@ -22,6 +22,7 @@ from gpulab.core.jobs import CANCEL, RunRequest
 from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features.telemetry.events import TelemetryStarted
 from gpulab.features.telemetry.findings import telemetry_not_started
 from gpulab.features.telemetry.process import TelemetryProcess
 from gpulab.session.streams import EventLog

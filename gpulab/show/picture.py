@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ from matplotlib.ticker import NullFormatter
 
 from gpulab.core.files import PICTURES, write_whole
 from gpulab.core.limits import NAME_LENGTH
-from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, Ceiling, family
+from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, family
 from gpulab.core.statuses import Per
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import rate, seconds, span, times
@@ -35,6 +36,9 @@ from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.scenario import Param
 from gpulab.show.view import short_run
 from gpulab.stats.verdicts import shown
+
+if TYPE_CHECKING:
+    from gpulab.features.roofline.events import Ceiling
 
 _INCHES, _DPI = 6.5, 150
 _GRAY = "tab:gray"

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 from recorded import ALL, report_of
 
-from gpulab.core.payloads import LineTime
 from gpulab.features.findings.report import RULES, advice_of
+from gpulab.features.goodput.events import LineTime
 from gpulab.report.sentences import sentence
 
 SHIPPED = [name for name in ALL if name.startswith(("h100/", "h200/"))]

@@ -14,6 +14,7 @@ from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.payloads import KernelCode
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Outcome
+from gpulab.features.kernels.events import KernelsCompiled
 from gpulab.session.run import File
 
 LESSON = '''"""Widths: wide loads."""
@@ -91,7 +92,7 @@ def test_kernels_are_those_kept_with_the_lesson_and_after_a_run_its_own(lesson, 
         [
             e.RunStarted(request=request, at="", host="h", t=0.1),
             *(
-                e.KernelsCompiled(
+                KernelsCompiled(
                     variant=name,
                     kernels=[KernelCode(name="copy", arch="sm_100", registers=registers)],
                     t=0.2,

@@ -4,8 +4,9 @@ import pytest
 from journey import Tape, flat, idle, shown, type_in, until, visit
 from recorded import run_file
 
-from gpulab.core.events import Samples, SoloRun, Telemetry
+from gpulab.core.events import Samples, SoloRun
 from gpulab.features.predictions.report import Answered, Prediction
+from gpulab.features.telemetry.events import Telemetry
 from gpulab.session.run import File
 from gpulab.session.store import Store
 from gpulab.tui.panels.pane import Pane

@@ -9,7 +9,7 @@ import pytest
 import torch
 from found import finding
 
-from gpulab.core.events import CeilingsMeasured, FindingMade, StageStarted
+from gpulab.core.events import FindingMade, StageStarted
 from gpulab.core.jobs import Calibrate
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Stage
@@ -17,6 +17,7 @@ from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.roofline import calibration
 from gpulab.features.roofline.calibration import Calibration
+from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
 from gpulab.scenario import MiB, Work
 

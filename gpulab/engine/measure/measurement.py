@@ -12,7 +12,7 @@ from math import ceil
 from statistics import median
 from time import monotonic, perf_counter
 
-from gpulab.core.events import OtherClock, Phases, Planned
+from gpulab.core.events import OtherClock, Planned
 from gpulab.core.statuses import Clock, Shows, Stage
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
@@ -27,6 +27,7 @@ from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
 from gpulab.features.checks.replay import CONFIRM
 from gpulab.features.checks.timed_steps import TimedChecks
+from gpulab.features.goodput.events import Phases
 from gpulab.features.goodput.findings import phases_failed
 from gpulab.features.roofline.roof_probes import RoofProbes
 from gpulab.scenario import CONTROL

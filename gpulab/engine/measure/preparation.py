@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from msgspec.structs import replace
 
-from gpulab.core.events import Built, KernelsCompiled, VariantSkipped
+from gpulab.core.events import Built, VariantSkipped
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.payloads import KernelCode
 from gpulab.core.statuses import CeilingChoice, Per, Stage
@@ -413,6 +413,8 @@ class Preparation:
             self._reporter.found(kernels_not_read(name, message=first_line(error)))
             return known
         if found:
+            from gpulab.features.kernels.events import KernelsCompiled
+
             self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=[*known, *found]))
         return [*known, *found]
 

@@ -30,7 +30,7 @@ import msgspec
 import torch
 import torch.distributed as dist
 
-from gpulab.core.events import DEVICE_LOST, RankTimes
+from gpulab.core.events import DEVICE_LOST, Event
 from gpulab.core.jobs import AnyJob, TimedJob, subject_of
 from gpulab.core.text import plain
 from gpulab.engine.build.lab import RankOfLab
@@ -53,6 +53,7 @@ from gpulab.engine.ranks.orders import (
 from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import missing, place
+from gpulab.features import present
 
 _LIMIT_S = 60.0
 _LIMIT = "GPULAB_RANK_TIMEOUT"
@@ -290,11 +291,14 @@ class Ranks:
         self.in_block = False
         self.block_opens = False
 
-    def events(self) -> Iterator[RankTimes]:
-        """What each rank took in the blocks of this process."""
+    def events(self) -> Iterator[Event]:
+        """What each rank took in the blocks of this process; nothing where no feature reads it."""
+        events = present("ranks.events")
+        if events is None:
+            return
         for (variant, rank), times_s in self.times_s.items():
             readings = self.readings[variant, rank]
-            yield RankTimes(
+            yield events.RankTimes(
                 variant=variant,
                 rank=rank,
                 times_s=times_s,

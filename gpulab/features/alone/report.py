@@ -8,10 +8,11 @@ from math import exp, inf, log
 
 from msgspec.structs import replace
 
-from gpulab.core.events import AloneRun, Event, Examined, FindingMade, RunInvalid
+from gpulab.core.events import Event, Examined, FindingMade, RunInvalid
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import Cache, CheckKind, Clock, Status, Verdict
+from gpulab.features.alone.events import AloneRun
 from gpulab.features.alone.findings import (
     baseline_changed,
     baseline_slowed,

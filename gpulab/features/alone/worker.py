@@ -11,7 +11,7 @@ from math import log
 from statistics import median
 from time import monotonic, perf_counter
 
-from gpulab.core.events import AloneRun, Examined, SoloRun
+from gpulab.core.events import Examined, SoloRun
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.candidate import Candidate, warm
@@ -19,6 +19,7 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.failure import first_line, is_out_of_memory
+from gpulab.features.alone.events import AloneRun
 from gpulab.features.alone.findings import fails_alone
 from gpulab.stats.statistics import median_interval
 

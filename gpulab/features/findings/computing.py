@@ -7,16 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import ceil
+from typing import TYPE_CHECKING
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import (
-    MATRIX,
-    MEMORY,
-    KernelCode,
-    KernelLaunch,
-    Operation,
-    communicates,
-)
+from gpulab.core.payloads import MATRIX, MEMORY, KernelCode, communicates
 from gpulab.core.statuses import Status
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
@@ -32,6 +26,9 @@ from gpulab.features.findings.rule import (
     static,
 )
 from gpulab.features.findings.step import Step
+
+if TYPE_CHECKING:
+    from gpulab.features.goodput.events import KernelLaunch, Operation
 
 _PROFILE = "--profile all"
 _MOVED_AGAIN = Threshold(1.5, "gpulab: bytes of operands over those of the chain")

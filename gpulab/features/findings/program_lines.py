@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import BUSY, LineTime, Operation
+from gpulab.core.payloads import BUSY
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
     COMPUTED,
@@ -21,6 +22,9 @@ from gpulab.features.findings.rule import (
     profiled,
 )
 from gpulab.features.findings.step import Step
+
+if TYPE_CHECKING:
+    from gpulab.features.goodput.events import LineTime, Operation
 
 _WAITS = Threshold(0.1, "gpulab: as for data; TraceML 10 %")
 _OUTSIDE = Threshold(0.2, "gpulab: twice what a Python loop around large operations takes")

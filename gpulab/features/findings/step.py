@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpulab.core.payloads import BUSY, Ceiling, KernelCode, LineTime, Operation, WindowFacts
+from gpulab.core.payloads import BUSY, KernelCode
 from gpulab.report.report import RunReport, VariantReport
 
 if TYPE_CHECKING:
+    from gpulab.features.goodput.events import LineTime, Operation, WindowFacts
     from gpulab.features.goodput.result import GoodputReport
     from gpulab.features.late.result import JobReport
+    from gpulab.features.roofline.events import Ceiling
 
 PERCENT = 100.0
 AT_ROOF = 0.8

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import HOST_TO_DEVICE, PAGE_FAULT, UNSTEADY, WindowFacts
+from gpulab.core.payloads import HOST_TO_DEVICE, PAGE_FAULT, UNSTEADY
 from gpulab.features.findings import findings
 from gpulab.features.findings.program_lines import explained_lines
 from gpulab.features.findings.rule import (
@@ -24,6 +25,9 @@ from gpulab.features.findings.rule import (
     profiled,
 )
 from gpulab.features.findings.step import Step
+
+if TYPE_CHECKING:
+    from gpulab.features.goodput.events import WindowFacts
 
 _PROFILE = "--profile all"
 _NO_PROFILE = Missing("where the time of a step goes", _PROFILE)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import median, quantiles
+from typing import TYPE_CHECKING
 
 from gpulab.core.events import (
     Built,
-    CeilingsMeasured,
     Event,
     Planned,
     ProcessStarted,
@@ -19,17 +19,19 @@ from gpulab.core.events import (
     RunStarted,
     Samples,
     Stopped,
-    Telemetry,
-    TelemetryStarted,
     VariantFailed,
     WorkerReady,
 )
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling
 from gpulab.core.run_file import RunFileError, read_run_file
+from gpulab.features.roofline.events import CeilingsMeasured
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 from gpulab.features.telemetry.fields import HELD_BACK
 from gpulab.scenario import CONTROL, Param
+
+if TYPE_CHECKING:
+    from gpulab.features.roofline.events import Ceiling
 
 _FEWEST_BLOCKS = 8
 

@@ -28,10 +28,9 @@ from gpulab.core.payloads import (
     UNMARKED,
     USEFUL,
     WAITING,
-    Operation,
-    Partition,
     communicates,
 )
+from gpulab.features.goodput.events import Operation, Partition
 from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import (
     Span,

@@ -17,8 +17,9 @@ from statistics import fmean, median
 from typing import Any
 
 from gpulab.core.limits import NAME_LENGTH
-from gpulab.core.payloads import DEVICE_TO_HOST, HOST_TO_DEVICE, KernelLaunch, WindowFacts
+from gpulab.core.payloads import DEVICE_TO_HOST, HOST_TO_DEVICE
 from gpulab.features.goodput.analysis import ALLOC_CALL, LOADER, SYNC_CALL
+from gpulab.features.goodput.events import KernelLaunch, WindowFacts
 from gpulab.features.goodput.trace import Trace, TraceEvent
 from gpulab.stats.time_spans import Span, clip, measure, subtract, union
 

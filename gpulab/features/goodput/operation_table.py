@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from gpulab.core.payloads import REST, Operation
+from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.core.units import (
     byte_count,
@@ -25,6 +25,7 @@ from gpulab.core.units import (
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.goodput.analysis import summed
+from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.formulas import formula_of
 from gpulab.report.report import VariantReport
 

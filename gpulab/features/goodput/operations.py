@@ -11,11 +11,11 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.core.payloads import Operation
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
 from gpulab.draw.table import columns_table, first_and_last
 from gpulab.features.goodput.analysis import by_inputs
+from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.operation_table import (
     MOST_ROWS,
     OperationTable,

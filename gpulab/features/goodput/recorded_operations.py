@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gpulab.core.limits import TEXT_LENGTH
-from gpulab.core.payloads import REST, Operation
+from gpulab.core.payloads import REST
 from gpulab.core.text import cut
 from gpulab.features.goodput.callers import Caller, callers_of
+from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.formulas import Work, formula_of, work_of
 from gpulab.features.goodput.inputs import INPUTS, Inputs
 from gpulab.features.goodput.trace import Trace, TraceEvent

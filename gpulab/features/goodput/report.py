@@ -17,19 +17,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from gpulab.core.events import (
-    Built,
-    Checked,
-    Event,
-    OtherClock,
-    Phases,
-    Profiled,
-    SoloRun,
-    VariantRefused,
-)
+from gpulab.core.events import Built, Checked, Event, OtherClock, SoloRun, VariantRefused
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
-from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING, Operation, Partition
+from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput import result
 from gpulab.features.goodput.analysis import (
@@ -40,6 +31,7 @@ from gpulab.features.goodput.analysis import (
     share_without_overhead,
     taken_by_others_s,
 )
+from gpulab.features.goodput.events import Operation, Partition, Phases, Profiled
 from gpulab.features.goodput.findings import (
     busy_exceeds_step,
     computes_in_some_steps,

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from gpulab.core.findings import Finding
-from gpulab.core.payloads import LineTime, Operation, WindowFacts
+from gpulab.features.goodput.events import LineTime, Operation, WindowFacts
 
 
 class StepSource(StrEnum):

@@ -21,8 +21,8 @@ from time import perf_counter, thread_time
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from gpulab.core.payloads import LineTime
 from gpulab.core.text import cut
+from gpulab.features.goodput.events import LineTime
 from gpulab.features.goodput.marks import is_of_the_program
 from gpulab.features.goodput.trace import Trace
 from gpulab.stats.time_spans import clip, measure, union

@@ -23,9 +23,8 @@ from torch.optim import Optimizer
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.data import DataLoader
 
-from gpulab.core.events import Profiled
 from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
-from gpulab.core.payloads import Choice, LineTime, Partition
+from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
 from gpulab.core.text import file_name
 from gpulab.engine.build import compiled
@@ -48,6 +47,7 @@ from gpulab.features.goodput.analysis import (
     is_disturbed,
     partition,
 )
+from gpulab.features.goodput.events import LineTime, Partition, Profiled
 from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import marked_calls
 from gpulab.features.goodput.recorded_operations import Recorded

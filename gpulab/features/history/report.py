@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gpulab.core.events import EarlierRuns
 from gpulab.core.findings import Finding
+from gpulab.features.history.events import EarlierRuns
 from gpulab.features.history.findings import outside_earlier_runs
 from gpulab.report.feature import Draft, Feature
 from gpulab.stats.comparison import Comparison, earlier_of

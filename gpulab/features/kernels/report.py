@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gpulab.core.events import KernelsCompiled
 from gpulab.core.jobs import Measure
 from gpulab.features.kernels import result
 from gpulab.features.kernels.differences import differences
+from gpulab.features.kernels.events import KernelsCompiled
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import VariantState

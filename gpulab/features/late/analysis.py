@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import comb
 from statistics import fmean, median
 
-from gpulab.core.statuses import LateCause, RankActivity
+from gpulab.core.statuses import RankActivity
 from gpulab.features.late.missing import missing_rank
 from gpulab.features.late.result import JobCollective, JobRank, JobReport, LateRank, MissingRank
 from gpulab.features.late.rows import (
@@ -26,6 +26,7 @@ from gpulab.features.late.rows import (
     clock_offsets,
     rows_of,
 )
+from gpulab.features.late.statuses import LateCause
 from gpulab.features.late.timelines import Timelines
 from gpulab.stats.statistics import median_interval
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.statuses import LateCause
+from gpulab.features.late.statuses import LateCause
 
 
 class JobRank(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpulab.core.events import MemoryUsed
 from gpulab.core.jobs import Measure
 from gpulab.core.statuses import ExitCode
 from gpulab.features.memory import result
+from gpulab.features.memory.events import MemoryUsed
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState

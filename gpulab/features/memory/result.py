@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.events import MemoryUsed
+from gpulab.features.memory.events import MemoryUsed
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):

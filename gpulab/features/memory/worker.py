@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from gpulab.core.events import MemoryUsed
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.processes.device import release_memory
+from gpulab.features.memory.events import MemoryUsed
 from gpulab.scenario import Variant
 
 

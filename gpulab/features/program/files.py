@@ -19,19 +19,12 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.commit import version
-from gpulab.core.events import (
-    Collectives,
-    Event,
-    ProcessFollowed,
-    StepsFollowed,
-    WorkerReady,
-)
+from gpulab.core.events import Collectives, Event, WorkerReady
 from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
-from gpulab.core.statuses import StepMark, WindowKind
 from gpulab.core.values import (
     Amount,
     Count,
@@ -43,6 +36,7 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
+from gpulab.features.program.events import ProcessFollowed, StepMark, StepsFollowed, WindowKind
 from gpulab.features.program.findings import recorded_elsewhere, torch_of_another_thread
 
 AGENT = Path(__file__).with_name("agent")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Profiled
 from gpulab.core.files import read_regular
 from gpulab.core.limits import TRACE_BYTES
-from gpulab.core.payloads import Partition
-from gpulab.core.statuses import WindowKind
 from gpulab.features.goodput.analysis import call_counts, partition
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.facts import facts
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import Trace, read
+from gpulab.features.program.events import WindowKind
 from gpulab.features.program.files import FollowedProcess, Recorded
+
+if TYPE_CHECKING:
+    from gpulab.features.goodput.events import Partition
 
 _PLAIN, _SHAPES, _CALLERS = "plain", "shapes", "callers"
 

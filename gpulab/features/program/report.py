@@ -11,18 +11,12 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from gpulab.core.events import (
-    FindingMade,
-    ProcessFollowed,
-    Profiled,
-    ProgramEnded,
-    StageStarted,
-    StepsFollowed,
-)
+from gpulab.core.events import FindingMade, ProgramEnded, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow
-from gpulab.core.statuses import StepMark, WindowKind
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.program import result
+from gpulab.features.program.events import ProcessFollowed, StepMark, StepsFollowed, WindowKind
 from gpulab.features.program.findings import (
     no_python,
     no_recording,

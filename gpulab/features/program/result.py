@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gpulab.core.statuses import StepMark
+from gpulab.features.program.events import StepMark
 
 
 class FollowedReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.core.statuses import StepMark
 from gpulab.core.units import byte_count, plus_minus, seconds
 from gpulab.draw.table import columns_table, rows_table
+from gpulab.features.program.events import StepMark
 from gpulab.features.program.result import ProgramReport
 from gpulab.report.report import RunReport
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 
-from gpulab.core.events import RankTimes
 from gpulab.features.ranks import result
+from gpulab.features.ranks.events import RankTimes
 from gpulab.features.ranks.result import RankReport
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport

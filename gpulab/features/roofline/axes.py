@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, floor, log10
 
-from gpulab.core.payloads import CACHE, MATRIX, MEMORY, SOURCES, VECTOR, Ceiling, family
+from gpulab.core.payloads import CACHE, MATRIX, MEMORY, SOURCES, VECTOR, family
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.canvas import cells
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 
 THIRDS = 3
 """Positions of a line in a row: low, middle, high."""

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from gpulab.core.findings import Finding, Value
-from gpulab.core.payloads import LINKS, MEMORY, Ceiling, family
+from gpulab.core.payloads import LINKS, MEMORY, family
 from gpulab.core.statuses import BoundKind
 from gpulab.features.roofline import findings
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import (
     OVER,
     End,

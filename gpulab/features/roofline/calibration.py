@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from gpulab.core.events import CeilingsMeasured
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.payloads import (
@@ -25,7 +24,6 @@ from gpulab.core.payloads import (
     MEMORY,
     RANK_LINKS,
     VECTOR,
-    Ceiling,
 )
 from gpulab.core.statuses import Stage
 from gpulab.engine.build import settings
@@ -39,6 +37,7 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.links import BRIEF, SIZES, bus_bytes
 from gpulab.engine.ranks.ranks import Ranks
 from gpulab.features.roofline.ceilings import ceiling_from
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.features.roofline.findings import between_ranks, ceiling_failed, matrix_product_units
 from gpulab.features.roofline.probes import PlannedProbe, Probe, plan, size_name
 from gpulab.stats import statistics

@@ -26,8 +26,8 @@ from gpulab.core.payloads import (
     PAGE_FAULT,
     SOURCES,
     VECTOR,
-    Ceiling,
 )
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.findings import datasheet, memory_clock, sm_clock
 from gpulab.scenario import GiB
 from gpulab.stats.statistics import median_interval

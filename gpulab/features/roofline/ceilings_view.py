@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from gpulab.core.payloads import MEASURED, Ceiling
+from gpulab.core.payloads import MEASURED
 from gpulab.core.units import plural, rate, seconds, times
 from gpulab.draw.table import Column, columns_table, fitting
+from gpulab.features.roofline.events import Ceiling
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place
 

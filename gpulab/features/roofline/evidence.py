@@ -8,8 +8,9 @@ from enum import IntEnum
 from statistics import median
 
 from gpulab.core.findings import Value
-from gpulab.core.payloads import CACHE, LINKS, MEMORY, Ceiling
+from gpulab.core.payloads import CACHE, LINKS, MEMORY
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.stats.statistics import median_interval
 
 _LEAST_RUNNING = 0.01

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 
-from gpulab.core.events import Built, CeilingsMeasured, Counted, Examined
+from gpulab.core.events import Built, Counted, Examined
 from gpulab.core.findings import Value
 from gpulab.core.jobs import TimedJob
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.findings import above_roof, just_above_roof
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState, VariantState

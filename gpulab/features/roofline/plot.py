@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import floor
 
-from gpulab.core.payloads import CACHE, MEASURED, MEMORY, Ceiling
+from gpulab.core.payloads import CACHE, MEASURED, MEMORY
 from gpulab.core.units import rate
 from gpulab.draw.canvas import fit
 from gpulab.draw.chart import letter_of
@@ -31,6 +31,7 @@ from gpulab.features.roofline.axes import (
     Plot,
 )
 from gpulab.features.roofline.bound import Point, Roofline
+from gpulab.features.roofline.events import Ceiling
 
 ROOF_STYLE = "cyan"
 _THIRDS = "▁─▔"

@@ -11,18 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from gpulab.core.events import (
-    Built,
-    Calibrated,
-    CeilingsMeasured,
-    Counted,
-    Examined,
-    OtherClock,
-    Phases,
-    Profiled,
-    RoofProbed,
-    SoloRun,
-)
+from gpulab.core.events import Built, Calibrated, Counted, Examined, OtherClock, SoloRun
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimedJob
 from gpulab.core.payloads import (
@@ -36,10 +25,10 @@ from gpulab.core.payloads import (
     UNSTEADY,
     VECTOR,
     WAITING,
-    Ceiling,
 )
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
 from gpulab.features.goodput.analysis import by_inputs, parts_on_cpu
+from gpulab.features.goodput.events import Phases, Profiled
 from gpulab.features.roofline import result
 from gpulab.features.roofline.bound import (
     DIFFERS,
@@ -51,6 +40,7 @@ from gpulab.features.roofline.bound import (
     point_of,
 )
 from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured, RoofProbed
 from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 from gpulab.features.roofline.findings import (
     ceilings_not_used,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.events import CeilingsMeasured
 from gpulab.features.roofline.bound import Cause, OperationPoint, Point
+from gpulab.features.roofline.events import CeilingsMeasured
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,13 +12,13 @@ from time import perf_counter
 
 import torch
 
-from gpulab.core.events import RoofProbed
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CACHE, MATRIX, MEMORY, VECTOR
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.failure import forget
+from gpulab.features.roofline.events import RoofProbed
 from gpulab.features.roofline.findings import arrays
 from gpulab.features.roofline.probes import (
     PlannedProbe,

@@ -18,16 +18,16 @@ import msgspec
 import psutil
 
 from gpulab.catalog.findings import run_on_cpu
-from gpulab.core.events import (
-    Event,
+from gpulab.core.events import Event
+from gpulab.core.findings import Finding
+from gpulab.core.machine import DriverProbe
+from gpulab.core.wire import encode
+from gpulab.features.telemetry.events import (
     SamplingTarget,
     Telemetry,
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.findings import Finding
-from gpulab.core.machine import DriverProbe
-from gpulab.core.wire import encode
 from gpulab.features.telemetry.fields import RATE_HZ
 from gpulab.features.telemetry.findings import nvml_client_broken, telemetry_failed
 

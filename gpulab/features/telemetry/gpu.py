@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pynvml
 
-from gpulab.core.events import SamplingTarget, TelemetryStarted
 from gpulab.core.findings import Finding
 from gpulab.core.machine import DriverProbe
+from gpulab.features.telemetry.events import SamplingTarget, TelemetryStarted
 from gpulab.features.telemetry.fields import FIELDS, PROCESSES_S
 from gpulab.features.telemetry.findings import (
     driver_error,

@@ -7,17 +7,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from gpulab.core.events import (
-    Event,
+from gpulab.core.events import Event, Sender, WorkerReady
+from gpulab.core.limits import TELEMETRY_ON
+from gpulab.core.wire import decode, encode
+from gpulab.features.telemetry.events import (
     SamplingTarget,
-    Sender,
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-    WorkerReady,
 )
-from gpulab.core.limits import TELEMETRY_ON
-from gpulab.core.wire import decode, encode
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_process_ended
 from gpulab.session.streams import Lines, Stream, pipe, read_available
 

@@ -12,21 +12,17 @@ from statistics import fmean
 
 from msgspec.structs import replace
 
-from gpulab.core.events import (
-    Built,
-    RunStarted,
-    Samples,
-    SoloRun,
-    StageStarted,
+from gpulab.core.events import Built, RunStarted, Samples, SoloRun, StageStarted
+from gpulab.core.findings import Finding
+from gpulab.core.limits import TELEMETRY_OFF
+from gpulab.core.statuses import Cache
+from gpulab.features.telemetry import result
+from gpulab.features.telemetry.events import (
     Telemetry,
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.core.findings import Finding
-from gpulab.core.limits import TELEMETRY_OFF
-from gpulab.core.statuses import Cache
-from gpulab.features.telemetry import result
 from gpulab.features.telemetry.fields import (
     POWER_CAP,
     PROCESSES_S,

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from gpulab.core.events import CeilingsMeasured
+from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.report import roofline_of, roofline_of_operations
 from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
 from gpulab.report.report import RunReport

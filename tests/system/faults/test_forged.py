@@ -12,7 +12,9 @@ from gpulab.report.build import build_report, fold_all
 FORGE = """
 import os, time
 from gpulab.core import events as e
-from gpulab.core.payloads import Ceiling, Choice, Tuning
+from gpulab.features.roofline.events import CeilingsMeasured
+from gpulab.core.payloads import Choice, Tuning
+from gpulab.features.roofline.events import Ceiling
 from gpulab.core.wire import numbered, signed
 from gpulab.core.wire import encode
 
@@ -52,7 +54,7 @@ RESULT = """
         e.Samples(names=names, complete=n + 1, epoch=[n] * 3, times_s=[1e-4, 1e-5, 1e-4], **columns) for n in range(30)
     ]
     ceiling = Ceiling(roof="matrix", kind="fp32", unit="FLOP/s", best=1.0, median=1.0)
-    ceilings = e.CeilingsMeasured(ceilings=(ceiling,), at="2026-01-01", complete=True)
+    ceilings = CeilingsMeasured(ceilings=(ceiling,), at="2026-01-01", complete=True)
     forge(*(numbered(3 + n, event) for n, event in enumerate([*checks, *batches, ceilings])))
 """
 FORGED = {

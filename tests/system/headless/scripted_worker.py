@@ -24,6 +24,7 @@ from gpulab.core.jobs import Calibrate
 from gpulab.core.machine import Device
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import CheckTime, FailureKind, Stage, StopReason
+from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.scenario import CONTROL
 
 EPOCHS, ROUNDS = 20, 5
@@ -50,7 +51,7 @@ class Script:
 
         with tempfile.TemporaryDirectory() as folder:
             for event in read_run_file(run_file("calibration", folder)).events:
-                if isinstance(event, (e.StageStarted, e.WorkerReady, e.CeilingsMeasured)):
+                if isinstance(event, (e.StageStarted, e.WorkerReady, CeilingsMeasured)):
                     self.emit(event)
 
     def run(self):

@@ -9,8 +9,8 @@ import pytest
 from conftest import wait_for
 from finished_runs import events_of
 
-from gpulab.core.events import Profiled
 from gpulab.core.statuses import CeilingChoice
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.trace import validate
 from gpulab.headless.gate import Demands
 from gpulab.headless.options import Options

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from finished_runs import events_of
 
-from gpulab.core.events import Checked, Profiled
+from gpulab.core.events import Checked
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read, validate
 

@@ -15,6 +15,7 @@ import os, sys, time
 sys.path.insert(0, {str(TESTS)!r})
 from gpulab.core.machine import Device
 from gpulab.core.events import *
+from gpulab.features.telemetry.events import Telemetry
 from found import finding
 from gpulab.core.wire import numbered
 from gpulab.core.statuses import Stage

@@ -16,6 +16,7 @@ from session_workers import findings, finished, of_type, request, start_session
 from gpulab.core import events as e
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.core.statuses import ExitCode, FailureKind, Outcome, Stage
+from gpulab.features.telemetry.events import Telemetry, TelemetryEnded, TelemetryLost
 from gpulab.report.build import build_report, fold_all
 from gpulab.session.session import Session
 from gpulab.session.streams import CapturedOutput
@@ -234,7 +235,7 @@ def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
 
     def sampled():
         events.extend(session.take())
-        return of_type(events, e.Telemetry)
+        return of_type(events, Telemetry)
 
     wait_for(sampled)
     for child in psutil.Process().children():
@@ -243,10 +244,10 @@ def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
                 child.kill()
     assert session.wait(20)
     events += session.take()
-    assert [lost.reason for lost in of_type(events, e.TelemetryLost)] == [
+    assert [lost.reason for lost in of_type(events, TelemetryLost)] == [
         finding("telemetry_process_ended")
     ]
-    assert len(of_type(events, e.TelemetryEnded)) == 1
+    assert len(of_type(events, TelemetryEnded)) == 1
     assert events[-1].outcome == Outcome.DONE
 
 

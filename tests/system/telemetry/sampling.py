@@ -4,8 +4,9 @@ import os
 
 from conftest import MARK, wait_for
 
-from gpulab.core.events import Telemetry, TelemetryLost, TelemetryStarted, WorkerReady
+from gpulab.core.events import WorkerReady
 from gpulab.core.machine import Device
+from gpulab.features.telemetry.events import Telemetry, TelemetryLost, TelemetryStarted
 from gpulab.features.telemetry.process import TelemetryProcess
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.build import fold_all

@@ -11,7 +11,7 @@ import pytest
 from found import finding
 from sampling import Driver
 
-from gpulab.core.events import (
+from gpulab.features.telemetry.events import (
     Telemetry,
     TelemetryEnded,
     TelemetryLost,

@@ -4,9 +4,10 @@ readings around them.
 
 import pytest
 
-from gpulab.core.events import RunEnded, RunStarted, Samples, Telemetry, TelemetryStarted
+from gpulab.core.events import RunEnded, RunStarted, Samples
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.statuses import Outcome
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 from gpulab.report.build import build_report, fold_all
 from gpulab.scenario import CONTROL
 

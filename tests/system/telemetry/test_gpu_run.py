@@ -12,8 +12,9 @@ from conftest import printed, wait_for
 from recorded import report_of
 from workers import WORKERS
 
-from gpulab.core.events import Samples, Telemetry
+from gpulab.core.events import Samples
 from gpulab.core.run_file import read_run_file
+from gpulab.features.telemetry.events import Telemetry
 from gpulab.features.telemetry.report import add_windows
 from gpulab.report.samples import InvalidWindows
 from gpulab.report.sentences import lines

@@ -6,8 +6,8 @@ import sys
 
 from sampling import Sampling
 
-from gpulab.core.events import Telemetry, TelemetryStarted
 from gpulab.core.machine import Device
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 
 BUSY = """
 import os, sys, time

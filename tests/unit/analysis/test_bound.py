@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.core.payloads import Ceiling
 from gpulab.features.roofline.bound import bound_of
 from gpulab.features.roofline.ceilings import RoofSet, ceiling_from
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 
 GIGA, TERA = 1e9, 1e12

@@ -6,9 +6,9 @@ The cause of each recorded step is what made it faster there, or what its source
 
 import pytest
 
-from gpulab.core.payloads import Ceiling
 from gpulab.features.roofline.bound import bound_of
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 
 

@@ -7,17 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.core.machine import Device
-from gpulab.core.payloads import (
-    DATASHEET,
-    DERIVED,
-    MATRIX,
-    MEASURED,
-    MEMORY,
-    VECTOR,
-    Ceiling,
-    family,
-)
+from gpulab.core.payloads import DATASHEET, DERIVED, MATRIX, MEASURED, MEMORY, VECTOR, family
 from gpulab.features.roofline.ceilings import RoofSet, ceiling_from, nominal_ceilings
+from gpulab.features.roofline.events import Ceiling
 from gpulab.scenario import GiB
 
 

@@ -10,9 +10,10 @@ from recorded import CORPUS
 
 from gpulab.core.events import Collectives
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
-from gpulab.core.statuses import LateCause, RankActivity
+from gpulab.core.statuses import RankActivity
 from gpulab.features.late.analysis import _cause, analysed
 from gpulab.features.late.rows import clock_offsets
+from gpulab.features.late.statuses import LateCause
 from gpulab.features.late.timelines import Timelines
 
 KIND = CollectiveKind(number=0, group="gloo:0", name="all_reduce", sizes=[[1000]])

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.core.payloads import Ceiling
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.physics import DeclaredWork, rate_checks
 
 GIGA, TERA, MIB = 10**9, 10**12, 2**20

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from test_bound import GIGA, ROOFS, STREAM, ceiling, roof_between
 
-from gpulab.core.payloads import Ceiling
 from gpulab.features.roofline.bound import bound_of, point_of
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import StepFacts
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from partitions import partition_of
 from traces import call, copy, kernel, op, phase
 
-from gpulab.core.payloads import BUSY, CATEGORIES, Partition
+from gpulab.core.payloads import BUSY, CATEGORIES
 from gpulab.features.goodput.analysis import (
     HALF_INSIDE,
     is_disturbed,
@@ -17,6 +17,7 @@ from gpulab.features.goodput.analysis import (
     share_without_overhead,
     taken_by_others_s,
 )
+from gpulab.features.goodput.events import Partition
 
 SECONDS = st.floats(0, 1e-2)
 STEP_S = st.floats(1e-6, 1e-1)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gpulab.core.events import SoloRun, Telemetry
+from gpulab.core.events import SoloRun
+from gpulab.features.telemetry.events import Telemetry
 from gpulab.features.telemetry.fields import (
     PROCESSES_S,
     RATE_HZ,

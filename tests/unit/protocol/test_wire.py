@@ -8,6 +8,7 @@ from found import finding
 from gpulab.core import events as e
 from gpulab.core.text import plain
 from gpulab.core.wire import decode, encode, numbered
+from gpulab.features.telemetry.events import Telemetry, TelemetryEnded, TelemetryStarted
 from gpulab.features.telemetry.fields import reason_letters, reason_names
 
 SAMPLES = {
@@ -30,7 +31,7 @@ SAMPLES = {
     [
         e.Samples(t=1.0, **SAMPLES),
         e.Log(t=1.0, lines=["é\ud7ff\n"]),
-        e.TelemetryEnded(t=1.0),
+        TelemetryEnded(t=1.0),
         e.WorkerDone(t=1.0, sent=3),
     ],
 )
@@ -135,7 +136,7 @@ def test_numbers_out_of_range_are_no_event(change):
 
 def test_every_event_says_who_sends_it_and_none_of_the_sessions_comes_from_a_worker():
     assert all(event.sent_by for event in e.EVENTS)
-    for event in (e.RunStarted, e.RunEnded, e.Log, e.WorkerExited, e.Telemetry, e.TelemetryStarted):
+    for event in (e.RunStarted, e.RunEnded, e.Log, e.WorkerExited, Telemetry, TelemetryStarted):
         assert not event.sent_by & e.Sender.WORKER
 
 

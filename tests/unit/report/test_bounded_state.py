@@ -11,12 +11,13 @@ from synthetic_runs import batches, opening, report_of, request, samples
 
 from gpulab.core import events as e
 from gpulab.core.statuses import Stage
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.state import KEPT_LINES
 from gpulab.stats.series import Epoch, Window
 
 READINGS, LINES = 35_000, 8_000
-STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
+STARTED = TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
 
 
 def objects(root):
@@ -40,7 +41,7 @@ def readings(number, start=0.4, *, first=0):
     """
     for index in range(first, first + number):
         t = start + 0.2 * (index - first)
-        yield e.Telemetry(
+        yield Telemetry(
             t=t,
             since=t - 0.2,
             values={"power": 300.0 + index % 7, "sm": 50.0},
@@ -54,7 +55,7 @@ def readings(number, start=0.4, *, first=0):
 def test_readings_of_hours_leave_a_bounded_number_in_the_state():
     short = fold_all([*opening(request(telemetry="0")), STARTED, *readings(READINGS // 5)])
     long = fold_all([*opening(request(telemetry="0")), STARTED, *readings(READINGS)])
-    assert count(long, e.Telemetry) == count(short, e.Telemetry) < READINGS // 5
+    assert count(long, Telemetry) == count(short, Telemetry) < READINGS // 5
     report = build_report(long, live=True)
     assert report.telemetry.readings == READINGS
     assert {len(values) for values in report.telemetry.recent.values()} == {120}
@@ -68,7 +69,7 @@ def test_readings_after_each_stage_are_all_that_a_solo_run_can_ask_for():
         for number in range(20)
         for event in (started, *readings(100, start=0.4 + 20.0 * number))
     ]
-    assert count(fold_all([*opening(request(telemetry="0")), STARTED, *stages]), e.Telemetry) <= 200
+    assert count(fold_all([*opening(request(telemetry="0")), STARTED, *stages]), Telemetry) <= 200
 
 
 def test_lines_of_a_talkative_scenario_leave_its_first_and_last():
@@ -160,7 +161,7 @@ def test_a_window_of_a_reading_that_comes_too_late_applies_only_to_what_waited_f
     not settled.
     """
     blocks = samples({"b": 0.5}, 15, epochs=1000)
-    late = e.Telemetry(t=151.0, since=0.5, values={}, reasons=0x40, others=[], others_since=0.5)
+    late = Telemetry(t=151.0, since=0.5, values={}, reasons=0x40, others=[], others_since=0.5)
     state = fold_all([*opening(request(telemetry="0")), STARTED, *blocks, late])
     report = build_report(state)
     (comparison,) = report.comparisons

@@ -14,13 +14,14 @@ from synthetic_runs import END, SLOT_S, batches, opening, report_of, request, ro
 
 from gpulab.core import events as e
 from gpulab.core.statuses import IntervalUnit
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 from gpulab.features.telemetry.report import add_windows
 from gpulab.report.build import build_report, fold_all, new_state
 from gpulab.report.samples import InvalidWindows
 from gpulab.stats.comparison import compare
 from gpulab.stats.statistics import correlated_interval, median
 
-STARTED = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
+STARTED = TelemetryStarted(gpu="H100", uuid="GPU-1", t=0.35)
 ON = request(telemetry="0")
 EPOCHS, ROUNDS, ITEMS = 12, 3, 2.0
 THERMAL, OK = 0x40, 0
@@ -28,7 +29,7 @@ THERMAL, OK = 0x40, 0
 
 def reading(t, reasons=OK, others=None, *, since=None, others_since=None):
     since = t - 0.2 if since is None else since
-    return e.Telemetry(
+    return Telemetry(
         t=t, since=since, values={}, reasons=reasons, others=others, others_since=others_since
     )
 
@@ -97,7 +98,7 @@ def recomputed(events):
     """(comparisons of the control and of b, dropped blocks by cause), from all events at once."""
     invalid = InvalidWindows()
     for event in events:
-        if isinstance(event, e.Telemetry):
+        if isinstance(event, Telemetry):
             add_windows(invalid, event)
     windows = invalid.all()
 

@@ -11,9 +11,10 @@ from recorded import run_file
 from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.payloads import Ceiling
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import CheckTime, FailureKind, Stage
+from gpulab.features.goodput.events import Phases
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.report.build import build_report, fold_all, new_state
 
 RECORDED = [
@@ -106,10 +107,10 @@ def test_figures_of_blocks_are_means_over_them():
 
 def test_phases_of_several_windows_are_added():
     windows = [
-        e.Phases(variant="a", steps=2, seconds={"": 1.0, name: 2.0}, running_s={"": 0.5})
+        Phases(variant="a", steps=2, seconds={"": 1.0, name: 2.0}, running_s={"": 0.5})
         for name in "xy"
     ]
-    phases = fold_all([*opening(), *windows]).variants["a"].last(e.Phases)
+    phases = fold_all([*opening(), *windows]).variants["a"].last(Phases)
     assert (phases.steps, phases.seconds, phases.running_s) == (
         4,
         {"": 2.0, "x": 2.0, "y": 2.0},
@@ -133,27 +134,27 @@ def test_the_last_value_of_a_figure_counts():
 
 def ceilings(best, *roofs, **fields):
     measured = tuple(Ceiling(roof=roof, kind="", unit="", best=best, median=best) for roof in roofs)
-    return e.CeilingsMeasured(ceilings=measured, at="", **fields)
+    return CeilingsMeasured(ceilings=measured, at="", **fields)
 
 
 def best_by_roof(state):
-    return {ceiling.roof: ceiling.best for ceiling in state.last(e.CeilingsMeasured).ceilings}
+    return {ceiling.roof: ceiling.best for ceiling in state.last(CeilingsMeasured).ceilings}
 
 
 def test_ceilings_of_an_earlier_run_stand_in_for_those_still_to_be_measured():
     earlier = ceilings(1.0, "device memory", "matrix", "link", cached=True, cache_bytes=5)
     state = fold_all([*opening(), earlier, ceilings(2.0, "device memory")])
     assert best_by_roof(state) == {"device memory": 2.0, "matrix": 1.0, "link": 1.0}
-    assert (state.last(e.CeilingsMeasured).cached, state.last(e.CeilingsMeasured).cache_bytes) == (
+    assert (state.last(CeilingsMeasured).cached, state.last(CeilingsMeasured).cache_bytes) == (
         False,
         5,
     )
     state.fold(ceilings(3.0, "device memory", "matrix", cache_bytes=6))
     assert best_by_roof(state) == {"device memory": 3.0, "matrix": 3.0, "link": 1.0}
-    assert state.last(e.CeilingsMeasured).cache_bytes == 6
+    assert state.last(CeilingsMeasured).cache_bytes == 6
     last = ceilings(4.0, "device memory", "matrix", "launch")
     state.fold(last)
-    assert state.last(e.CeilingsMeasured) == last
+    assert state.last(CeilingsMeasured) == last
 
 
 def test_an_event_after_the_end_changes_only_the_clock():

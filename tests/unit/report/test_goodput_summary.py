@@ -4,20 +4,11 @@ import msgspec
 import pytest
 from found import finding
 
-from gpulab.core.events import (
-    Built,
-    Checked,
-    OtherClock,
-    Phases,
-    Profiled,
-    RunStarted,
-    SoloRun,
-    WorkerReady,
-)
+from gpulab.core.events import Built, Checked, OtherClock, RunStarted, SoloRun, WorkerReady
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Operation, Partition
 from gpulab.core.statuses import BoundKind, Cache, CheckTime, Clock
+from gpulab.features.goodput.events import Operation, Partition, Phases, Profiled
 from gpulab.features.goodput.report import goodput_of
 from gpulab.features.goodput.result import StepSource
 from gpulab.features.roofline.bound import Point

@@ -12,18 +12,24 @@ from synthetic_runs import END, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
 from gpulab.core.statuses import Cache, Stage
+from gpulab.features.telemetry.events import (
+    Telemetry,
+    TelemetryEnded,
+    TelemetryLost,
+    TelemetryStarted,
+)
 from gpulab.report import state as log_history
 from gpulab.report.state import LogHistory
 
 POWER_CAP, THERMAL = 0x4, 0x40
 ON = request(telemetry="0")
-STARTED = e.TelemetryStarted(
+STARTED = TelemetryStarted(
     gpu="H100", uuid="GPU-1", limits={"power": 700.0}, health={"ecc": 0.0}, t=0.35
 )
 
 
 def reading(t, *, reasons=None, **values):
-    return e.Telemetry(t=t, since=t - 0.2, values=values, reasons=reasons)
+    return Telemetry(t=t, since=t - 0.2, values=values, reasons=reasons)
 
 
 def telemetry_of(*events, started=STARTED, **options):
@@ -54,7 +60,7 @@ def test_a_field_that_the_last_ten_readings_did_not_have_has_no_last_value():
     early = reading(0.8, sm=10.0, power=100.0)
     assert telemetry_of(early, *readings).last == {"power": 300.0, "sm": 10.0}
     assert telemetry_of(early, *readings, reading(3.0, power=300.0)).last == {"power": 300.0}
-    lost = e.TelemetryLost(reason=finding("gpu_lost"), t=3.1)
+    lost = TelemetryLost(reason=finding("gpu_lost"), t=3.1)
     assert telemetry_of(early, *readings, reading(3.0, rss=1.0), lost).last == {
         "power": 300.0,
         "sm": 10.0,
@@ -81,7 +87,7 @@ def test_without_a_reading_the_age_is_that_of_the_start():
 
 @pytest.mark.parametrize(
     "last",
-    [e.TelemetryEnded(t=1.1), e.TelemetryLost(reason=finding("gpu_lost"), t=1.1), END[1]],
+    [TelemetryEnded(t=1.1), TelemetryLost(reason=finding("gpu_lost"), t=1.1), END[1]],
     ids=["telemetry ended", "telemetry lost", "run ended"],
 )
 def test_telemetry_that_is_over_has_no_age_and_is_not_stale(last):
@@ -100,11 +106,11 @@ def test_clocks_are_those_of_the_last_reading_and_a_slowdown_is_remembered():
 
 
 def test_fields_that_turn_out_unsupported_replace_those_of_the_start():
-    started = e.TelemetryStarted(
+    started = TelemetryStarted(
         gpu="H100", uuid="GPU-1", unsupported={"sm": "not_supported"}, t=0.35
     )
     assert telemetry_of(started=started).unsupported == {"sm": "not_supported"}
-    later = e.Telemetry(
+    later = Telemetry(
         t=1.0,
         since=0.8,
         values={},

@@ -5,6 +5,7 @@ from found import finding
 from synthetic_runs import opening, report_of, run_of
 
 from gpulab.core import events as e
+from gpulab.features.alone.events import AloneRun
 
 BASELINE_S = 1e-3
 
@@ -19,7 +20,7 @@ def alone(speedups, baselines=None, later=1.0, first=True, after=None):
         before_s = baselines[process] if baselines else BASELINE_S
         later_s = before_s * laters[process]
         events.append(
-            e.AloneRun(
+            AloneRun(
                 variant="a",
                 process=process,
                 time_s=before_s,
@@ -29,7 +30,7 @@ def alone(speedups, baselines=None, later=1.0, first=True, after=None):
             )
         )
         events.append(
-            e.AloneRun(variant="b", process=process, time_s=before_s / speedup, first=first, t=50.0)
+            AloneRun(variant="b", process=process, time_s=before_s / speedup, first=first, t=50.0)
         )
     return events
 

@@ -7,11 +7,11 @@ import json
 import pytest
 from synthetic_runs import INFOS, functions_request, opening, report_of, request, run_of
 
-from gpulab.core import events as e
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.payloads import KernelCode
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.core.wire import decode, encode
+from gpulab.features.kernels.events import KernelsCompiled
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.sentences import builtins_of
 
@@ -29,7 +29,7 @@ def compiled(variant, *registers):
         KernelCode(name=f"k{number}", arch="sm_90", registers=each)
         for number, each in enumerate(registers)
     ]
-    return e.KernelsCompiled(variant=variant, kernels=kernels, t=0.25)
+    return KernelsCompiled(variant=variant, kernels=kernels, t=0.25)
 
 
 def differences(*events, run_request=None, **job):
@@ -143,7 +143,7 @@ def test_they_survive_a_run_file_and_are_in_the_json(tmp_path):
         opened=[
             *opening(),
             compiled("a", 10),
-            e.KernelsCompiled(variant="b", kernels=[kernel], t=0.3),
+            KernelsCompiled(variant="b", kernels=[kernel], t=0.3),
         ],
     )
     run_file = RunFile(path, "0")

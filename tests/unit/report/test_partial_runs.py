@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from recorded import run_file
 
-from gpulab.core.events import ProcessFollowed, RunEnded, RunStarted
+from gpulab.core.events import RunEnded, RunStarted
 from gpulab.core.jobs import Follow, Program, RunRequest
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import ExitCode
+from gpulab.features.program.events import ProcessFollowed
 from gpulab.report.build import build_report, fold_all, new_state
 
 CUT = [

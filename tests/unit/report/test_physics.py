@@ -6,8 +6,8 @@ import pytest
 from synthetic_runs import INFOS, opening, report_of, request, run_of
 
 from gpulab.core import events as e
-from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import CeilingChoice, CheckKind, ExitCode, Status, Verdict
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.roofline.report import roofs_of
 from gpulab.report.build import fold_all
@@ -21,7 +21,7 @@ def run(b, *later, roof=ROOF, median=None, choice=CeilingChoice.NEEDED, **built)
     """The events of a run in which b takes this share of the time of a."""
     measured = Ceiling(roof="matrix", kind="fp32", unit="FLOP/s", best=roof, median=median or roof)
     opened = opening(request(*INFOS, ceilings=choice), dtype="fp32", **built)
-    ceilings = e.CeilingsMeasured(ceilings=(measured,), at="2026-01-01T00:00:00+00:00", t=0.35)
+    ceilings = CeilingsMeasured(ceilings=(measured,), at="2026-01-01T00:00:00+00:00", t=0.35)
     counted = (e.Counted(variant=name, operations=1, flops=None, t=0.36) for name in "ab")
     return run_of({"b": b}, opened=[*opened, ceilings, *counted], later=later)
 

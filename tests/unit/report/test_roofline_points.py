@@ -11,9 +11,11 @@ from synthetic_runs import CPU, END, ON_CPU, opening, report_of, request, run_of
 from gpulab.core import events as e
 from gpulab.core.jobs import Calibrate, RunRequest, VariantInfo
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling, Partition
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
+from gpulab.features.goodput.events import Partition, Phases, Profiled
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured, RoofProbed
 from gpulab.features.roofline.report import roofline_of
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 
 MEASURED = (
     ("device memory", "copy", 1e10),
@@ -28,9 +30,7 @@ def ceilings(*measured, **fields):
         Ceiling(roof=roof, kind=kind, unit="", best=best, median=best)
         for roof, kind, best in measured
     ]
-    return e.CeilingsMeasured(
-        ceilings=tuple(roofs), at="2026-01-01T00:00:00+00:00", t=0.3, **fields
-    )
+    return CeilingsMeasured(ceilings=tuple(roofs), at="2026-01-01T00:00:00+00:00", t=0.3, **fields)
 
 
 def point_of(*later, job=None, device=CPU, measured=MEASURED, cache_bytes=None, **built):
@@ -85,7 +85,7 @@ def test_a_variant_that_is_not_ok_has_no_point():
 
 
 def test_a_phase_that_waits_is_why_a_step_is_far_from_every_roof():
-    phases = e.Phases(
+    phases = Phases(
         variant="a", steps=3, seconds={"": 1.0, "data": 6.0, "copy": 1.0, "own": 2.0}, t=50.0
     )
     point = point_of(phases, bytes=1000)
@@ -94,7 +94,7 @@ def test_a_phase_that_waits_is_why_a_step_is_far_from_every_roof():
         "data",
         pytest.approx(0.6),
     )
-    brief = e.Phases(variant="a", steps=3, seconds={"": 1.0, "own": 9.0}, t=50.0)
+    brief = Phases(variant="a", steps=3, seconds={"": 1.0, "own": 9.0}, t=50.0)
     assert point_of(brief, bytes=1000).reason.code == "unexplained"
 
 
@@ -149,7 +149,7 @@ def test_the_profile_tells_what_the_host_does_while_the_device_waits():
     """Kernels take as long under the profiler: what is left of the step, the device waited."""
     seconds = {"useful": 0.3, "launch-bound": 1.2, "other": 0.4}
     partition = Partition(window_s=1.9, seconds=seconds, marked=False, on_device=True)
-    profiled = e.Profiled(
+    profiled = Profiled(
         variant="a",
         steps=1000,
         plain_s=1e-3,
@@ -204,7 +204,7 @@ def test_the_roof_of_arithmetic_is_the_same_whichever_a_scenario_names(job):
 
 
 def probed(process, roof_s, ratios, *, roof="device memory", kind="update", amount=8_000_000):
-    return e.RoofProbed(
+    return RoofProbed(
         process=process,
         roof=roof,
         kind=kind,
@@ -256,10 +256,10 @@ def test_bytes_that_the_device_counted_stand_beside_those_declared(share, restor
     run_request = request(ceilings=CeilingChoice.NEEDED, telemetry="on", device="cuda")
     opened = [
         *opening(run_request, device=H200, bytes=declared),
-        e.TelemetryStarted(gpu="H200", uuid="G", t=0.35),
+        TelemetryStarted(gpu="H200", uuid="G", t=0.35),
     ]
     readings = [
-        e.Telemetry(t=50.0 + 0.2 * n, since=49.8 + 0.2 * n, values={"dram": share})
+        Telemetry(t=50.0 + 0.2 * n, since=49.8 + 0.2 * n, values={"dram": share})
         for n in range(1, 11)
     ]
     moved = restored * declared

@@ -5,8 +5,8 @@ profiler.
 import pytest
 import recorded
 
-from gpulab.core import events as e
 from gpulab.core.run_file import read_run_file
+from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.result import StepSource
 from gpulab.headless.scripting import load
 
@@ -24,9 +24,7 @@ POINTS = 0.05
 def test_it_is_kernels_over_the_unprofiled_step(name, tmp_path):
     path = recorded.run_file(name, tmp_path)
     profiled = {
-        event.variant: event
-        for event in read_run_file(path).events
-        if isinstance(event, e.Profiled)
+        event.variant: event for event in read_run_file(path).events if isinstance(event, Profiled)
     }
     for variant in load(path).variants:
         if variant.name not in profiled:
@@ -58,7 +56,7 @@ def test_a_step_that_the_profiler_lengthens_has_the_share_of_the_step_without_it
     (event,) = (
         event
         for event in read_run_file(path).events
-        if isinstance(event, e.Profiled) and event.variant == variant
+        if isinstance(event, Profiled) and event.variant == variant
     )
     assert event.partition.goodput == pytest.approx(before, abs=0.01)
     goodput = load(path).variant(variant).goodput

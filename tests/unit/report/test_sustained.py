@@ -6,6 +6,8 @@ from synthetic_runs import opening, report_of, request, run_of
 
 from gpulab.core import events as e
 from gpulab.core.statuses import Cache, Clock
+from gpulab.features.alone.events import AloneRun
+from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 from gpulab.features.telemetry.fields import POWER_CAP
 
 ON = request(telemetry="on")
@@ -23,8 +25,8 @@ def alone(name, time_s, spread=0.001, **changes):
 def comparison_of(a_s, b_s, *, spread=0.001, ratio=0.5, capped=False, **options):
     later = [alone("a", a_s, spread), alone("b", b_s, spread)]
     if capped:
-        readings = [e.Telemetry(t=50.4, since=50.2, values={"sm": 1.0}, reasons=POWER_CAP)]
-        later = [e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0), *readings, *later]
+        readings = [Telemetry(t=50.4, since=50.2, values={"sm": 1.0}, reasons=POWER_CAP)]
+        later = [TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0), *readings, *later]
     report = report_of(run_of({"b": ratio}, later=later, **options), required_speedup=None)
     return report.comparison("b"), report
 
@@ -76,12 +78,12 @@ def test_at_a_power_cap_solo_runs_say_how_much_and_processes_how_sure():
     """Milliseconds of each variant, as the processes time them alone, do not reach the cap."""
     speedups = [1.9, 2.0, 2.1, 2.0, 1.95, 2.05, 2.0, 2.0]
     runs = [
-        e.AloneRun(variant=name, process=process, time_s=1e-3 / by, t=51.0)
+        AloneRun(variant=name, process=process, time_s=1e-3 / by, t=51.0)
         for process, speedup in enumerate(speedups)
         for name, by in (("a", 1.0), ("b", speedup))
     ]
-    readings = [e.Telemetry(t=50.4, since=50.2, values={"sm": 1.0}, reasons=POWER_CAP)]
-    started = e.TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0)
+    readings = [Telemetry(t=50.4, since=50.2, values={"sm": 1.0}, reasons=POWER_CAP)]
+    started = TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0)
     later = [started, *readings, *runs, alone("a", 1e-3), alone("b", 0.8e-3)]
     sustained = report_of(run_of({"b": 0.5}, later=later, run_request=ON)).comparison("b").sustained
     assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx(

@@ -19,6 +19,7 @@ from gpulab.core.statuses import (
     Outcome,
     Stage,
 )
+from gpulab.features.telemetry.events import TelemetryStarted
 
 OF_A_WORKER = [
     kind
@@ -235,7 +236,7 @@ def test_contention_of_one_thread_is_a_number_and_much_of_it_a_doubt():
     ],
 )
 def test_clocks_of_a_gpu_that_cannot_be_read_are_a_doubt(unsupported, state, result):
-    started = e.TelemetryStarted(gpu="H200", uuid="GPU-1", unsupported=unsupported, t=0.35)
+    started = TelemetryStarted(gpu="H200", uuid="GPU-1", unsupported=unsupported, t=0.35)
     opened = [*opening(request(telemetry="on", device="cuda"), device=H200, processes=8), started]
     trust = trust_of(opened=opened)
     check = check_of(trust, CheckKind.CLOCKS)

@@ -8,8 +8,10 @@ from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samp
 
 from gpulab.core import events as e
 from gpulab.core.jobs import VariantInfo
-from gpulab.core.payloads import LINKS, Ceiling
+from gpulab.core.payloads import LINKS
 from gpulab.core.statuses import Cache, CeilingChoice, CheckTime, Clock
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
+from gpulab.features.telemetry.events import Telemetry, TelemetryLost, TelemetryStarted
 
 ON = request(telemetry="0")
 GPU = {"gpu": "H100", "uuid": "GPU-1"}
@@ -36,19 +38,19 @@ def test_what_was_wrong_with_the_run_file_comes_first_then_what_the_worker_notic
 
 def test_errors_of_the_device_are_findings_once_each():
     problems = [finding("pcie_narrow", width=8, full=16), finding("ecc_errors", count=2)]
-    started = e.TelemetryStarted(**GPU, problems=problems[:1], t=0.35)
+    started = TelemetryStarted(**GPU, problems=problems[:1], t=0.35)
     readings = [
-        e.Telemetry(t=1.0, since=0.8, values={}, problems=problems),
-        e.Telemetry(t=1.2, since=1.0, values={}),
+        Telemetry(t=1.0, since=0.8, values={}, problems=problems),
+        Telemetry(t=1.2, since=1.0, values={}),
     ]
-    again = e.Telemetry(t=1.4, since=1.2, values={}, problems=[finding("ecc_errors", count=3)])
+    again = Telemetry(t=1.4, since=1.2, values={}, problems=[finding("ecc_errors", count=3)])
     report = report_of([*opening(ON), started, *readings, again, *samples({}), *END])
     assert report.findings == [*problems, finding("ecc_errors", count=3)]
 
 
 def test_telemetry_that_ended_early_says_why():
-    lost = e.TelemetryLost(reason=finding("driver_error", message="gone"), t=1.0)
-    report = report_of([*opening(ON), e.TelemetryStarted(**GPU, t=0.35), lost, *samples({}), *END])
+    lost = TelemetryLost(reason=finding("driver_error", message="gone"), t=1.0)
+    report = report_of([*opening(ON), TelemetryStarted(**GPU, t=0.35), lost, *samples({}), *END])
     assert report.findings == [
         finding("telemetry_ended_early", cause="driver_error", message="gone")
     ]
@@ -57,13 +59,13 @@ def test_telemetry_that_ended_early_says_why():
 
 def test_a_gpu_that_hides_its_clocks_or_its_processes_was_not_checked():
     unsupported = {"reasons": "not_supported", "processes": "not_permitted", "sm": "not_supported"}
-    started = e.TelemetryStarted(**GPU, unsupported=unsupported, t=0.35)
+    started = TelemetryStarted(**GPU, unsupported=unsupported, t=0.35)
     report = report_of([*opening(ON), started, *samples({}), *END])
     assert report.findings == [
         finding("clocks_not_checked", cause="not_supported"),
         finding("processes_not_checked", cause="not_permitted"),
     ]
-    host = e.TelemetryStarted(no_gpu_reason=finding("run_on_cpu"), unsupported=unsupported, t=0.35)
+    host = TelemetryStarted(no_gpu_reason=finding("run_on_cpu"), unsupported=unsupported, t=0.35)
     assert codes(report_of([*opening(ON), host, *samples({}), *END])) == []
 
 
@@ -182,7 +184,7 @@ def test_a_solo_run_differs_beyond_the_intervals_of_both_times_only(time_s, ends
 
 
 def ceilings(*measured):
-    return e.CeilingsMeasured(ceilings=measured, at="", t=0.3)
+    return CeilingsMeasured(ceilings=measured, at="", t=0.3)
 
 
 def ceiling(roof, kind, best, median=None):
@@ -229,13 +231,13 @@ def test_a_gpu_that_counts_more_bytes_than_declared(share, ratio):
         bytes=int(nominal / 1000),
     )
     readings = [
-        e.Telemetry(t=5.0 + 0.2 * n, since=4.8 + 0.2 * n, values={"dram": share})
+        Telemetry(t=5.0 + 0.2 * n, since=4.8 + 0.2 * n, values={"dram": share})
         for n in range(1, 11)
     ]
     solo = e.SoloRun(variant="b", started=5.0, ended=7.0, steps=1000, time_s=1e-3, t=7.0)
     events = [
         *opened,
-        e.TelemetryStarted(**GPU, t=0.35),
+        TelemetryStarted(**GPU, t=0.35),
         *samples({}, spread=0.0),
         *readings,
         solo,

@@ -7,16 +7,17 @@ from msgspec.structs import replace
 from gpulab.core import events as e
 from gpulab.core.jobs import Calibrate, Measure, RunRequest, ScenarioFile
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import CeilingChoice
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
+from gpulab.features.telemetry.events import TelemetryStarted
 from gpulab.session.ceilings import CeilingCache
 
-COMPLETE = e.CeilingsMeasured(
+COMPLETE = CeilingsMeasured(
     at="2026-11-20T00:00:00+00:00",
     ceilings=(Ceiling(roof="matrix", kind="bf16", unit="FLOP/s", best=2.0, median=1.9),),
     complete=True,
 )
-PARTIAL = e.CeilingsMeasured(at="2026-11-22T00:00:00+00:00", ceilings=COMPLETE.ceilings)
+PARTIAL = CeilingsMeasured(at="2026-11-22T00:00:00+00:00", ceilings=COMPLETE.ceilings)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def ready(*, uuid="GPU-1", driver="580.1", torch="2.13", threads=1, kind="cuda")
 
 
 def sampled(*, uuid="GPU-1", watts=700.0):
-    return e.TelemetryStarted(gpu="NVIDIA H200", uuid=uuid, limits={"power": watts})
+    return TelemetryStarted(gpu="NVIDIA H200", uuid=uuid, limits={"power": watts})
 
 
 def watch(*events, job=None, telemetry="on"):
@@ -149,7 +150,7 @@ def test_what_a_run_on_a_gpu_has_measured_is_kept_beside_what_was_known():
 
 def test_a_run_that_has_measured_is_given_nothing_older():
     watch(ready(), COMPLETE, telemetry="off")
-    no_answer = e.TelemetryStarted(no_gpu_reason=finding("driver_did_not_answer"))
+    no_answer = TelemetryStarted(no_gpu_reason=finding("driver_did_not_answer"))
     assert watch(ready(), COMPLETE, no_answer) == []
 
 

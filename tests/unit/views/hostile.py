@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from recorded import NAMES
 
-from gpulab.core.payloads import CATEGORIES, Ceiling
+from gpulab.core.payloads import CATEGORIES
 from gpulab.core.statuses import Clock
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.telemetry.fields import FIELDS
 from gpulab.report.sentences import declarations
 

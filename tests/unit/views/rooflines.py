@@ -2,9 +2,9 @@
 
 import devices
 
-from gpulab.core.payloads import Ceiling
 from gpulab.features.roofline.bound import Roofline, bound_of, point_of
 from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import StepFacts
 
 

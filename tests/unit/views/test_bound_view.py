@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.core.payloads import Ceiling
 from gpulab.features.roofline.bound import bound_of
 from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 from gpulab.report.sentences import sentence
 

@@ -10,11 +10,10 @@ from recorded import report_of
 from rooflines import ceiling
 from run_reports import CPU, run
 
-from gpulab.core.events import CeilingsMeasured
-from gpulab.core.payloads import Ceiling
 from gpulab.core.statuses import Conclusion
 from gpulab.features.roofline.ceilings import nominal_ceilings
 from gpulab.features.roofline.ceilings_view import CeilingTable, amount, ceilings
+from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 
 MEASURED = Ceiling(
     roof="host to device",

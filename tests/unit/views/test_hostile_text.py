@@ -16,7 +16,6 @@ from rich.console import Group
 from gpulab.catalog import view as lesson
 from gpulab.catalog import view as listing
 from gpulab.catalog.listing import ScenarioRow
-from gpulab.core.events import MemoryUsed
 from gpulab.core.machine import CheckStatus, Device, MachineCheck
 from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
 from gpulab.core.readable import readable
@@ -35,6 +34,7 @@ from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.features.live import progress
 from gpulab.features.live.screen import ZOOMED, live_view
+from gpulab.features.memory.events import MemoryUsed
 from gpulab.features.memory.view import memory_over
 from gpulab.features.predictions import view as predict
 from gpulab.features.predictions.report import Prediction

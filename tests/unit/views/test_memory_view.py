@@ -5,8 +5,8 @@ square.
 from conftest import printed
 from run_reports import run, variant
 
-from gpulab.core.events import MemoryUsed
 from gpulab.core.statuses import Shows
+from gpulab.features.memory.events import MemoryUsed
 from gpulab.features.memory.view import memory_over
 from gpulab.scenario import MiB
 

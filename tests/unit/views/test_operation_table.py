@@ -9,8 +9,9 @@ from conftest import printed
 from recorded import run_of_a_transformer
 from run_reports import profiled
 
-from gpulab.core.payloads import REST, Operation
+from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
+from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.operation_table import (
     OperationTable,
     TableChoice,

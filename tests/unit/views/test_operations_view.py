@@ -6,7 +6,7 @@ import pytest
 from conftest import printed
 from run_reports import profiled
 
-from gpulab.core.payloads import Operation
+from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.operation_table import short_name
 from gpulab.features.goodput.operations import operations
 

@@ -12,9 +12,9 @@ from reports import run_report, variant_report
 from rooflines import H200, h200
 
 import gpulab
-from gpulab.core.events import CeilingsMeasured
 from gpulab.core.statuses import Status, Verdict
 from gpulab.core.text import one_line
+from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.report.report import Time
 from gpulab.show.picture import curves, image, picture, plotted
 from gpulab.stats.comparison import Comparison

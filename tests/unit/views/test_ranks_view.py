@@ -6,8 +6,8 @@ from conftest import printed
 from msgspec.structs import replace
 from recorded import recorded_path
 
-from gpulab.core.events import RankTimes
 from gpulab.core.run_file import read_run_file
+from gpulab.features.ranks.events import RankTimes
 from gpulab.features.ranks.view import ranks
 from gpulab.report.build import build_report, fold_all
 

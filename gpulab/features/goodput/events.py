@@ -1,0 +1,264 @@
+"""Phases of a step, and a window under the profiler with the plain data of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.payloads import CATEGORIES, USEFUL
+from gpulab.core.values import (
+    Amount,
+    Count,
+    Fraction,
+    Line,
+    Name,
+    Number,
+    PositiveCount,
+    Seconds,
+    StepTime,
+    Text,
+)
+
+_AMOUNTS = (
+    "calls",
+    "self_s",
+    "share",
+    "total_s",
+    "device_s",
+    "device_total_s",
+    "memory_bytes",
+    "flops",
+    "bytes",
+)
+_COMMON = ("line", "module", "dtype", "launched_by")
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """A row: calls, and their seconds less those of the operations within them; of a window, or of
+    a step.
+
+    A row is a kernel or copy of a device (`on_device`), or an operation of the host with what it
+    launched. `share` is of the window; rows of several threads or streams may sum to more than 1.
+    `shapes` are those of the inputs, such as "64x32, 32", and empty for a kernel. `rows` is over 1
+    where this one sums the rest of a table. Of the host's operations, as far as they are known,
+    and None otherwise:
+    - `total_s` with the operations within them, those of the same row counted once;
+    - `device_s` of the kernels that they launched themselves, `device_total_s` with those that the
+      operations within them launched;
+    - `memory_bytes`, allocated less freed within them, by themselves;
+    - `line` of the program that called them ("train.py:42"), `module` ("Net_0.Linear_1");
+    - `dtype` of their first tensor ("bf16");
+    - `flops`, and `bytes` that must move at least, from shapes and dtypes by a formula.
+
+    `launched_by` is the operation that launched most of a kernel; None where none did.
+    """
+
+    name: Text
+    calls: Amount
+    self_s: Number
+    share: Number
+    shapes: Text
+    on_device: bool
+    rows: PositiveCount = 1
+    total_s: Amount | None = None
+    device_s: Amount | None = None
+    device_total_s: Amount | None = None
+    memory_bytes: Number | None = None
+    line: Line | None = None
+    module: Line | None = None
+    dtype: Name | None = None
+    flops: Amount | None = None
+    bytes: Amount | None = None
+    launched_by: Text | None = None
+
+    def plus(self, other: Operation) -> Operation:
+        """Both as one row: sums, and what they have in common. What either lacks is unknown."""
+        amounts: dict[str, Any] = {}
+        for name in _AMOUNTS:
+            pair = getattr(self, name), getattr(other, name)
+            amounts[name] = None if None in pair else sum(pair)
+        for name in _COMMON:
+            alike = getattr(self, name) == getattr(other, name)
+            amounts[name] = getattr(self, name) if alike else None
+        return replace(self, **amounts)
+
+
+class LineTime(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a program on which the main thread of a CPU was, by samples of steps.
+
+    `running` is the share of the step in which it ran outside of torch's operations, `waiting` that
+    in which it slept or waited: for a socket, a lock, a process, a timer. Time in which others ran
+    on its CPU is not of the step. `source` is the expression, `function` what it is in; `outermost`
+    where no other function of the program called that one.
+    """
+
+    line: Line
+    function: Line
+    source: Line
+    running: Fraction
+    waiting: Fraction
+    outermost: bool = False
+
+
+class KernelLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel as it was launched: the blocks of its grid, and what each of them needs.
+
+    `calls` and `seconds` are of a step.
+    """
+
+    name: Text
+    calls: Amount
+    seconds: Seconds
+    blocks: PositiveCount
+    threads: PositiveCount
+    """Of a block."""
+    registers: Count = 0
+    """Of a thread."""
+    shared_bytes: Count = 0
+    """Of a block."""
+
+
+class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recording says of a step beside its parts: seconds and counts of one step, as
+    recorded. Those of copies are by direction and kind of the host's memory, such as "host to
+    device pageable".
+    """
+
+    step_s: Seconds = 0.0
+    """Of the recording; longer than without the profiler."""
+    kernels: Amount = 0.0
+    idle_s: Seconds = 0.0
+    """In which the device did nothing; longer than without the profiler."""
+    synchronizations: Amount = 0.0
+    """Calls in which the host waited for the device."""
+    sync_s: Seconds = 0.0
+    """In which the main thread was in such a call."""
+    sync_idle_s: Seconds = 0.0
+    """In which the device had nothing to do because the host waited for it: gaps with such a call,
+    each less the median of those without one.
+    """
+    copies_s: dict[Name, Seconds] = {}
+    exposed_s: dict[Name, Seconds] = {}
+    """Of them, in which no kernel ran."""
+    allocations: Amount = 0.0
+    """Calls of cudaMalloc, cudaFree and their like."""
+    allocation_s: Seconds = 0.0
+    optimizer_s: Seconds = 0.0
+    """In steps of optimizers: of a device from their first kernel to the last one."""
+    optimizer_kernels: Amount = 0.0
+    """Kernels that they launch; on a CPU the operations that they call."""
+    optimizers: dict[Name, Amount] = {}
+    """How often each class of optimizers steps; empty in files of earlier versions."""
+    optimizer_computes: bool = False
+    """Whether a backward runs inside of them: they call a closure."""
+    parameters: Count | None = None
+    """Of those optimizers; None where it is not known."""
+    loads: Amount = 0.0
+    """Batches that came from DataLoaders."""
+    load_s: Seconds | None = None
+    """The mean wait for one, without the longest of a step that has several; None of none."""
+    workers: Count | None = None
+    """Processes that load them; None where it is not known."""
+    compilations: Amount = 0.0
+    """Of torch.compile, in steps after the warm-up."""
+    compile_s: Seconds = 0.0
+    compiled_regions: Amount = 0.0
+    """Calls of compiled code: one for each piece of a graph that is broken."""
+    graph_breaks: Count | None = None
+    """That torch.compile met; None where nothing was compiled."""
+    launches: list[KernelLaunch] = []
+    """The kernels that take longest."""
+
+
+_ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of a window by category, in the order of `CATEGORIES`.
+
+    A window of a device has no "preempted"; one of a CPU has no "communication" and no
+    "launch-bound", and as "preempted" all that its thread did not run: what of it was waiting, and
+    what contention, is known beside it, or not at all ("not running"). `marked` says whether the
+    step marks what is useful; where it does not, all its work counts as useful. `copied_s` is the
+    union of a device's copies from and to the host, whatever ran meanwhile. ValueError where the
+    categories are others, or a part is larger than the window.
+    """
+
+    window_s: Seconds
+    seconds: dict[Name, Number]
+    marked: bool
+    on_device: bool
+    copied_s: Seconds = 0.0
+    around: dict[Name, Amount] = {}
+    within: dict[Name, Amount] = {}
+    """Of a CPU, the share of the recorded operations that begin just after an instant of each
+    category, and just before one: where the time that recording them takes falls, as far as it is
+    outside of them, and inside.
+    """
+
+    def __post_init__(self) -> None:
+        if USEFUL not in self.seconds or not {*self.seconds, *self.around, *self.within} <= set(
+            CATEGORIES
+        ):
+            raise ValueError("a partition by other categories")
+        most_s = self.window_s * _ROUNDING + _ROUNDING_S
+        if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):
+            raise ValueError("a part that is larger than the whole")
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Fractions of the window, which sum to 1; zeros where the window is empty."""
+        window_s = self.window_s
+        return {
+            category: part_s / window_s if window_s else 0.0
+            for category, part_s in self.seconds.items()
+        }
+
+    @property
+    def goodput(self) -> float:
+        """Useful seconds / seconds of the window."""
+        return self.shares[USEFUL]
+
+
+class Phases(VariantEvent, frozen=True):
+    """One window of steps with phases on and no timed sample in it: seconds of the innermost phase,
+    '' outside all.
+
+    `running_s`: those of them in which the thread ran, on a CPU; on a GPU it may be ahead, so there
+    are none.
+    """
+
+    sent_by = Sender.TIMING
+    steps: PositiveCount
+    seconds: dict[Name, Seconds]
+    running_s: dict[Name, Seconds] = {}
+
+
+class Profiled(VariantEvent, frozen=True):
+    """A window under the profiler, in a worker of its own.
+
+    `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
+    recordings hold the same operations. `repeated` is the partition of the second, which records
+    shapes too, and so takes longer; `operations` are its. Without it they are those of the only
+    recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
+    for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
+    or waited. `lines` are those of the program on which it ran outside of torch's operations, or
+    waited.
+    """
+
+    sent_by = Sender.TIMING | Sender.SESSION
+    steps: PositiveCount
+    plain_s: StepTime
+    profiled_s: Seconds
+    partition: Partition
+    operations: list[Operation]
+    repeatable: bool
+    repeated: Partition | None = None
+    trace: Text | None = None
+    peak_bytes: Count | None = None
+    waited: Fraction | None = None
+    facts: WindowFacts | None = None
+    lines: list[LineTime] = []

@@ -1,0 +1,13 @@
+"""What the compiler made of the kernels of a variant."""
+
+from __future__ import annotations
+
+from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.payloads import KernelCode
+
+
+class KernelsCompiled(VariantEvent, frozen=True):
+    """What the compiler made of the CUDA C++ kernels of a variant's first build."""
+
+    sent_by = Sender.TIMING
+    kernels: list[KernelCode]

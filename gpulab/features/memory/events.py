@@ -1,0 +1,21 @@
+"""What a variant needs of the device's memory."""
+
+from __future__ import annotations
+
+from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.values import Count
+
+
+class MemoryUsed(VariantEvent, frozen=True, omit_defaults=False):
+    """What a variant needs of the device's memory when it runs by itself, beyond what was there
+    before it (bytes).
+
+    `held` are allocated between two steps, `peak` at most during a step, held ones
+    included. `reserved` is the most that torch had taken from the device by then; None on a
+    CPU, where it reserves nothing.
+    """
+
+    sent_by = Sender.TIMING
+    held: Count
+    peak: Count
+    reserved: Count | None = None

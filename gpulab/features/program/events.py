@@ -1,0 +1,64 @@
+"""The processes of a followed program, and their steps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from gpulab.core.events import Event, Sender, VariantEvent
+from gpulab.core.values import Count, Name, PositiveCount, Seconds, StepTime
+
+
+class StepMark(StrEnum):
+    """What ends a step of a program: a call of `gpulab.step()`, the first optimizer that steps, or
+    the outermost call of a module.
+    """
+
+    CALL = "gpulab.step"
+    OPTIMIZER = "optimizer"
+    MODULE = "module"
+
+
+class WindowKind(StrEnum):
+    """What the steps of a window are: the first, warm-up, plain, or with the profiler."""
+
+    FIRST = "first"
+    WARM_UP = "warm-up"
+    PLAIN = "plain"
+    PROFILED = "profiled"
+
+
+class ProcessFollowed(Event, frozen=True):
+    """A Python process of a program that can be followed; said again once it has imported torch.
+
+    `rank` is its RANK, `ranked` whether it has one; `parent` the process that started it.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    parent: Count = 0
+    ranked: bool = False
+    python: Name = ""
+    torch: Name | None = None
+
+
+class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
+    """Steps in a row of one process of a program, on the host's clock; `mark` is what ends a step.
+
+    A `synchronised` window begins and ends with an idle device:
+    then `seconds` are what its steps take. `cpu_s` is what the thread ran meanwhile, `between_s`
+    what following took just before it, in none of its steps. `peak_bytes`: the most device memory
+    that torch had allocated so far.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    kind: WindowKind
+    mark: StepMark
+    steps: PositiveCount
+    seconds: StepTime
+    cpu_s: Seconds = 0.0
+    synchronised: bool = False
+    attached: bool = False
+    """Whether an earlier recording has left a profiler of the device in the process."""
+    between_s: Seconds = 0.0
+    peak_bytes: Count | None = None

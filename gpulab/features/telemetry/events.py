@@ -1,0 +1,71 @@
+"""What is sampled of a GPU and of the host, and by whom."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpulab.core.events import Event, Sender
+from gpulab.core.findings import Finding
+from gpulab.core.values import Count, Line, Moment, Name, Number
+
+
+class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to sample: a process with all below it, and a GPU by index or UUID. `worker_gpu` is the
+    one that the worker runs on.
+    """
+
+    worker: Count
+    gpu: str | None = None
+    worker_gpu: str | None = None
+
+
+class TelemetryStarted(Event, frozen=True):
+    """What is sampled: a GPU by its name and UUID, or none and the reason. `limits` end the scales
+    of its fields.
+
+    `unsupported` maps a field to the code of the reason why it will never have a value.
+    """
+
+    sent_by = Sender.TELEMETRY | Sender.SESSION
+    gpu: Line | None = None
+    uuid: Line | None = None
+    driver: Line | None = None
+    no_gpu_reason: Finding | None = None
+    unsupported: dict[Name, Name] = {}
+    limits: dict[Name, Number] = {}
+    health: dict[Name, Number] = {}
+    problems: list[Finding] = []
+
+
+class Telemetry(Event, frozen=True):
+    """One reading of everything that was due, of the time `since` the one before.
+
+    `reasons` are clock-event bits, also of what happened in between; `others` are foreign processes
+    on the GPU since `others_since`, where they were looked for; `unsupported` is the whole of it
+    where it has changed.
+    """
+
+    sent_by = Sender.TELEMETRY
+    since: Moment
+    values: dict[Name, Number]
+    reasons: Count | None = None
+    others: list[Line] | None = None
+    others_since: Moment | None = None
+    unsupported: dict[Name, Name] = {}
+    problems: list[Finding] = []
+    """Errors of the device that the driver reported since the last reading."""
+
+
+class TelemetryLost(Event, frozen=True):
+    """The GPU, or the telemetry process, is gone: what was read stays."""
+
+    sent_by = Sender.TELEMETRY | Sender.SESSION
+    reason: Finding
+
+
+class TelemetryEnded(Event, frozen=True):
+    """The sampler was stopped because its part of the run is over: nothing more will come, and
+    nothing is wrong.
+    """
+
+    sent_by = Sender.TELEMETRY | Sender.SESSION
