@@ -38,7 +38,7 @@ def of_triton(entry):
     """What Triton makes of the kernels that a step launches; of candidates, of the first that
     fits.
     """
-    sys.path.append(str(ROOT / "tests" / "triton"))
+    sys.path.append(str(ROOT / "tests" / "scenarios" / "triton"))
     from offline import compiled_kernels
 
     made = {}

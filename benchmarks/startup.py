@@ -46,7 +46,7 @@ def main():
             f"{ratio:.2f} x that"
         )
     against_pass("--list", "--list")
-    example = Path(__file__).parents[1] / "tests" / "unit" / "catalog" / "example.py"
+    example = Path(__file__).parents[1] / "tests" / "catalog" / "example.py"
     with tempfile.TemporaryDirectory() as folder:
         for number in range(1000):
             (Path(folder) / f"copy_{number}.py").write_text(example.read_text())

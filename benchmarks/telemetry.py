@@ -19,7 +19,8 @@ from gpulab.core.machine import Device
 from gpulab.features.telemetry.process import TelemetryProcess
 
 SECONDS = 20
-STANDIN = Path(__file__).parents[1] / "tests" / "system" / "telemetry" / "standin.c"
+TESTS = Path(__file__).parents[1] / "tests"
+STANDIN = TESTS / "features" / "telemetry" / "standin.c"
 
 
 def compiled(folder):

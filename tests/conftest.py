@@ -31,8 +31,14 @@ from gpulab.report.build import fold_all
 from gpulab.session.session import Session
 
 TESTS = Path(__file__).parent
-sys.path += [
-    str(folder) for folder in (TESTS / "cuda", TESTS / "gauntlet", TESTS.parent / "benchmarks")
+sys.path += [  # what tests of several folders import; all else stands beside this file
+    str(folder)
+    for folder in (
+        TESTS / "features" / "compare",
+        TESTS / "gauntlet",
+        TESTS / "scenarios" / "cuda",
+        TESTS.parent / "benchmarks",
+    )
 ]
 GPULAB = (sys.executable, "-m", "gpulab")
 _HANDLERS = {
@@ -298,7 +304,7 @@ def standin(tmp_path_factory):
     if compiler is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("driver")
-    source = Path(__file__).parent / "system" / "telemetry" / "standin.c"
+    source = Path(__file__).parent / "features" / "telemetry" / "standin.c"
     command = [
         compiler,
         "-shared",

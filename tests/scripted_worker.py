@@ -8,13 +8,9 @@ recorded one.
 """
 
 import os
-import sys
 import tempfile
 import time
 from itertools import accumulate
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from found import finding
 from worker_pipe import WorkerPipe

@@ -299,7 +299,7 @@ def _real_files():
     root = Path(__file__).parents[2]
     paths = [
         *sorted((root / "scenarios").glob("*.py")),
-        root / "tests" / "unit" / "catalog" / "example.py",
+        root / "tests" / "catalog" / "example.py",
     ]
     return [path.read_bytes() for path in paths]
 

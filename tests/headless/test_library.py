@@ -14,7 +14,7 @@ from gpulab.core.units import times
 from gpulab.headless.run import summary
 from gpulab.report.sentences import lines
 
-LESSONS = {path.stem for path in (Path(__file__).parents[3] / "scenarios").glob("*.py")}
+LESSONS = {path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.py")}
 REFUSED = """
     from gpulab import Scenario, Work
     scenario = Scenario("mine")

@@ -15,7 +15,7 @@ WORKER = (sys.executable, __file__, "worker")
 
 def work():
     """A step takes at most a millisecond, and nobody waits for it."""
-    sys.path.insert(0, str(TESTS / "system" / "headless"))
+    sys.path.insert(0, str(TESTS))
     from scripted_worker import Script
 
     del sys.argv[1]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 BENCHMARKS = (ROOT / "benchmarks", ROOT / "benchmarks" / "device")
 TESTS = [
     ROOT / "tests" / name
-    for name in ("", "cuda", "findings", "following", "gauntlet", "triton", "unit/views")
+    for name in ("", "features/findings", "following", "gauntlet", "scenarios/triton")
 ]
 
 

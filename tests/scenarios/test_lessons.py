@@ -16,7 +16,7 @@ from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError
 from gpulab.scenario import MiB
 
-SCENARIOS = Path(__file__).parent.parent.parent / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 # FLOPs and compulsory bytes, in fp32 or bf16, from the sizes alone.
 # Vector addition and axpy: STREAM's ADD and TRIAD count 1 and 2 FLOPs, 24 bytes in fp64 (McCalpin,
 # 1995). Softmax exp(x - max) / sum: maximum, subtraction, exponential, sum, division (Goodfellow et

@@ -8,7 +8,7 @@ import pytest
 
 from gpulab.core.statuses import Status
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SPOILED = {
     # lesson: (variant, text, its replacement)
     "gradient_buckets": (

@@ -8,7 +8,7 @@ import pytest
 
 from gpulab.core.statuses import Status, Verdict
 
-SCENARIOS = Path(__file__).parent.parent.parent.parent / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 MUTATED = {
     # lesson: (variant, text, its replacement, checks of which one notices)
     "training_step": (

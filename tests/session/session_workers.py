@@ -9,7 +9,7 @@ from gpulab.core.run_file import RunFile
 from gpulab.session.session import Session
 
 VARIANTS = (VariantInfo(name="a"), VariantInfo(name="b", against="a"))
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 HEAD = f"""
 import os, sys, time
 sys.path.insert(0, {str(TESTS)!r})

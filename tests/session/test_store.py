@@ -106,7 +106,7 @@ for number in range(int(sys.argv[1]), int(sys.argv[1]) + 10):
 
 @pytest.mark.slow
 def test_processes_that_make_it_and_write_to_it_at_once_lose_no_run(path):
-    folders = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(100 * writer), *folders])
         for writer in range(1, 5)

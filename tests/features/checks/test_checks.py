@@ -1,7 +1,6 @@
 """What a run makes of its checks: a variant that does not do the baseline's work gets no speedup.
 
-What each check notices is in tests/worker/test_checker.py; here is one variant for each way to its
-verdict.
+What each check notices is in test_checker.py; here is one variant for each way to its verdict.
 """
 
 import pytest

@@ -12,7 +12,7 @@ from gpulab.features.course.report import course
 from gpulab.features.course.view import FACTS, PARENTHESIS, PLACE, SENTENCE_END
 from gpulab.scenario import FIRST
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
 FILES = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
 STAGES = [
     "Profile first",

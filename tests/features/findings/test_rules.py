@@ -12,7 +12,7 @@ from gpulab.features.goodput.events import LineTime
 from gpulab.report.sentences import sentence
 
 SHIPPED = [name for name in ALL if name.startswith(("h100/", "h200/"))]
-LESSONS = {path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.py")}
+LESSONS = {path.stem for path in (Path(__file__).parents[3] / "scenarios").glob("*.py")}
 
 
 def test_every_rule_has_a_code_of_its_own():

@@ -102,7 +102,7 @@ def test_what_is_no_trace_is_refused(wrong):
         read_text(json.dumps(wrong))
 
 
-CORPUS = Path(__file__).parent.parent.parent / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 ALONE_MS = (2.77, 2.74, 2.73, 2.71, 5.38, 5.35, 2.60, 2.61, 5.20, 2.09)
 """Medians of `gpulab --run` of the file that was written for this trace, on the same H200."""
 

@@ -16,7 +16,7 @@ from gpulab.headless.gate import Demands
 from gpulab.headless.options import Options
 from gpulab.headless.run_plan import plan_runs
 
-TESTS = Path(__file__).parent.parent.parent
+TESTS = Path(__file__).parents[2]
 
 HALVES = '''
 """Halves: steps that wait and compute, and time themselves; others that a profiler meets."""

@@ -23,7 +23,7 @@ from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.parts import PARTS
 from gpulab.report.sentences import declarations
 
-GUIDE = Path(__file__).parents[2] / "gpulab" / "guide"
+GUIDE = Path(__file__).parents[3] / "gpulab" / "guide"
 CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
 COLUMNS = (
     (Mode.SCREEN,),

@@ -1,6 +1,6 @@
 """The roofline: what it looks like, and what holds for every set of ceilings and points.
 
-GPULAB_GOLDEN=1 pytest tests/unit/views/test_roofline.py     # draws the golden files anew
+GPULAB_GOLDEN=1 pytest tests/features/roofline/test_roofline.py     # draws the golden files anew
 """
 
 import os

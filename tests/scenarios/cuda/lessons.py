@@ -1,5 +1,5 @@
-"""Lessons with CUDA C++ kernels, built on the CPU: `python tests/cuda/lessons.py coalescing n=4099
-offset=1`.
+"""Lessons with CUDA C++ kernels, built on the CPU: `python tests/scenarios/cuda/lessons.py coalescing
+n=4099 offset=1`.
 
 It prints how far each variant's output is from the first one's, with blocks and threads forward and
 backward.
@@ -23,7 +23,7 @@ from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
 FIRST_OF_CUDA = "from gpulab.cuda import"
 
 

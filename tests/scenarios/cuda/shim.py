@@ -3,7 +3,7 @@ block as fibers.
 
     from functools import partial
     import gpulab.features.kernels.source
-    from shim import load_on_cpu  # with tests/cuda on sys.path
+    from shim import load_on_cpu  # with tests/scenarios/cuda on sys.path
 
     gpulab.features.kernels.source.load = load_on_cpu  # in tests: monkeypatch.setattr("gpulab.features.kernels.source.load", load_on_cpu)
     scale = CudaSource("...").kernel("scale<float>", threads=256)
@@ -11,8 +11,8 @@ block as fibers.
     # last block and last thread first
     gpulab.features.kernels.source.load = partial(load_on_cpu, backward=True)
 
-From the shell, a lesson's variants beside its first one: `python tests/cuda/lessons.py coalescing
-n=4099 offset=1`.
+From the shell, a lesson's variants beside its first one: `python tests/scenarios/cuda/lessons.py
+coalescing n=4099 offset=1`.
 
 Blocks run one after another; a thread runs until it waits, then the next one does. So a kernel that
 lacks a barrier gives other values forward than backward, or wrong ones in both. KernelError says

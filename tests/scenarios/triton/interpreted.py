@@ -1,5 +1,5 @@
 """Kernels of the lessons in Triton's interpreter, against float64: `python
-tests/triton/interpreted.py [--spoiled] [LESSON ...]`.
+tests/scenarios/triton/interpreted.py [--spoiled] [LESSON ...]`.
 
 It prints a line of JSON for each lesson, or for each of its spoiled kernels
 (`spoiled_kernels.py`), which the same checks have to find wrong. A process of its own: whether

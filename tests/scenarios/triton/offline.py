@@ -1,5 +1,5 @@
-"""The lessons' Triton kernels compiled without a GPU: `python tests/triton/offline.py [LESSON ...]
-[--arch 90 ...]`.
+"""The lessons' Triton kernels compiled without a GPU: `python tests/scenarios/triton/offline.py
+[LESSON ...] [--arch 90 ...]`.
 
     # -> [CompiledKernel]: as the lesson launches them on that GPU
     compiled_kernels("triton_matmul", "tuned", 90)

@@ -11,7 +11,7 @@ import importlib.util
 from contextlib import nullcontext
 from pathlib import Path
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
 FIRST_OF_TRITON = "import triton.language"
 
 

@@ -1,5 +1,5 @@
 """The screen over real runs: stopped, broken, edited, watched. What recorded runs can show is in
-tests/screen.
+tests/tui.
 """
 
 from functools import partial
