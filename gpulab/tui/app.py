@@ -280,8 +280,6 @@ class LabApp(App[int]):
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
-        if not self._has("guide"):
-            return
         from gpulab.tui.screens.page import help_page
 
         screen = self.screen
