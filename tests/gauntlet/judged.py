@@ -15,6 +15,7 @@ HARMLESS = {
     "outside_earlier_runs",
     "ceilings_not_used",
     "baseline_changed",
+    "warm_up_drifts",
     *(code for code, declared in declarations().items() if declared.check in NOISY),
 }
 """Findings of a variant, or of the machine, that accuse nobody."""
