@@ -311,9 +311,9 @@ class Work:
 
     `bytes`, `flops` (in `dtype`) and `items` of useful work are per step. `inputs` are the tensors
     the step reads and must not change; `state` those it changes, put back before every block.
-    `output` is what to check (tensors, or a function that returns them); by default what `step`
-    returns. `context` is a reusable context manager, or a function that makes one, entered around
-    each block outside the clock.
+    `output` is what to check (tensors, or a function that returns them, called after each step
+    inside the clock); by default what `step` returns. `context` is a reusable context manager, or a
+    function that makes one, entered around each block outside the clock.
     """
 
     step: Callable[[], Any]

@@ -6,11 +6,12 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import cached_property
 from inspect import isgenerator, signature
 from itertools import repeat
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -41,6 +42,26 @@ def call_each(calls: Iterable[Callable[[], Any]]) -> Any:
     return returned
 
 
+class StepAndOutput(NamedTuple):
+    """What a step returned, and the output that a function read within it."""
+
+    returned: Any
+    output: Any
+
+
+def _with_reading(work: Work) -> Work:
+    """A function for the output is part of the step: what it computes is timed."""
+    read = work.output
+    if not callable(read) or hasattr(read, "__dlpack__"):
+        return work
+    step = work.step
+
+    def step_and_read() -> StepAndOutput:
+        return StepAndOutput(step(), read())
+
+    return replace(work, step=step_and_read, output=None)
+
+
 class Build:
     """A built variant. `close` runs what follows its `yield` and drops every reference to its
     tensors.
@@ -49,7 +70,7 @@ class Build:
     def __init__(
         self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = ""
     ) -> None:
-        self.work = work
+        self.work = _with_reading(work)
         self.variant = variant
         """The name of what was built."""
         self.build_s = seconds
@@ -61,6 +82,12 @@ class Build:
     def number_dtype(self) -> torch.dtype:
         """Of the floats of Python that a step returns."""
         return number_dtype(self.work.inputs)
+
+    def output(self, returned: Any) -> Any:
+        """What a step computed, by what it returned."""
+        if self.work.output is not None:
+            return self.work.output
+        return returned.output if isinstance(returned, StepAndOutput) else returned
 
     @property
     def state(self) -> list[torch.Tensor]:

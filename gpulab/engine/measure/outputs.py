@@ -29,16 +29,11 @@ def step(
 
 
 def read(build: Build, returned: Any, number: torch.dtype | None = None) -> list[torch.Tensor]:
-    """The live tensors of an output; a function for them is called here.
+    """The live tensors of an output.
 
     `number`: of Python's floats, by default what the step's inputs say.
     """
-    output: Any = build.work.output
-    if output is None:
-        output = returned
-    if callable(output) and not hasattr(output, "__dlpack__"):
-        output = output()
-    return tensors.leaves(output, number or build.number_dtype)
+    return tensors.leaves(build.output(returned), number or build.number_dtype)
 
 
 def poison_output(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace as with_fields
 from time import monotonic
+from typing import Any
 
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import WorkerLab
@@ -86,14 +87,18 @@ class RankedBuild(Build):
         self.__dict__.update(vars(build))
         self._ranks = ranks
         self._key = key
-        work = build.work
-        self.work = with_fields(
-            work, step=_Step(work.step, ranks, key), output=_Outputs(work.output, ranks, key)
-        )
+        self.work = with_fields(build.work, step=_Step(build.work.step, ranks, key))
 
     @property
     def key(self) -> int:
         return self._key
+
+    def output(self, returned: Any) -> list[Any]:
+        """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
+        wrong.
+        """
+        self._ranks.ask_for_outputs(self._key)
+        return [super().output(returned), *self._ranks.outputs()]
 
     def adopt(self) -> None:
         self._ranks.tell(AdoptState(key=self._key))
@@ -132,32 +137,6 @@ class _Step:
             ranks.raise_cause(error)
         ranks.end_step()
         return returned
-
-
-class _Outputs:
-    """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
-    wrong.
-    """
-
-    def __init__(self, own: object, ranks: Ranks, key: int) -> None:
-        self._own = own
-        self._ranks = ranks
-        self._key = key
-
-    def __call__(self) -> list[object]:
-        ranks = self._ranks
-        ranks.ask_for_outputs(self._key)  # before this one's: a function may gather what it gives
-        own = self._own
-        error: BaseException | None = None
-        try:
-            if callable(own) and not hasattr(own, "__dlpack__"):
-                own = own()
-        except BaseException as raised:
-            error = raised
-        others = ranks.outputs()
-        if error is not None:
-            raise error
-        return [own, *others]
 
 
 class RankedClock(WallClock):

@@ -133,11 +133,6 @@ def output_is_its_input() -> None: ...
 # Work that is not done in the timed step
 
 
-@finding(
-    "its output is computed when it is read, after the clock: it follows changed inputs without "
-    "another step"
-)
-def output_computes_when_read() -> None: ...
 @finding()
 def computes_when_read(*, kind: str, output: int = 1) -> str:
     return (

@@ -28,7 +28,6 @@ from gpulab.features.checks.findings import (
     inputs_incomplete,
     inputs_not_from_the_seed,
     layout_made_in_build,
-    output_computes_when_read,
     output_ignores_change,
     seed_changes_nothing,
     seed_changes_shapes,
@@ -180,8 +179,6 @@ class OtherValues:
             output = self._stepping.output(build, change, inputs)
             agreement = self._stepping.agree(build, output, self.outputs[OTHER])
             if agreement.ok:
-                if callable(build.work.output):
-                    self._require_step(build, change, inputs)
                 # a timed block restores state once the values are written
                 if self._baseline_has_state or not lie_in_state(build, inputs):
                     self._own[name].add(change, output)
@@ -201,15 +198,6 @@ class OtherValues:
             known = {**agreement.reason.values, "other_inputs": True}
             reason = Finding(code=agreement.reason.code, values=known)
             raise WrongOutputError(reason, agreement.error)
-
-    def _require_step(self, build: Build, change: AllValues, inputs: Tensors) -> None:
-        """Catches work that is done when the output is read: RefusedError where one that is read
-        once its inputs have changed follows them without a step.
-        """
-        late = self._stepping.output(build, change, inputs, late=True)
-        follows = self._stepping.agree(build, late, self.outputs[OTHER]).ok
-        if follows and tensors.changed(late, self._own[build.variant].usual):
-            raise RefusedError(output_computes_when_read(), check=CheckKind.CONTEXT)
 
     def _note_without_effect(
         self, name: str, build: Build, inputs: Tensors, others: Tensors

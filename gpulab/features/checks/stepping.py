@@ -93,14 +93,8 @@ class Stepping:
         self.builder.wait()
         return live
 
-    def output(
-        self, build: Build, change: AllValues, inputs: Tensors, *, late: bool = False
-    ) -> Tensors:
-        """Copies of the output of a step on changed inputs, whose values are put back after it.
-
-        `late`: of a step on the inputs as they are, read once these have changed.
-        """
-        returned = step(self.builder, build) if late else None
+    def output(self, build: Build, change: AllValues, inputs: Tensors) -> Tensors:
+        """Copies of the output of a step on changed inputs, whose values are put back after it."""
         write, undo = change.on(inputs)
 
         def write_again() -> None:
@@ -110,9 +104,8 @@ class Stepping:
         try:
             write()
             self.builder.wait()
-            if not late:
-                within = write_again if lie_in_state(build, inputs) else None
-                returned = step(self.builder, build, within)
+            within = write_again if lie_in_state(build, inputs) else None
+            returned = step(self.builder, build, within)
             return tensors.kept(read(build, returned))
         finally:
             undo()

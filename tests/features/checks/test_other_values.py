@@ -2,7 +2,6 @@
 they are.
 """
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -155,11 +154,6 @@ def named_by_halves():
     return Work(lambda: rows * factors, inputs=rows)
 
 
-def computed_when_read():
-    rows, factors = data()
-    return Work(lambda: time.sleep(1e-3), inputs=(rows, factors), output=lambda: rows * factors)
-
-
 def from_its_own_seed():
     rows, factors = data()
     mine = torch.zeros(N, N)
@@ -170,7 +164,6 @@ def from_its_own_seed():
     ("suspect", "kind", "code", "values"),
     [
         (half_stale, WrongOutputError, "ignores_its_inputs", {"input": 2, "inputs": 2}),
-        (computed_when_read, RefusedError, "output_computes_when_read", {}),
         (from_its_own_seed, RefusedError, "inputs_not_from_the_seed", {}),
     ],
 )

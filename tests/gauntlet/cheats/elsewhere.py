@@ -22,7 +22,7 @@ def reference(lab):
 def lazy_output(lab):
     """The step notes that there is something to do; `output=` does it once somebody asks.
 
-    Caught by: context and output
+    Caught by: being waited for
     """
     a, b = operands()
     return Work(lambda: None, inputs=(a, b), output=lambda: a @ b)
