@@ -20,10 +20,12 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from gpulab.core.packages import module_name, package_of
+from gpulab.engine.build.build import OwnReading
 from gpulab.scenario import Lab, ScenarioError, Work
 
 _DEEPEST = 4
 _MOST_OBJECTS = 20_000
+_NO_SIZE, _NOT_MOVED = 1e-6, 1e-12
 
 
 class BuiltStep:
@@ -66,6 +68,7 @@ class BuiltStep:
         self.closing: list[Callable[[], object]] = []
         """Called when the build is torn down."""
         self.returned: Any = None
+        self._before = [each.detach().clone() for each in self.parameters]
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -93,12 +96,31 @@ class BuiltStep:
         return self.returned
 
     def output(self) -> Any:
-        """What the step returned, numbers as tensors; where that is nothing, gradients."""
-        output = list(_numbers_as_tensors(self.returned))
+        """What the step returned, numbers as tensors, and how far each parameter has moved; where
+        there is neither, gradients.
+        """
+        output = [*_numbers_as_tensors(self.returned), *self._moved()]
         if output:
             return output
         gradients = [each.grad for each in self.parameters if each.grad is not None]
         return gradients or self.parameters
+
+    def _moved(self) -> list[torch.Tensor]:
+        """The norm of what each parameter has moved since the build, relative to its own, as a
+        power of ten: one that stays where it was, or moves twice as far, shows beside all others.
+
+        Nothing where none has moved, or they are on several devices.
+        """
+        parameters = [each.detach() for each in self.parameters]
+        if not parameters or len({each.device for each in parameters}) > 1:
+            return []
+        norms = torch._foreach_norm(torch._foreach_sub(parameters, self._before))
+        sizes = torch._foreach_norm(self._before)
+        moved = torch.stack([each.float() for each in norms])
+        relative = moved / (torch.stack([each.float() for each in sizes]) + _NO_SIZE)
+        if not bool(relative.any()):
+            return []
+        return [relative.clamp_min(_NOT_MOVED).log10()]
 
 
 class FunctionStep:
@@ -148,7 +170,7 @@ class FunctionStep:
                 built.step,
                 inputs=built.evaluated(self._inputs),
                 state=[built.modules, built.optimizers, built.evaluated(self._state)],
-                output=built.output,
+                output=OwnReading(built.output),
                 context=built.entered if built.contexts else None,
                 dtype=built.dtype,
             )

@@ -75,6 +75,15 @@ def test_a_model_is_really_compiled(build, monkeypatch):
     counters.clear()  # checks of what a process does not compile go by them
 
 
+def test_what_is_checked_shows_a_parameter_that_stays_where_it_was(build):
+    built, frozen = build(), build()
+    frozen.optimizers[0].param_groups[0]["params"].pop()
+    built.step(), frozen.step()
+    expected, moved = built.output()[-1], frozen.output()[-1]
+    assert torch.allclose(expected[:-1], moved[:-1], atol=0.1)
+    assert moved[-1] < expected[-1] - 1
+
+
 def test_contexts_are_left_as_they_were_found(build):
     built = build()
     built.contexts.clear()
