@@ -92,5 +92,5 @@ def _sums(lab, cache_mib, passes, chunks):
         flops=passes * data.numel(),
         dtype="fp32",
         inputs=data,
-        output=sums,
+        output=sums.view(-1),
     )
