@@ -16,7 +16,7 @@ from gpulab.engine.processes.channel import SampleBuffer, WorkerPosition
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.checks.worker import Checker
-from gpulab.features.tuning.worker import Tuner
+from gpulab.features.tuning.lab import Tuner
 from gpulab.scenario import Variant
 
 N = 64

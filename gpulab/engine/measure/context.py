@@ -41,7 +41,7 @@ from gpulab.features.checks.worker import Checker
 from gpulab.features.roofline.calibration import Calibration
 from gpulab.scenario import Variant
 
-_TUNING = present("tuning.worker")
+_TUNING = present("tuning.lab")
 
 _ROOM_FOR_CONTEXTS = 64 << 30
 """Memory of a device that has room for the contexts of sixteen processes, half a gigabyte each."""

@@ -35,7 +35,7 @@ class ScenarioSteps:
         lab = WorkerLab(device, info, position, RankOfLab())
         self._builder = Builder(lab, dict(job.subject.params), task["seed"], wait)
         self._clock, _ = clocks_for(job, device, info, wait)
-        if (tuning := present("tuning.worker")) is not None:
+        if (tuning := present("tuning.lab")) is not None:
             lab.tuner = tuning.Tuner(job, self._builder, reporter, self._clock, (), first=True)
         self._builds: dict[str, Build] = {}
         for name in names:

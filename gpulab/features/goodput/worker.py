@@ -56,7 +56,7 @@ from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joine
 from gpulab.scenario import Variant
 
 _MEMORY = present("memory.worker")  # before any process is forked
-_TUNING = present("tuning.worker")
+_TUNING = present("tuning.lab")
 
 _WARM_S = 0.1
 _GROUP_S = 0.03
