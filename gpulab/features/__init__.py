@@ -77,15 +77,20 @@ def present(name: str) -> ModuleType | None:
         return None
 
 
+def modules(name: str) -> list[ModuleType]:
+    """The modules of that name, of the features that have one."""
+    of_features = (present(f"{folder}.{name}") for folder in folders())
+    return [module for module in of_features if module]
+
+
 def event_types() -> list[type[Event]]:
     """The events of the features that are there."""
     from gpulab.core.events import Event  # when the first is read: a listing reads none
 
     found: list[type[Event]] = []
-    for name in folders():
-        module = present(f"{name}.events")
-        for kind in vars(module).values() if module else ():
-            is_own = isinstance(kind, type) and kind.__module__ == f"{__name__}.{name}.events"
+    for module in modules("events"):
+        for kind in vars(module).values():
+            is_own = isinstance(kind, type) and kind.__module__ == module.__name__
             if is_own and issubclass(kind, Event):
                 found.append(kind)
     return found

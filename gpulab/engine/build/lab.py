@@ -250,7 +250,7 @@ class WorkerLab:
             )
         self.has_tuned = True
         if self.tuner is None:
-            raise ScenarioError(f"tune(): {taken_out('tuning')}")
+            raise ScenarioError(taken_out("tune()"))
         return self.tuner(candidates, make)
 
     def skip(self, reason: str) -> NoReturn:

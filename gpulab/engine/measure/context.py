@@ -34,14 +34,14 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.builds import RankedClock, builder_of
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import Ranks
-from gpulab.features import present
+from gpulab.features import modules
 from gpulab.features.checks.other_values import Case
 from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.worker import Checker
 from gpulab.features.roofline.calibration import Calibration
 from gpulab.scenario import Variant
 
-_TUNING = present("tuning.lab")
+_LAB_FEATURES = modules("lab")  # before any process is forked
 
 _ROOM_FOR_CONTEXTS = 64 << 30
 """Memory of a device that has room for the contexts of sixteen processes, half a gigabyte each."""
@@ -175,8 +175,8 @@ def open_context(
         checked = set(before.checked)
         with_phases = set(before.with_phases)
         choices = tuple(before.choices)
-    if _TUNING is not None:
-        lab.tuner = _TUNING.Tuner(job, builder, reporter, clock, choices, first=before is None)
+    for feature in _LAB_FEATURES:
+        feature.add_to_lab(job, builder, reporter, clock, choices, first=before is None)
     return WorkerContext(
         job=job,
         number=number,

@@ -18,7 +18,7 @@ from gpulab.engine.measure.outputs import read
 from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.engine.processes.device import environment, open_device, waiter
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features import present
+from gpulab.features import modules
 
 
 class ScenarioSteps:
@@ -35,8 +35,8 @@ class ScenarioSteps:
         lab = WorkerLab(device, info, position, RankOfLab())
         self._builder = Builder(lab, dict(job.subject.params), task["seed"], wait)
         self._clock, _ = clocks_for(job, device, info, wait)
-        if (tuning := present("tuning.lab")) is not None:
-            lab.tuner = tuning.Tuner(job, self._builder, reporter, self._clock, (), first=True)
+        for feature in modules("lab"):
+            feature.add_to_lab(job, self._builder, reporter, self._clock, (), first=True)
         self._builds: dict[str, Build] = {}
         for name in names:
             position.move(Stage.BUILD, name)

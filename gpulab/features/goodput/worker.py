@@ -38,7 +38,7 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.builds import builder_of
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import start as start_ranks
-from gpulab.features import present
+from gpulab.features import modules, present
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (
     LOADER,
@@ -56,7 +56,7 @@ from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joine
 from gpulab.scenario import Variant
 
 _MEMORY = present("memory.worker")  # before any process is forked
-_TUNING = present("tuning.lab")
+_LAB_FEATURES = modules("lab")
 
 _WARM_S = 0.1
 _GROUP_S = 0.03
@@ -112,10 +112,8 @@ class Profiler:
         self._lab = WorkerLab(device, info, self._reporter.position, rank)
         params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
         self._builder = builder_of(self._lab, params, job.seed or 0, self._wait, self._ranks)
-        if _TUNING is not None:
-            self._lab.tuner = _TUNING.Tuner(
-                job, self._builder, self._reporter, None, self._choices, first=False
-            )
+        for feature in _LAB_FEATURES:
+            feature.add_to_lab(job, self._builder, self._reporter, None, self._choices, first=False)
         self._record(_nothing)
 
     def serve(self) -> None:

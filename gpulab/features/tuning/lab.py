@@ -296,6 +296,19 @@ class Tuner:
         self._reporter.require_device(Stage.TUNE)
 
 
+def add_to_lab(
+    job: Measure | TimeFunctions,
+    builder: Builder,
+    reporter: Reporter,
+    clock: WallClock | None,
+    choices: Iterable[Choice],
+    *,
+    first: bool,
+) -> None:
+    """Have the lab that variants build with choose for `gpulab.tune`."""
+    builder.lab.tuner = Tuner(job, builder, reporter, clock, choices, first=first)
+
+
 def _agree(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
     """Within the tolerance of what is compared elsewhere; nothing to compare agrees."""
     work = build.work
