@@ -13,7 +13,6 @@ from pathlib import Path
 
 from msgspec.structs import replace as replace_fields
 
-from gpulab.catalog.exercises import NoExerciseError, judge
 from gpulab.catalog.findings import hides_another, takes_arguments
 from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import first_missing
@@ -33,7 +32,6 @@ from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.readable import readable
-from gpulab.core.secrets import masked
 from gpulab.core.text import one_line, plain
 from gpulab.features import present
 from gpulab.scenario import FIRST, Scenario
@@ -139,6 +137,8 @@ class Entry:
         if self.error:
             return replace_fields(row, error=one_line(str(self.error)))
         if self.command:
+            from gpulab.core.secrets import masked
+
             title = one_line(plain(" ".join(masked(self.command))))[:TEXT_LENGTH]
             return replace_fields(row, title=title, function=True)
         if self.function or scenario is None:
@@ -200,6 +200,8 @@ def _judged(text: ScenarioText) -> tuple[ScenarioText, str]:
     """
     if text.exercise is None or text.scenario is not None:
         return text, ""
+    from gpulab.catalog.exercises import NoExerciseError, judge  # when an answer is there
+
     try:
         judging = judge(text.exercise)
     except NoExerciseError as error:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from rich.cells import cell_len
 from rich.table import Table
-
-from gpulab.draw.canvas import wide
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Column:
 
     @cached_property  # every line asks for it
     def width(self) -> int:
-        widest = max(map(wide, (self.head, *self.texts)))
+        widest = max(map(cell_len, (self.head, *self.texts)))
         return widest if self.most is None else min(widest, self.most)
 
 

@@ -20,7 +20,6 @@ from gpulab.core.terminal import shows_unicode
 from gpulab.core.text import plain, plain_json
 from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
-from gpulab.session.sharing import check_share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -111,6 +110,8 @@ def say_sharing(options: Options) -> None:
         return
     if options.output is not None:
         raise UsageError("--share and --output: one or the other")
+    from gpulab.session.sharing import check_share
+
     problem = check_share(folder)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     if problem:

@@ -7,8 +7,7 @@ from typing import Any, Self
 import msgspec
 from msgspec.structs import replace
 
-PARTS = "+"
-"""The key that the parts of features have before they are put among the others."""
+from gpulab.report.sentences import PARTS
 
 
 class Parted(msgspec.Struct, frozen=True, kw_only=True):

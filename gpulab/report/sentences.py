@@ -14,8 +14,9 @@ from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, Verdict
 from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.features import folders, present
-from gpulab.report.parts import PARTS
 
+PARTS = "+"
+"""The key that the parts of features have before they are put among the others."""
 _known: dict[str, Declaration[Any]] = {}
 _CORE = (
     "gpulab.catalog.findings",
