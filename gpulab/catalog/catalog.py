@@ -11,10 +11,10 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.findings import hides_another, takes_arguments
-from gpulab.catalog.listing import ScenarioRow
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
 from gpulab.catalog.recordings import recorded_on, recording
@@ -34,7 +34,7 @@ from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.readable import readable
 from gpulab.core.text import one_line, plain
 from gpulab.features import present
-from gpulab.scenario import FIRST, Scenario
+from gpulab.scenario import FIRST, Param, Scenario
 
 TOPICS = (
     "data movement",
@@ -59,6 +59,42 @@ class ScenarioNotFoundError(LookupError):
 
     def __init__(self, message: str) -> None:
         super().__init__(plain(message))  # it quotes the name, which may hold anything
+
+
+class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One scenario, or one plain function, of a list. `missing` and `error` say why it cannot run
+    here.
+
+    `own`: it comes from a path that the user named. `function`: it is a plain function of its file.
+    """
+
+    multi_line = ("lesson",)
+    schema: str = "gpulab.scenario/1"
+    name: str
+    topic: str = ""
+    title: str = ""
+    lesson: str = ""
+    claim: str = ""
+    path: str = ""
+    variants: tuple[str, ...] = ()
+    summaries: tuple[str, ...] = ()
+    """What each variant does, in a line."""
+    against: dict[str, str] = {}
+    """Which other each variant is compared with: on a ladder the rung below. One for scale is not
+    in it.
+    """
+    params: dict[str, Param] = {}
+    cpu: dict[str, Param] = {}
+    """Parameters that differ on a CPU."""
+    sweep: dict[str, tuple[Param, ...]] = {}
+    missing: Finding | None = None
+    recording: str = ""
+    """The kind of device on which a run of it was recorded that ships."""
+    hides: Finding | None = None
+    """Which other file it keeps from being found by its name."""
+    error: str | None = None
+    own: bool = False
+    function: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import plural, span, three_digits, times

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace as replace_fields
 
-from gpulab.catalog.catalog import Entry
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.catalog.reader import EMPTY, read_text
 from gpulab.catalog.recordings import recorded_name, recording, recordings
 from gpulab.catalog.source import UnreadableError, is_folder

@@ -58,7 +58,7 @@ from gpulab.tui.themes import (
 )
 
 if TYPE_CHECKING:
-    from gpulab.catalog.listing import ScenarioRow
+    from gpulab.catalog.catalog import ScenarioRow
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.playback import Playback

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
 from gpulab.catalog.view import replay_hint
 from gpulab.core.limits import NAME_LENGTH

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from gpulab.catalog.catalog import Entry
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.catalog.source import is_folder
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError

@@ -5,7 +5,7 @@ changed.
 from conftest import printed
 from found import finding
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import lesson
 from gpulab.core.readable import readable
 from gpulab.features.course.report import course_lesson

@@ -9,7 +9,7 @@ from found import finding
 from recorded import run_file
 from run_reports import compared, run, two_variants, variant
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import age, by_topic, listing, mark, title_without_name
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict

@@ -7,7 +7,7 @@ import unicodedata
 
 import msgspec
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import mark
 from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole

@@ -15,7 +15,7 @@ from rich.console import Group
 
 from gpulab.catalog import view as lesson
 from gpulab.catalog import view as listing
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.core.machine import CheckStatus, Device, MachineCheck
 from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
 from gpulab.core.readable import readable

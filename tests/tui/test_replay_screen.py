@@ -10,7 +10,7 @@ from journey import choose, flat, idle, shown, until, visit
 from recorded import recorded_path, run_file
 from textual.events import Key
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import listing
 from gpulab.core.run_file import read_run_file
 from gpulab.session.playback import Playback

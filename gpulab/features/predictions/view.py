@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from rich.text import Text
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import best_comparison, title_without_name, variants_table
 from gpulab.core.findings import Finding
 from gpulab.core.units import span, times

@@ -19,8 +19,7 @@ from textual.strip import Strip
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from gpulab.catalog.catalog import Entry, by_name, read_again, search
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import Entry, ScenarioRow, by_name, read_again, search
 from gpulab.catalog.needs import NEEDS, short_need
 from gpulab.catalog.view import (
     CANNOT_RUN,

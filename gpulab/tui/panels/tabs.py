@@ -16,7 +16,7 @@ from gpulab.features import present
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from gpulab.catalog.listing import ScenarioRow
+    from gpulab.catalog.catalog import ScenarioRow
     from gpulab.features.predictions.report import Prediction
     from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.report.report import RunReport

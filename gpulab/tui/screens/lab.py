@@ -19,8 +19,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
-from gpulab.catalog.catalog import Entry
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.features import present, taken_out
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status

@@ -17,8 +17,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Input, Label
 
-from gpulab.catalog.catalog import Entry
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.catalog.needs import default_device
 from gpulab.features import present
 from gpulab.session.requests import request_for, usual_time_s

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gpulab.catalog.listing import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow
 from gpulab.core.findings import Finding
 from gpulab.features.predictions.report import LIMITS, Prediction, record
 from gpulab.features.predictions.view import (
