@@ -226,11 +226,11 @@ def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
     if options.try_fixes is not None:
-        from gpulab.headless.tries import try_fixes
+        from gpulab.features.fixes.command import try_fixes
 
         return try_fixes(names, options)
     if options.what_if is not None:
-        from gpulab.headless.what_if import what_if
+        from gpulab.features.what_if.command import what_if
 
         return what_if(names, options)
     if options.keep:

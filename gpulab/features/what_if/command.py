@@ -12,7 +12,7 @@ from gpulab.headless.drive import drive
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, check_run_file, open_terminal, write_json
 from gpulab.headless.printed import show_failures, show_report
-from gpulab.headless.tries import refuse_others
+from gpulab.features.fixes.command import refuse_others
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.derived import Parts
