@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import zip_longest
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -310,6 +310,9 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
     _check_features(given)
     if chosen is None:
         return _open_screen(parser, given)
+    for flag in _FLAGS:
+        if flag.command and hasattr(given, flag.destination):
+            chosen = replace(chosen, function=flag.command)
     if chosen.screen and _has_terminal() and not _asks_to_print(given):
         # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
         gc.disable()

@@ -39,14 +39,18 @@ class Flag:
     options: Mapping[str, Any]
     feature: str = ""
     """Without which there is none such."""
+    command: str = ""
+    """What carries the mode out with it, as module:name, in place of the mode's own."""
 
     @property
     def destination(self) -> str:
         return str(self.options.get("dest", self.name.lstrip("-").replace("-", "_")))
 
 
-def _flag(name: str, modes: frozenset[Mode], *, feature: str = "", **options: Any) -> Flag:
-    return Flag(name, modes, options, feature)
+def _flag(
+    name: str, modes: frozenset[Mode], *, feature: str = "", command: str = "", **options: Any
+) -> Flag:
+    return Flag(name, modes, options, feature, command)
 
 
 _RUN = frozenset({Mode.RUN})
@@ -97,6 +101,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--try",
             _RUN,
             feature="fixes",
+            command="gpulab.features.fixes.command:try_fixes",
             dest="try_fixes",
             nargs="?",
             const="",
@@ -110,6 +115,7 @@ GROUPS: Mapping[str, Sequence[Flag]] = {
             "--what-if",
             _RUN,
             feature="what_if",
+            command="gpulab.features.what_if.command:what_if",
             nargs="?",
             const="",
             metavar="NAME,...",

@@ -102,3 +102,22 @@ class Options(Settings):
     @property
     def json_file(self) -> Path | None:
         return Path(self.json) if self.json and not self.json_on_stdout else None
+
+
+def refuse_others(flag: str, options: Options, *, params: bool) -> None:
+    """UsageError for flags that make no sense with this one; `params`: whether --set does."""
+    others = {
+        "--sweep": options.sweep is not None,
+        "--repeat": options.repeat is not None,
+        "--fail-below": bool(options.fail_below),
+        "--gate": options.gate is not None,
+        "--junit": options.junit is not None,
+        "--plot": options.plot is not None,
+        "--export": options.export is not None,
+        "--trace": options.trace is not None,
+        "--from-start": options.from_start is not None,
+        "--set": bool(options.chosen) and not params,
+    }
+    for other, given in others.items():
+        if given:
+            raise UsageError(f"{flag} and {other}: one or the other")

@@ -225,14 +225,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
-    if options.try_fixes is not None:
-        from gpulab.features.fixes.command import try_fixes
-
-        return try_fixes(names, options)
-    if options.what_if is not None:
-        from gpulab.features.what_if.command import what_if
-
-        return what_if(names, options)
     if options.keep:
         raise UsageError("--keep writes what --try makes: add --try")
     demands = _demands(options)

@@ -15,8 +15,15 @@ from gpulab.features.fixes.view import fixes as table
 from gpulab.features.fixes.view import what_ran_together
 from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
-from gpulab.headless.options import Options
-from gpulab.headless.output import Terminal, check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.options import Options, refuse_others
+from gpulab.headless.output import (
+    Terminal,
+    check_json,
+    check_run_file,
+    open_terminal,
+    say_sharing,
+    write_json,
+)
 from gpulab.headless.printed import show_failures, show_report
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
@@ -33,6 +40,7 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     """Measure them, print the table, and keep the scenario where it was asked for; returns the exit
     code.
     """
+    say_sharing(options)
     if len(names) != 1:
         raise UsageError("--try takes one function: --run FILE:function --try")
     refuse_others("--try", options, params=False)
@@ -109,25 +117,6 @@ class _Tries:
         for each in self._reports:
             if each.run_file:
                 terminal.say(f"run file: {each.run_file}")
-
-
-def refuse_others(flag: str, options: Options, *, params: bool) -> None:
-    """UsageError for flags that make no sense with this one; `params`: whether --set does."""
-    others = {
-        "--sweep": options.sweep is not None,
-        "--repeat": options.repeat is not None,
-        "--fail-below": bool(options.fail_below),
-        "--gate": options.gate is not None,
-        "--junit": options.junit is not None,
-        "--plot": options.plot is not None,
-        "--export": options.export is not None,
-        "--trace": options.trace is not None,
-        "--from-start": options.from_start is not None,
-        "--set": bool(options.chosen) and not params,
-    }
-    for other, given in others.items():
-        if given:
-            raise UsageError(f"{flag} and {other}: one or the other")
 
 
 def _paths(launch: Launch, options: Options) -> list[Path]:

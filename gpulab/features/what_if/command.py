@@ -9,10 +9,16 @@ from gpulab.core.statuses import ExitCode
 from gpulab.features.what_if.view import NOTHING_TO_DELAY
 from gpulab.features.what_if.view import what_if as table
 from gpulab.headless.drive import drive
-from gpulab.headless.options import Options
-from gpulab.headless.output import Terminal, check_json, check_run_file, open_terminal, write_json
+from gpulab.headless.options import Options, refuse_others
+from gpulab.headless.output import (
+    Terminal,
+    check_json,
+    check_run_file,
+    open_terminal,
+    say_sharing,
+    write_json,
+)
 from gpulab.headless.printed import show_failures, show_report
-from gpulab.features.fixes.command import refuse_others
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.derived import Parts
@@ -26,6 +32,7 @@ from gpulab.show.results import header
 
 def what_if(names: Sequence[str], options: Options) -> int:
     """Measure it and print the table; returns the exit code."""
+    say_sharing(options)
     if len(names) != 1:
         raise UsageError("--what-if takes one scenario or function")
     refuse_others("--what-if", options, params=True)
