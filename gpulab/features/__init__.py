@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpulab.core.events import Event
-    from gpulab.report.feature import Feature
+    from gpulab.report.feature import Feature, Section, View
 
 _ORDER = (
     "telemetry",  # which samples do not count: all else is of those that are left
     "program",  # what the time of its step is
     "late",  # which rank that step waits for
     "first_steps",  # where they are the lesson, what the time of a step is
-    "memory",
     "ranks",
-    "kernels",
+    "memory",
     "tuning",
+    "kernels",
     "roofline",  # of that time; what is faster than its device is invalid, whatever else it is
     "goodput",  # its efficiency is of the roofline's point
     "alone",  # reads solo runs with their clocks; what it contradicts has no verdict
@@ -40,6 +40,12 @@ def features() -> tuple[Feature, ...]:
     # imported at the first call: a worker imports from these folders, and folds nothing
     reports = (present(f"{name}.report") for name in _ORDER)
     return tuple(report.FEATURE for report in reports if report)
+
+
+def views(*sections: Section) -> list[View]:
+    """What features show there: section by section, in the order of the features."""
+    every = [view for feature in features() for view in feature.views]
+    return [view for section in sections for view in every if view.section == section]
 
 
 def folders() -> list[str]:
@@ -65,7 +71,7 @@ def taken_out(feature: str) -> str:
 
 
 def present(name: str) -> ModuleType | None:
-    """A module of a feature, such as "late.view"; None where its folder was taken out, or has none
+    """A module of a feature, such as "ranks.view"; None where its folder was taken out, or has none
     of that name.
     """
     full_name = f"{__name__}.{name}"

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
+from gpulab.features import views
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
 from gpulab.features.goodput.operations import full_tables
 from gpulab.features.roofline.ceilings_view import ceilings
@@ -25,7 +26,7 @@ from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
 from gpulab.report.report import RunReport
-from gpulab.show.parts import MEMORY, OPERATIONS, part, tables_of
+from gpulab.show.parts import TABLES, part, tables_of
 from gpulab.show.program_result import program_result
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.results import failures, result
@@ -110,17 +111,18 @@ def _of_run_file(terminal: Terminal) -> Iterator[None]:
 def _asked_for(report: RunReport, options: Options) -> Iterator[RenderableType]:
     """What flags of the command ask for by name."""
     places = {"goodput.view:traces", "goodput.view:job_goodput"}
-    if options.memory:
-        places.add(MEMORY)
-    if options.retune:
-        places.add("tuning.view:tunings")
     if options.telemetry not in (None, "off"):
         places.add("telemetry.view:solo_runs")
     if options.profile in ("on", "all") and not report.functions:
         places.add("goodput.view:goodput")
         if not options.asks_for_operations:
-            places.add(OPERATIONS)
-    return tables_of(report, places)
+            places.add("goodput.operations:operations")
+    asked_for = [
+        view
+        for view in views(*TABLES)
+        if view.place in places or (view.flag and getattr(options, view.flag))
+    ]
+    return tables_of(report, asked_for)
 
 
 def show_calibration(report: RunReport, terminal: Terminal, *, links_only: bool) -> None:

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
+from gpulab.features import features
 from gpulab.headless.options import Options
 from gpulab.headless.output import (
     check_json,
@@ -32,7 +33,6 @@ from gpulab.session.requests import program_of
 from gpulab.session.run_files import default_path, kept_elsewhere
 from gpulab.session.settings import UsageError
 from gpulab.session.witness import Witness
-from gpulab.show.parts import part
 
 if TYPE_CHECKING:
     from gpulab.session.run import Run
@@ -108,13 +108,14 @@ class _Hangs:
         self._told: set[object] = set()
 
     def tell(self, run: Run) -> None:
-        finding = part("late.report:hang", run.state)
-        if finding is None:
-            return
-        key = finding.values.get("rank"), finding.values.get("place")
-        if key not in self._told:
-            self._told.add(key)
-            print_error(sentence(finding))
+        for feature in features():
+            finding = feature.hang(run.state)
+            if finding is None:
+                continue
+            key = finding.values.get("rank"), finding.values.get("place")
+            if key not in self._told:
+                self._told.add(key)
+                print_error(sentence(finding))
 
 
 @contextmanager

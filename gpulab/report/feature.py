@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, TypeVar
 
 import msgspec
 
 from gpulab.core.events import Event
 from gpulab.core.findings import Finding
+from gpulab.core.statuses import Shows
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import Keep, RunState, VariantState
@@ -52,7 +54,7 @@ def _nothing(*_: object) -> tuple[()]:
     return ()
 
 
-def _no_time(_: VariantState) -> None:
+def _none(_: object) -> None:
     return None
 
 
@@ -66,6 +68,43 @@ def _of_comparison(_: Draft, comparison: Comparison) -> Comparison:
 
 def _of_run(_: Draft, report: RunReport) -> RunReport:
     return report
+
+
+class Section(Enum):
+    """Where something stands, in the order in which a result is read."""
+
+    PROGRAM = auto()
+    """What a followed program did, above what was sampled meanwhile."""
+    RANKS = auto()
+    """What its ranks did."""
+    PANELS = auto()
+    """Those on top of its live screen."""
+    TRIED = auto()
+    """The answer of a run that tries something; the run of all together comes with the report."""
+    FIGURE = auto()
+    """That of a lesson, and no other place."""
+    RESOURCES = auto()
+    ALONE = auto()
+    """What was sampled of variants that ran alone."""
+    TIME = auto()
+    """Where it goes."""
+    OPERATIONS = auto()
+    TRACES = auto()
+    JOBS = auto()
+
+
+@dataclass(frozen=True)
+class View:
+    """What a feature shows: a function of its view, such as "ranks.view:ranks", that takes the
+    report, and has None where there is nothing to show; or a panel.
+    """
+
+    place: str
+    section: Section
+    lesson: Shows | None = None
+    """Of which lessons it is the figure."""
+    flag: str = ""
+    """The field of the options that asks for it in a short result."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +121,7 @@ class Feature:
     """Each updates the feature's own part of the state from one event."""
     judge: Callable[[Draft], Iterable[Event]] = _nothing
     """Events derived from the measurement: a variant, or the run, is wrong or invalid."""
-    step_time: Callable[[VariantState], Time | None] = _no_time
+    step_time: Callable[[VariantState], Time | None] = _none
     """The time of a variant's step, where it is not the median of its blocks."""
     of_variant: Callable[[Draft, VariantState, VariantReport], VariantReport] = _of_variant
     of_comparison: Callable[[Draft, Comparison], Comparison] = _of_comparison
@@ -91,3 +130,6 @@ class Feature:
     grade: Callable[[Draft, Comparison], Comparison] = _of_comparison
     """Grade a comparison by all findings."""
     of_run: Callable[[Draft, RunReport], RunReport] = _of_run
+    hang: Callable[[RunState], Finding | None] = _none
+    """What a followed program waits for now, for long enough to say so."""
+    views: Sequence[View] = ()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
-from rich.console import RenderableType
 from rich.text import Text
 
 from gpulab.catalog.kernels import kernels_of
@@ -17,16 +16,17 @@ from gpulab.catalog.source import UnreadableError
 from gpulab.commit import version
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.text import plain
-from gpulab.features import present
+from gpulab.features import present, views
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.roofline.ceilings_view import CeilingTable
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import limits, roofline_view
+from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
 from gpulab.show import html
 from gpulab.show.facts import answer, command, facts, source_of, subtitle, title
 from gpulab.show.html import Html, element, joined
-from gpulab.show.parts import MEMORY, OPERATIONS, part, tables_of
+from gpulab.show.parts import part, tables_of
 from gpulab.show.record import Record
 from gpulab.show.results import failures, lesson_figure, trust_lines
 from gpulab.show.view import Line, comparison_table, failure_causes, note_lines, required
@@ -94,28 +94,17 @@ def _sections(record: Record) -> Iterator[tuple[str, Iterator[Html]]]:
     yield "Result", _result(record)
     yield "Lesson", _lesson(record.request)
     yield "Code", _code(record)
-    yield "Where the time goes", _views(*tables_of(report, _PARTS))
+    yield "Where the time goes", _views(report, Section.TIME, Section.OPERATIONS)
     yield "Roofline and limits", _roofline(report)
     yield "Findings", _findings(report)
-    yield "Memory, kernels, tuning", _views(*tables_of(report, _TABLES))
+    yield "Memory, kernels, tuning", _views(report, Section.RESOURCES, Section.JOBS)
     yield "Trust", _trust(report)
-    yield "Telemetry", _views(*tables_of(report, _SAMPLED))
+    yield "Telemetry", _views(report, Section.ALONE)
     yield "Environment", _environment(record)
 
 
-_PARTS = ("goodput.view:phases", "goodput.view:goodput", OPERATIONS)
-_TABLES = (
-    "ranks.view:ranks",
-    MEMORY,
-    "tuning.view:tunings",
-    "kernels.view:kernels",
-    "goodput.view:job_goodput",
-)
-_SAMPLED = ("telemetry.view:solo_runs",)
-
-
-def _views(*content: RenderableType | None) -> Iterator[Html]:
-    return (html.of(each) for each in content)
+def _views(report: RunReport, *sections: Section) -> Iterator[Html]:
+    return (html.of(each) for each in tables_of(report, views(*sections)))
 
 
 def _source_of(words: str) -> Html:
@@ -133,16 +122,12 @@ def _result(record: Record) -> Iterator[Html]:
     report = record.report
     yield from _lines(failure_causes(report))
     if report.get("program") is not None:
-        yield html.of(part("program.view:program_view", report))
-        yield html.of(part("late.view:job_ranks", report))
+        yield from _views(report, Section.PROGRAM, Section.RANKS)
         return
     yield from _answer(record)
     yield from _lines(required(report))
     yield html.of(lesson_figure(report))
-    if report.get("fixes"):
-        yield html.of(part("fixes.view:fixes", report, None))
-    if (delayed := report.get("what_if")) is not None:
-        yield html.of(part("what_if.view:what_if", delayed))
+    yield from _views(report, Section.TRIED)
     if report.compares and report.timed:
         yield html.of(comparison_table(report))
     failed = failures(report)

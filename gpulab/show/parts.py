@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import RenderableType
 
 from gpulab.features import present
+from gpulab.report.feature import Section, View
 from gpulab.report.report import RunReport
 
-OPERATIONS = "goodput.operations:operations"
-MEMORY = "memory.view:memory"
-TABLES: Sequence[str] = (
-    "ranks.view:ranks",
-    MEMORY,
-    "tuning.view:tunings",
-    "kernels.view:kernels",
-    "telemetry.view:solo_runs",
-    "goodput.view:phases",
-    "goodput.view:goodput",
-    OPERATIONS,
-    "goodput.view:traces",
-    "goodput.view:job_goodput",
+TABLES = (
+    Section.RESOURCES,
+    Section.ALONE,
+    Section.TIME,
+    Section.OPERATIONS,
+    Section.TRACES,
+    Section.JOBS,
 )
 """In the order in which they are read."""
 
 
 def part(place: str, *shown: Any, **how: Any) -> Any:
-    """What a function of a feature makes of its arguments, such as "late.view:job_ranks" of a
+    """What a function of a feature makes of its arguments, such as "alone.view:alone" of a
     report; None where that feature was taken out.
     """
     module_name, _, function = place.partition(":")
@@ -46,9 +41,9 @@ def panel(place: str, run: Any, *, width: int, height: int | None = None) -> Any
     return part("live.screen:panel_view", drawn, run, width=width, height=height)
 
 
-def tables_of(report: RunReport, places: Container[str]) -> Iterator[RenderableType]:
-    """Those of these tables that there is something in."""
-    for place in TABLES:
-        table = part(place, report) if place in places else None
+def tables_of(report: RunReport, shown: Iterable[View], *more: Any) -> Iterator[RenderableType]:
+    """Those of these views in which there is something."""
+    for view in shown:
+        table = part(view.place, report, *more)
         if table is not None:
             yield table

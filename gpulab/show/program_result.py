@@ -9,13 +9,15 @@ from rich.text import Text
 
 from gpulab.core.units import byte_count
 from gpulab.draw.styles import STYLES
+from gpulab.features import views
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput, traces
 from gpulab.features.telemetry.fields import FIELDS, columns
+from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.show.limits import limits
-from gpulab.show.parts import part
+from gpulab.show.parts import part, tables_of
 from gpulab.show.view import Line, failure_causes, note_lines
 
 _MOST_OPERATIONS, _ALL_OPERATIONS = 8, 40
@@ -37,12 +39,11 @@ def program_result(
         heading.append(f"\n{report.device.name}", "not bold dim")
     parts: list[RenderableType] = [heading, ""]
     parts += [Text(*line) for line in _why_it_ended(report)]
-    if (lines := part("program.view:program_view", report)) is not None:
-        parts += [lines]
+    parts += tables_of(report, views(Section.PROGRAM))
     if sampled := telemetry_line(report):
         parts += [Text(sampled)]
     parts.append("")
-    if (listed := part("late.view:job_ranks", report)) is not None:
+    for listed in tables_of(report, views(Section.RANKS)):
         parts += [listed, ""]
     most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
     of_operations: Sequence[RenderableType | None] = tables or [operations(report, most=most)]

@@ -13,16 +13,18 @@ from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural, span, times
 from gpulab.draw.styles import STYLES, with_star
+from gpulab.features import views
 from gpulab.features.checks.findings import (
     state_diverges,
     state_not_named,
     state_not_restored,
 )
 from gpulab.features.checks.view import checks, grades
+from gpulab.report.feature import Section
 from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 from gpulab.show.limits import limits
-from gpulab.show.parts import MEMORY, OPERATIONS, TABLES, panel, part, tables_of
+from gpulab.show.parts import TABLES, panel, part, tables_of
 from gpulab.show.program_result import program_result
 from gpulab.show.view import (
     Line,
@@ -110,14 +112,10 @@ def result(
 
 
 def _derived(report: RunReport, together: RunReport | None) -> list[RenderableType]:
-    """What came out of fixes that were tried, or of parts that were delayed."""
+    """What came out of a run that tries something."""
     parts: list[RenderableType] = []
-    if report.get("fixes"):
-        parts += [part("fixes.view:fixes", report, together), ""]
-        if words := part("fixes.view:what_ran_together", report, together):
-            parts += [Text(words), ""]
-    if (delayed := report.get("what_if")) is not None:
-        parts += [part("what_if.view:what_if", delayed), ""]
+    for table in tables_of(report, views(Section.TRIED), together):
+        parts += [table, ""]
     return parts
 
 
@@ -234,17 +232,12 @@ def trust_lines(report: RunReport) -> list[Line]:
     return lines
 
 
-_FIGURES = {Shows.CURVE: "first_steps.view:first_steps", Shows.MEMORY: MEMORY}
-
-
 def lesson_figure(report: RunReport) -> RenderableType | None:
     """What the scenario shows other than speedups: first steps, clocks, or memory."""
     if report.shows == Shows.CLOCKS:
         return clocks(report)
-    figure: RenderableType | None = None
-    if report.shows in _FIGURES:
-        figure = part(_FIGURES[report.shows], report)
-    return figure
+    figures = [view for view in views(*Section) if view.lesson == report.shows]
+    return next(tables_of(report, figures), None)
 
 
 def tables(report: RunReport, *, with_operations: bool = True) -> list[RenderableType]:
@@ -252,10 +245,10 @@ def tables(report: RunReport, *, with_operations: bool = True) -> list[Renderabl
     parts: list[RenderableType] = []
     if (found := part("findings.view:advice_of", report.variants)) is not None:
         parts += [found, ""]
-    places = [place for place in TABLES if with_operations or place != OPERATIONS]
-    if report.shows == Shows.MEMORY:  # it is the lesson's figure
-        places.remove(MEMORY)
-    for table in tables_of(report, places):
+    sections = [section for section in TABLES if with_operations or section != Section.OPERATIONS]
+    # the lesson's figure stands above
+    others = [view for view in views(*sections) if view.lesson != report.shows]
+    for table in tables_of(report, others):
         parts += [table, ""]
     return parts
 

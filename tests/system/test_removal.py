@@ -120,8 +120,9 @@ def test_few_are_needed():
 
 def test_what_is_looked_up_by_name_is_there():
     places = set()
-    for path in (*PACKAGE.glob("show/*.py"), *PACKAGE.glob("headless/*.py")):
-        places |= set(re.findall(r'"([a-z_]+\.[a-z_]+):(\w+)"', path.read_text()))
+    for pattern in ("show/*.py", "headless/*.py", "features/*/report.py"):
+        for path in PACKAGE.glob(pattern):
+            places |= set(re.findall(r'"([a-z_]+\.[a-z_]+):(\w+)"', path.read_text()))
     assert len(places) > 20
     for name, function in places:
         assert hasattr(present(name), function), f"{name}:{function}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulab.core.payloads import BUSY, KernelCode
 from gpulab.report.report import RunReport, VariantReport
@@ -14,7 +14,6 @@ from gpulab.report.report import RunReport, VariantReport
 if TYPE_CHECKING:
     from gpulab.features.goodput.events import LineTime, Operation, WindowFacts
     from gpulab.features.goodput.result import GoodputReport
-    from gpulab.features.late.result import JobReport
     from gpulab.features.roofline.events import Ceiling
 
 PERCENT = 100.0
@@ -45,8 +44,8 @@ class Step:
         return getattr(self.variant, "kernels", [])
 
     @property
-    def ranks(self) -> JobReport | None:
-        """Of a program that is followed."""
+    def ranks(self) -> Any:
+        """Those of a program that is followed: who is late, as the report has it."""
         program = self.report.get("program")
         return program.ranks if program else None
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from gpulab.core.events import FirstSteps
+from gpulab.core.statuses import Shows
 from gpulab.features.first_steps import result
 from gpulab.features.first_steps.result import CurveReport
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import Time, VariantReport
 from gpulab.report.state import Keep, VariantState
 from gpulab.stats.statistics import interval_of_sorted
@@ -77,4 +78,5 @@ FEATURE = Feature(
     keeps={FirstSteps: Keep(100)},
     step_time=_step_time,
     of_variant=_of_variant,
+    views=[View("first_steps.view:first_steps", Section.FIGURE, lesson=Shows.CURVE)],
 )

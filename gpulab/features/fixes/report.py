@@ -8,7 +8,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TriedFix
 from gpulab.features.fixes import result
 from gpulab.features.fixes.result import FixReport
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 
 
@@ -51,4 +51,9 @@ def _failure(report: RunReport, name: str) -> Finding | None:
     return next((each.cause for each in report.failures if each.variant == name), None)
 
 
-FEATURE = Feature("fixes", run_part=result.RunPart, of_run=_of_run)
+FEATURE = Feature(
+    "fixes",
+    run_part=result.RunPart,
+    of_run=_of_run,
+    views=[View("fixes.view:tried", Section.TRIED)],
+)

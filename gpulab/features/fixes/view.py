@@ -20,6 +20,16 @@ from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import in_table, shown
 
 
+def tried(report: RunReport, together: RunReport | None = None) -> RenderableType | None:
+    """The table, and what ran together; None where no fix was tried."""
+    if not report.get("fixes"):
+        return None
+    parts = [fixes(report, together)]
+    if words := what_ran_together(report, together):
+        parts += ["", Text(words)]
+    return Group(*parts)
+
+
 def fixes(report: RunReport, together: RunReport | None = None) -> RenderableType:
     """A row for each fix that was tried, then one with all that gained; below it why others do not
     apply, and what has to be edited.

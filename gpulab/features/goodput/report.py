@@ -41,7 +41,7 @@ from gpulab.features.goodput.findings import (
     recordings_differ,
 )
 from gpulab.features.goodput.result import GoodputReport, StepSource
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 
@@ -445,4 +445,11 @@ FEATURE = Feature(
     keeps={Phases: Keep(merge=_added)},
     judge=_judge,
     of_variant=_of_variant,
+    views=(
+        View("goodput.view:phases", Section.TIME),
+        View("goodput.view:goodput", Section.TIME),
+        View("goodput.operations:operations", Section.OPERATIONS),
+        View("goodput.view:traces", Section.TRACES),
+        View("goodput.view:job_goodput", Section.JOBS),
+    ),
 )

@@ -8,7 +8,7 @@ from gpulab.core.jobs import Measure
 from gpulab.features.kernels import result
 from gpulab.features.kernels.differences import differences
 from gpulab.features.kernels.events import KernelsCompiled
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import VariantState
 
@@ -35,5 +35,9 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
 
 
 FEATURE = Feature(
-    "kernels", variant_part=result.VariantPart, of_variant=_of_variant, of_run=_of_run
+    "kernels",
+    variant_part=result.VariantPart,
+    of_variant=_of_variant,
+    of_run=_of_run,
+    views=[View("kernels.view:kernels", Section.RESOURCES)],
 )

@@ -14,7 +14,7 @@ from gpulab.features.late.findings import collective_is_slow, rank_did_not_come,
 from gpulab.features.late.missing import HANGS_S, missing_rank
 from gpulab.features.late.result import JobCollective, JobReport, MissingRank
 from gpulab.features.late.timelines import Timelines
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport
 from gpulab.report.state import RunState
 
@@ -58,7 +58,7 @@ def _least_s(draft: Draft) -> float:
     return HANGS_S
 
 
-def hang(state: RunState) -> Finding | None:
+def _hang(state: RunState) -> Finding | None:
     """The rank that others wait for now, for long enough."""
     timelines = state.part(Timelines)
     missing = missing_rank(timelines) if len(timelines.ranks) > 1 else None
@@ -103,5 +103,14 @@ def collective_words(collective: JobCollective | MissingRank) -> str:
     return f"{words} at {collective.line}" if collective.line else words
 
 
-FEATURE = Feature("late", folds={Collectives: _fold}, of_run=_of_run)
+FEATURE = Feature(
+    "late",
+    folds={Collectives: _fold},
+    of_run=_of_run,
+    hang=_hang,
+    views=(
+        View("late.view:job_ranks", Section.RANKS),
+        View("late.panel:LATE", Section.PANELS),
+    ),
+)
 """Ranks of one program: those of a scenario have blocks, and `ranks` is about them."""

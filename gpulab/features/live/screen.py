@@ -1,9 +1,9 @@
 """The live screen as text: which panels there are at a size, where each stands, and how they are
 drawn.
 
-A new panel is a file beside this one, or in the folder of another feature, and its places below.
-All heights follow from the size and
-the number of variants, so that nothing moves during a run.
+A new panel is a file beside this one, or in the folder of another feature, and its places below;
+those of a followed program alone are found as views. All heights follow from the size and the
+number of variants, so that nothing moves during a run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import gauge
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.panel import Panel
-from gpulab.features import present
+from gpulab.features import needed, views
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.number import NUMBER
 from gpulab.features.live.printed import PRINTED
 from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.times import TIMES
+from gpulab.report.feature import Section
 from gpulab.report.live import LiveRun
 
 _SHOWN = {
@@ -89,44 +90,40 @@ def _under_way(run: LiveRun) -> str:
     return f"▸{words} {activity(progress)}, {run.stage_s:.0f} s"
 
 
-def _panel(module: str, name: str) -> Panel | None:
-    """Of another feature; None where its folder was taken out."""
-    found = present(module)
-    return getattr(found, name) if found else None
+def _panel(place: str) -> Panel:
+    """Of another feature."""
+    module, _, name = place.partition(":")
+    panel: Panel = getattr(needed(module), name)
+    return panel
 
 
-def _there(*panels: Panel | None) -> tuple[Panel, ...]:
-    return tuple(panel for panel in panels if panel)
-
-
-_PROGRAM = _panel("program.panel", "PROGRAM")
-_LATE = _panel("late.panel", "LATE")
-_ROOFS = _panel("roofline.panel", "ROOFS")
-_PARTS = _panel("goodput.panel", "PARTS")
-_CHARTS = _panel("telemetry.view", "CHARTS")
-_PANELS = _there(TIMES, NARROWING, PROCESSES, _ROOFS, _PARTS, _CHARTS, PRINTED)
+_ROOFS = _panel("roofline.panel:ROOFS")
+_PARTS = _panel("goodput.panel:PARTS")
+_CHARTS = _panel("telemetry.view:CHARTS")
+_PROGRAM = tuple(_panel(view.place) for view in views(Section.PANELS))
+_PANELS = (TIMES, NARROWING, PROCESSES, _ROOFS, _PARTS, _CHARTS, PRINTED)
 """In the order in which one reads them."""
 ZOOMED = (NUMBER, *_PANELS)
 """Those that can fill the screen."""
-_OF_PROGRAM = _there(_PROGRAM, _LATE, _PARTS, _CHARTS, PRINTED)
+_OF_PROGRAM = (*_PROGRAM, _PARTS, _CHARTS, PRINTED)
 """Those of a program that is followed."""
-_FIRST = _there(_PROGRAM, _LATE, TIMES, NARROWING, _CHARTS, PRINTED, PROCESSES, _ROOFS, _PARTS)
+_FIRST = (*_PROGRAM, TIMES, NARROWING, _CHARTS, PRINTED, PROCESSES, _ROOFS, _PARTS)
 """In the order in which they get their fewest rows."""
 _GROWING = (
-    _there(_PROGRAM, _LATE, TIMES, NARROWING, PROCESSES, _CHARTS),
-    _there(_ROOFS, _PARTS, PRINTED),
+    (*_PROGRAM, TIMES, NARROWING, PROCESSES, _CHARTS),
+    (_ROOFS, _PARTS, PRINTED),
 )
 """Those that get rows that nobody needs in turn, and those that get what they leave: they may stay
 empty.
 """
 _COLUMNS = {
     110: (
-        ((TIMES, NARROWING, PROCESSES), _there(_ROOFS, _PARTS)),
-        _there(_CHARTS, PRINTED),
+        ((TIMES, NARROWING, PROCESSES), (_ROOFS, _PARTS)),
+        (_CHARTS, PRINTED),
     ),
     210: (
-        (_there(TIMES, NARROWING, _PARTS), _there(_ROOFS), (PROCESSES, PRINTED)),
-        _there(_CHARTS),
+        ((TIMES, NARROWING, _PARTS), (_ROOFS,), (PROCESSES, PRINTED)),
+        (_CHARTS,),
     ),
 }
 """From which width on there are columns, the panels of each, and those below them."""

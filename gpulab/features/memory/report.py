@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gpulab.core.jobs import Measure
-from gpulab.core.statuses import ExitCode
+from gpulab.core.statuses import ExitCode, Shows
 from gpulab.features.memory import result
 from gpulab.features.memory.events import MemoryUsed
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
 
@@ -43,4 +43,5 @@ FEATURE = Feature(
     run_part=result.RunPart,
     of_variant=_of_variant,
     of_run=_of_run,
+    views=[View("memory.view:memory", Section.RESOURCES, lesson=Shows.MEMORY, flag="memory")],
 )

@@ -32,7 +32,7 @@ from gpulab.features.program.findings import (
     torch_of_another_thread,
 )
 from gpulab.features.program.result import FollowedReport, ProgramReport
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, Time, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import correlated_interval
@@ -271,4 +271,8 @@ FEATURE = Feature(
     folds={StepsFollowed: _add},
     of_variant=_of_variant,
     of_run=_explained,
+    views=(
+        View("program.view:program_view", Section.PROGRAM),
+        View("program.panel:PROGRAM", Section.PANELS),
+    ),
 )

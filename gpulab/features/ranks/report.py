@@ -9,7 +9,7 @@ from statistics import median
 from gpulab.features.ranks import result
 from gpulab.features.ranks.events import RankTimes
 from gpulab.features.ranks.result import RankReport
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import VariantReport
 from gpulab.report.state import RunState, VariantState
 
@@ -62,5 +62,9 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
 
 
 FEATURE = Feature(
-    "ranks", variant_part=result.VariantPart, folds={RankTimes: _fold}, of_variant=_of_variant
+    "ranks",
+    variant_part=result.VariantPart,
+    folds={RankTimes: _fold},
+    of_variant=_of_variant,
+    views=[View("ranks.view:ranks", Section.RESOURCES)],
 )

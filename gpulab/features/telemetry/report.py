@@ -33,7 +33,7 @@ from gpulab.features.telemetry.fields import (
 )
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.samples import InvalidWindows
 from gpulab.report.state import RunState, VariantState
@@ -338,4 +338,5 @@ FEATURE = Feature(
     },
     of_variant=_of_variant,
     of_run=_of_run,
+    views=[View("telemetry.view:solo_runs", Section.ALONE)],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.core.events import Tuned
 from gpulab.features.tuning import result
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import VariantReport
 from gpulab.report.state import Keep, VariantState
 
@@ -25,4 +25,5 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     keeps={Tuned: Keep(merge=_first)},
     of_variant=_of_variant,
+    views=[View("tuning.view:tunings", Section.RESOURCES, flag="retune")],
 )

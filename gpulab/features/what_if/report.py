@@ -10,7 +10,7 @@ from gpulab.core.jobs import Measure, StepPart
 from gpulab.features.what_if import result
 from gpulab.features.what_if.parts import BARE, PLAIN, name_of
 from gpulab.features.what_if.result import PartReport, WhatIfReport
-from gpulab.report.feature import Draft, Feature
+from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, fields_of
 
 LESS = 0.1
@@ -103,4 +103,9 @@ def _slope(report: RunReport, variant: str, delay: float) -> _Slope | None:
     return _Slope((1 / comparison.speedup - 1) / delay, low, high)
 
 
-FEATURE = Feature("what_if", run_part=result.RunPart, of_run=_of_run)
+FEATURE = Feature(
+    "what_if",
+    run_part=result.RunPart,
+    of_run=_of_run,
+    views=[View("what_if.view:delayed", Section.TRIED)],
+)

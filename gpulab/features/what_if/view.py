@@ -10,11 +10,18 @@ from gpulab.core.units import duration, seconds
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.what_if.parts import MAIN
 from gpulab.features.what_if.result import PartReport, WhatIfReport
+from gpulab.report.report import RunReport
 
 NOTHING_TO_DELAY = (
     "no part of this step can be delayed: mark them with lab.phase(NAME), or name an operation, "
     "such as --what-if aten::mm"
 )
+
+
+def delayed(report: RunReport, _: RunReport | None = None) -> RenderableType | None:
+    """None where no part was delayed."""
+    found = report.get("what_if")
+    return None if found is None else what_if(found)
 
 
 def what_if(report: WhatIfReport) -> RenderableType:
