@@ -138,7 +138,7 @@ def pipeline(name, folder, time_s):
 def lesson(case, device, folder, number):
     """A row for a part of a lesson whose sizes make it smaller, by as much as it was seen to be."""
     from gpulab.features.what_if.parts import PartsRequest
-    from gpulab.session.derived import parts_of
+    from gpulab.features.what_if.runs import parts_of
     from gpulab.session.launch import plan, single_launch
     from gpulab.session.look import Look, LookError
     from gpulab.session.settings import Settings

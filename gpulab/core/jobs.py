@@ -351,3 +351,13 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 def subject_of(job: AnyJob | Follow) -> ScenarioFile | FunctionFile | Program | None:
     """The file or the program of a job; None for a calibration, which has none."""
     return None if isinstance(job, Calibrate) else job.subject
+
+
+class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which step of a program to look at, in a process of its own."""
+
+    file: str
+    function: str
+    arguments: str | None = None
+    device: str = "cpu"
+    threads: int = 1

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -85,7 +86,8 @@ def present(name: str) -> ModuleType | None:
 
 def modules(name: str) -> list[ModuleType]:
     """The modules of that name, of the features that have one."""
-    of_features = (present(f"{folder}.{name}") for folder in folders())
+    there = [folder for path in __path__ for folder in sorted(Path(path).glob(f"*/{name}.py"))]
+    of_features = (present(f"{file.parent.name}.{name}") for file in there)
     return [module for module in of_features if module]
 
 

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from gpulab.core.files import read_regular
 from gpulab.core.limits import NAME_LENGTH, USER_FILE_BYTES
 from gpulab.core.text import cut, one_line
+from gpulab.features import modules
 from gpulab.session.run_files import config_folder
 from gpulab.tui.panels.tabs import TABS
 
@@ -98,8 +99,9 @@ KEYS = (
         "next_family",
         "roofline: the next type of numbers; beside another tab of a function: try fixes",
     ),
-    KeyBinding(
-        "what_if", "w", "what_if", "what a part of its step would gain, by delaying it", runs=True
+    *(
+        KeyBinding(each.NAME, each.KEY, f"derive({each.KEY!r})", each.WHAT, runs=True)
+        for each in modules("keys")
     ),
     KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
@@ -161,7 +163,7 @@ def _of_a_replay() -> Iterator[KeyBinding]:
 
 REPLAY = tuple(_of_a_replay())
 LAB: list[BindingType] = [key.binding for key in KEYS]
-RUNNING = frozenset(key.action.removeprefix("app.") for key in KEYS if key.runs)
+RUNNING = frozenset(key.action.removeprefix("app.").partition("(")[0] for key in KEYS if key.runs)
 """Actions that are refused where runs are only looked at."""
 HELP = next(key.binding for key in KEYS if key.id == "help")
 """For the other screens too."""

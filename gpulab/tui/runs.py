@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,11 @@ if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered, Prediction
     from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.report.report import RunReport
-    from gpulab.session.derived import Fixes
     from gpulab.session.live import LiveSource
     from gpulab.session.run import Run, Source
 
+Following = Callable[["RunReport"], "RunRequest | None"]
+"""The run that follows one, by its report."""
 Starter = Callable[[Entry, Settings], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
 
@@ -42,12 +42,12 @@ class Runs:
         self.running: str | None = None
         self.stopping = False
         self._swept: Entry | None = None
-        self._tried: tuple[Entry, Fixes] | None = None
-        """The fixes that run one by one."""
-        self._one_by_one: Run | None = None
-        """Their run, while those that gained in it run together."""
+        self._then: tuple[Entry, Following] | None = None
+        """What follows the run."""
+        self._first: Run | None = None
+        """The run before, while what follows it runs."""
         self.together: dict[str, RunReport] = {}
-        """Of each scenario whose last run tried fixes, that of all that gained."""
+        """Of each scenario whose last run had another that followed it, that one's."""
         self.waiting: list[str] = []
         """Scenarios that are to run after this one, in their order."""
         self.predictions: dict[str, Prediction] = {}
@@ -113,10 +113,14 @@ class Runs:
         return problem
 
     def start_request(
-        self, entry: Entry, request_of: Callable[[], RunRequest], label: str
+        self,
+        entry: Entry,
+        request_of: Callable[[], RunRequest],
+        label: str,
+        then: Following | None = None,
     ) -> str | None:
-        """Start a run that the lab derives from one of a scenario; returns the problem where that
-        cannot be.
+        """Start a run that the lab derives from one of a scenario, and the one that follows from
+        its report; returns the problem where that cannot be.
         """
         from gpulab.session.launch import start
 
@@ -125,16 +129,8 @@ class Runs:
             self._take(entry.name, start(request_of(), self._path(entry, label)))
         except UsageError as error:
             return with_reason(str(error), error.reason)
+        self._then = (entry, then) if then else None
         return None
-
-    def start_fixes(self, entry: Entry, fixes: Fixes) -> str | None:
-        """Start a run of fixes one by one, and then one of all that gained; returns the problem
-        where that cannot be.
-        """
-        problem = self.start_request(entry, fixes.request, f"{entry.path.stem}-fixes")
-        if problem is None:
-            self._tried = entry, fixes
-        return problem
 
     def _start(self, entry: Entry, settings: Settings | None) -> str | None:
         try:
@@ -156,7 +152,7 @@ class Runs:
         from gpulab.session.run import Run
 
         self.running, self.stopping = name, False
-        self._tried = None
+        self._then = None
         self.together.pop(name, None)
         self.reopened.discard(name)
         self._runs[name] = Run(source)
@@ -173,7 +169,7 @@ class Runs:
             return None
         if name in self.sweeps and self._goes_on(self.sweeps[name], run):
             return None
-        if self._tries_together(name, run):
+        if self._goes_together(name, run):
             return None
         self.running = None
         self._keep_prediction(name, self._runs[name])
@@ -203,24 +199,23 @@ class Runs:
             return False
         return True
 
-    def _tries_together(self, name: str, run: Run) -> bool:
-        """Whether the fixes that gained in this run are tried together now. Once they have been,
-        the run of each by itself is the last one again, with what came out of them.
+    def _goes_together(self, name: str, run: Run) -> bool:
+        """Whether what follows this run has started. Once it has ended, the run before it is the
+        last one again, with what came out of both.
         """
-        if self._one_by_one is not None:
-            self._runs[name], self._one_by_one = self._one_by_one, None
+        if self._first is not None:
+            self._runs[name], self._first = self._first, None
             self.together[name] = run.report
             return False
-        if self._tried is None or self.stopping:
+        if self._then is None or self.stopping:
             return False
-        entry, fixes = self._tried
-        gained = needed("fixes.declarations").gaining(run.report.fixes)
-        if len(gained) < 2:
+        entry, following = self._then
+        request = following(run.report)
+        if request is None:
             return False
-        together = partial(fixes.together, gained)
-        if self.start_request(entry, together, f"{entry.path.stem}-together"):
-            return False  # no file can be made: each by itself stays what it is
-        self._one_by_one = run
+        if self.start_request(entry, lambda: request, f"{entry.path.stem}-together"):
+            return False  # no file can be made: the first stays what it is
+        self._first = run
         return True
 
     def _keep_prediction(self, name: str, run: Run) -> None:

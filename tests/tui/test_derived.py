@@ -13,9 +13,9 @@ from gpulab.core.events import Samples
 from gpulab.core.jobs import PartKind, StepPart
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.fixes.runs import Fixes
 from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.features.what_if.parts import MAIN, PartsSeen
-from gpulab.session.derived import Fixes
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look, LookError

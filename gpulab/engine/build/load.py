@@ -26,7 +26,7 @@ from gpulab.engine.build import settings
 from gpulab.engine.build.exercise import ANSWER
 from gpulab.engine.build.functions import scenario_of_functions
 from gpulab.engine.processes.startup import FILE, timed
-from gpulab.features import needed
+from gpulab.features import modules
 from gpulab.scenario import Lab, Scenario, ScenarioError, Variant
 
 _LONG_S = 0.1
@@ -155,24 +155,11 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
             f"the file registered the variants {', '.join(registered) or 'none'} when it ran, "
             f"but its text declares {', '.join(declared)}: register each with a plain decorator"
         )
-    if any(variant.delays is not None for variant in subject.variants):
-        return _scenario_of_delays(scenario, subject)
+    for feature in modules("loading"):
+        if (derived := feature.derived_scenario(scenario, subject)) is not None:
+            made: Scenario = derived
+            return made
     return _scenario_of_contenders(scenario, subject) if contenders else scenario
-
-
-def _scenario_of_delays(scenario: Scenario, subject: ScenarioFile) -> Scenario:
-    """One step several times, each with another part delayed: the lab's own variants, whose outputs
-    are checked as any other.
-    """
-    delayed = needed("what_if.worker").delayed
-    derived = Scenario(topic=scenario.topic)
-    for info in subject.variants:
-        variant = scenario.variants[info.function or info.name]
-        function = variant.function
-        if info.delays:
-            function = delayed(function, info.delays)
-        derived.add(Variant(name=info.name, unchecked=variant.unchecked, function=function))
-    return derived
 
 
 def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | FunctionFile) -> Scenario:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode
 from gpulab.features.fixes.declarations import gaining
+from gpulab.features.fixes.runs import Fixes
 from gpulab.features.fixes.view import fixes as table
 from gpulab.features.fixes.view import what_ran_together
 from gpulab.headless.drive import drive
@@ -27,7 +28,7 @@ from gpulab.headless.output import (
 from gpulab.headless.printed import show_failures, show_report
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
-from gpulab.session.derived import Fixes, names_in
+from gpulab.session.derived import names_in
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.look import Look

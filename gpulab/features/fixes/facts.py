@@ -61,13 +61,3 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Expressions for tensors that a step reads and leaves as they are."""
     state: list[str] = []
     """The same, of tensors beside models and optimizers that it changes."""
-
-
-class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which step to look at."""
-
-    file: str
-    function: str
-    arguments: str | None = None
-    device: str = "cpu"
-    threads: int = 1

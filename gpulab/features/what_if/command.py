@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpulab.core.jobs import StepPart
 from gpulab.core.statuses import ExitCode
+from gpulab.features.what_if.runs import Parts
 from gpulab.features.what_if.view import NOTHING_TO_DELAY
 from gpulab.features.what_if.view import what_if as table
 from gpulab.headless.drive import drive
@@ -21,7 +22,6 @@ from gpulab.headless.output import (
 from gpulab.headless.printed import show_failures, show_report
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
-from gpulab.session.derived import Parts
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import single_launch, start
 from gpulab.session.look import Look

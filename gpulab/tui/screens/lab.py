@@ -20,7 +20,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
-from gpulab.features import present, taken_out
+from gpulab.features import modules, present, taken_out
 from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.budget import Budget
@@ -363,32 +363,30 @@ class LabScreen(Screen[int]):
         """
         entry = self.chosen
         if entry and entry.function and self._detail and self._detail.tab != "roofline":
-            self._derive(entry, "fixes")
+            self._derive(entry, "f")
         elif (run := self.runs.of(self._list.chosen)) and self._detail is not None:
             self._detail.choose_family(run)
             self.refresh_rows()
 
-    def action_what_if(self) -> None:
-        """Delay parts of the step of the scenario under the cursor."""
+    def action_derive(self, key: str) -> None:
+        """Start what a feature derives from the step of the scenario under the cursor."""
         if (entry := self.chosen) is not None:
-            self._derive(entry, "what-if")
+            self._derive(entry, key)
 
-    def _derive(self, entry: Entry, what: str) -> None:
+    def _derive(self, entry: Entry, key: str) -> None:
         """Ask what to try or to delay, and start the run that the lab derives from a step."""
         if self.read_only:
             self.say(self.read_only, "yellow")
         elif self.runs.running is not None:
             self.say(status.another_runs(self.runs.running), "yellow")
         else:
-            self.run_worker(self._start_derived(entry, what), exclusive=True, group="derived")
+            self.run_worker(self._start_derived(entry, key), exclusive=True, group="derived")
 
-    async def _start_derived(self, entry: Entry, what: str) -> None:
-        feature = "fixes" if what == "fixes" else "what_if"
-        if present(feature) is None:
-            return self.say(taken_out(feature), "yellow")
-        from gpulab.tui.derived import fixes_to_try, parts_to_delay
-
-        start = await (fixes_to_try if what == "fixes" else parts_to_delay)(self, entry)
+    async def _start_derived(self, entry: Entry, key: str) -> None:
+        deriving = next((each for each in modules("deriving") if key == each.KEY), None)
+        if deriving is None:
+            return self.say(taken_out(f"key {key}"), "yellow")
+        start = await deriving.start_of(self, entry)
         if isinstance(start, str):
             return self.say(start, "bold red")
         if start is None or self.runs.running is not None or self._quitting:

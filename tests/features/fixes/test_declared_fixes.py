@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from gpulab.core.jobs import StepRequest
 from gpulab.features.findings import findings
 from gpulab.features.fixes import text
 from gpulab.features.fixes.declarations import FIXES
-from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts, StepRequest
+from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.fixes.runs import fixes_named
 from gpulab.features.fixes.text import scenario_text
-from gpulab.session.derived import fixes_named, names_in
+from gpulab.session.derived import names_in
 from gpulab.session.settings import UsageError
 
 NOTHING = StepFacts()

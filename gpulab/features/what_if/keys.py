@@ -1,0 +1,5 @@
+"""The key of the screen: its name in the user's file of keys, the key, and what it does."""
+
+NAME = "what_if"
+KEY = "w"
+WHAT = "what a part of its step would gain, by delaying it"
