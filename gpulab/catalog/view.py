@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
-from rich.constrain import Constrain
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import plural, span, three_digits, times
+from gpulab.draw.blocks import Block, Group, Inside, Markdown, Table, Text
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import rows_table
 from gpulab.features import present
@@ -37,7 +33,7 @@ def lesson(
     chosen: Mapping[str, str] | None = None,
     earlier: Mapping[str, str] | None = None,
     hides_claim: bool = False,
-) -> RenderableType:
+) -> Block:
     """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
     before; `hides_claim`: a prediction waits for its answer.
     """
@@ -45,9 +41,9 @@ def lesson(
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
         return Group(Text(row.path, "bold"), Text(row.error, "red"), *hides)
     title, _, rest = row.lesson.partition("\n")
-    parts: list[RenderableType] = [Text(title or row.title, "bold"), ""]
+    parts: list[Block] = [Text(title or row.title, "bold"), ""]
     if rest.strip():
-        parts += [_markdown(rest), ""]
+        parts += [Markdown(rest), ""]
     if row.function:
         parts += [
             Text("a plain function: it is timed and profiled, and compared with nothing", "dim"),
@@ -66,10 +62,10 @@ def lesson(
         if value:
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
     questions = Group(*_questions(row))
-    return Group(Constrain(Group(*parts), _WIDEST), facts, Constrain(questions, _WIDEST))
+    return Group(Inside(Group(*parts), width=_WIDEST), facts, Inside(questions, width=_WIDEST))
 
 
-def _questions(row: ScenarioRow) -> list[RenderableType]:
+def _questions(row: ScenarioRow) -> list[Block]:
     """Those of the course on a lesson; none of the user's own."""
     # the list, which is all of the first frame, needs nothing of it
     course = present("course.view")
@@ -77,16 +73,6 @@ def _questions(row: ScenarioRow) -> list[RenderableType]:
         return []
     asked = course.course_lesson(row.name)
     return ["", *course.lesson_questions(asked)] if asked else []
-
-
-def _markdown(text: str) -> RenderableType:
-    """Tags are text: a lesson may say <int>."""
-    from markdown_it import MarkdownIt
-    from rich.markdown import Markdown
-
-    markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
-    markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)
-    return markdown
 
 
 def variants_table(row: ScenarioRow) -> Table:
@@ -138,7 +124,7 @@ def listing(rows: Sequence[ScenarioRow]) -> Text:
     for topic, members in by_topic(rows):
         text.append(f"{topic}\n", style="bold")
         for row in members:
-            text.append_text(_error(row) if row.error else _line(row, width))
+            text.append(_error(row) if row.error else _line(row, width))
             if row.hides:
                 text.append(f"    {sentence(row.hides)}\n", style="yellow")
     missing = [row.missing for row in rows if row.missing]

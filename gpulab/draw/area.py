@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from textwrap import wrap
-
-from rich.text import Text
 
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.bars import bar
+from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas, fit, wide
 
 
@@ -48,15 +45,9 @@ class Area:
 
     def put_text(self, row: int, column: int, text: Text) -> None:
         """One line with its styles."""
-        styles = [str(text.style)] * len(text.plain)
-        for span in text.spans:
-            styles[span.start : span.end] = [str(span.style)] * (span.end - span.start)
-        for style, group in groupby(
-            zip(text.plain, styles[: len(text.plain)], strict=True), key=itemgetter(1)
-        ):
-            part = "".join(character for character, _ in group)
-            self.put(row, column, part, style)
-            column += wide(part)
+        for words, style in text.parts:
+            self.put(row, column, words, style or text.style)
+            column += wide(words)
 
     def interval(
         self,

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
-from rich.text import Text
-
 from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
+from gpulab.draw.blocks import Text
 
 CELLS = 30
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -9,7 +9,8 @@ from operator import itemgetter
 from unicodedata import normalize
 
 from rich.cells import get_character_cell_size
-from rich.text import Span, Text
+
+from gpulab.draw.blocks import Text
 
 _EMPTY = (" ", "")
 
@@ -74,20 +75,13 @@ class Canvas:
 
     def text(self) -> Text:
         """All rows, without the empty cells at their ends."""
-        plain: list[str] = []
-        spans: list[Span] = []
-        at = 0
+        text = Text(no_wrap=True, overflow="ellipsis")
         for number, line in enumerate(self._rows):
             end = self.columns
             while end and line[end - 1] == _EMPTY:
                 end -= 1
             if number:
-                plain.append("\n")
-                at += 1
+                text.append("\n")
             for style, run in groupby(line[:end], key=itemgetter(1)):
-                part = "".join([cell for cell, _ in run])
-                plain.append(part)
-                if style:
-                    spans.append(Span(at, at + len(part), style))
-                at += len(part)
-        return Text("".join(plain), no_wrap=True, overflow="ellipsis", spans=spans)
+                text.append("".join([cell for cell, _ in run]), style)
+        return text

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
-from rich.text import Text
-
 from gpulab.draw.axis import LogAxis, around
+from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas
 
 _ROOM = 0.08

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from rich.cells import cell_len
-from rich.table import Table
+
+from gpulab.draw.blocks import Table
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
 
 def columns_table(*, gap: int = 2) -> Table:
     """For columns with heads, so many cells apart."""
-    return Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    return Table(gap)
 
 
 def rows_table() -> Table:
     """For names and what is said of each."""
-    return Table.grid(padding=(0, 2, 0, 0))
+    return Table(show_header=False)

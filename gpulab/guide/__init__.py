@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from gpulab.draw.blocks import Block
 
 _FOLDER = Path(__file__).parent
 
@@ -21,11 +21,11 @@ def page_text(name: str) -> str:
     return _paths()[name].read_text(encoding="utf-8")
 
 
-def page(name: str) -> RenderableType:
+def page(name: str) -> Block:
     """A page for a terminal. KeyError where there is none of that name."""
-    from rich.markdown import Markdown
+    from gpulab.draw.blocks import Markdown
 
-    return Markdown(page_text(name), hyperlinks=False)
+    return Markdown(page_text(name))
 
 
 def _paths() -> dict[str, Path]:

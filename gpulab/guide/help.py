@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.table import rows_table
 from gpulab.guide import words
 
@@ -20,8 +17,8 @@ def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_b
     here = {word: meaning for word, meaning in every.items() if _is_in(word, shown)}
     heading = "words on this screen" if here else "words"
     rows = [(word, meaning.replace("*", "")) for word, meaning in (here or every).items()]
-    of_words: list[RenderableType] = [Text(heading, "bold"), _table(rows), ""]
-    of_keys: list[RenderableType] = [
+    of_words: list[Block] = [Text(heading, "bold"), _table(rows), ""]
+    of_keys: list[Block] = [
         Text("keys", "bold"),
         _table(keys),
         Text(changed_by, "dim"),

@@ -11,10 +11,9 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
+from gpulab.draw.blocks import Group, Text
 from gpulab.headless.output import Terminal
 from gpulab.report.live import live_run
 from gpulab.report.report import RunReport
@@ -25,8 +24,9 @@ from gpulab.session.session import Session
 from gpulab.show.parts import part
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.live import Live as Display
+
+    from gpulab.draw.blocks import Block
 
 _SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 _PLAIN_EVERY_S = 5.0
@@ -40,20 +40,22 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
     if not terminal.err.is_terminal:
         yield PlainProgress(partial(terminal.note, style="dim")).show
         return
-    from rich.console import Group
     from rich.live import Live as Display
+
+    from gpulab.show.terminal import drawn
 
     lines = list(before)
     live = Display(console=terminal.err, auto_refresh=False, transient=True)
     with _cursor_while_stopped(live), live:
 
         def show(run: Run) -> None:
-            live.update(Group(*lines, _panels(run, terminal, len(lines))), refresh=True)
+            panels = _panels(run, terminal, len(lines))
+            live.update(drawn(Group(*lines, panels)), refresh=True)
 
         yield show
 
 
-def _panels(run: Run, terminal: Terminal, lines_above: int) -> RenderableType:
+def _panels(run: Run, terminal: Terminal, lines_above: int) -> Block:
     """The panels of a run, in what the terminal has below some lines and above its last."""
     width, height = terminal.err.size
     height = max(_FEWEST_ROWS, min(_MOST_ROWS, height - lines_above - 1))

@@ -22,8 +22,7 @@ from gpulab.headless.standard_streams import OutputError
 from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from gpulab.draw.blocks import Block
     from gpulab.headless.options import Options
 
 
@@ -62,6 +61,12 @@ class PlainConsole(Console):
             soft_wrap=False,
         )
 
+    def print(self, *blocks: Any, **how: Any) -> None:
+        """Print blocks, as `Console.print` does."""
+        from gpulab.show.terminal import drawn
+
+        super().print(*map(drawn, blocks), **how)
+
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
@@ -88,7 +93,7 @@ class Terminal:
     def results(self) -> PlainConsole:
         return self.err if self.json_on_stdout else self.out
 
-    def show(self, content: RenderableType) -> None:
+    def show(self, content: Block) -> None:
         """Print a result, filled to the width of a terminal; whole lines where it goes to a
         file.
         """

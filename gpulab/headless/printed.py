@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
+from gpulab.draw.blocks import Fitted, Text
 from gpulab.features import views
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
 from gpulab.features.goodput.operations import full_tables
@@ -33,7 +32,7 @@ from gpulab.show.results import failures, result
 from gpulab.show.short_result import ShortResult
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from gpulab.draw.blocks import Block
 
 _HEIGHT, _MOST_WIDTH = 24, 160
 
@@ -58,7 +57,9 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
         show_operations_on_roofs(report, terminal)
     else:
         asked_for = [*_asked_for(report, options), *tables]
-        terminal.show(ShortResult(report, asked_for, with_operations=not tables))
+        wraps = terminal.results.is_terminal
+        short = ShortResult(report, asked_for, with_operations=not tables, wraps=wraps)
+        terminal.show(Fitted(short.of_width))
     if options.checklist:
         terminal.show(part("findings.checklist_view:checklists", report))
         terminal.say("")
@@ -70,7 +71,7 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
         terminal.say("")
 
 
-def _tables_of_operations(report: RunReport, options: Options) -> list[RenderableType]:
+def _tables_of_operations(report: RunReport, options: Options) -> list[Block]:
     """As flags ask for them; none where no flag does."""
     if not options.asks_for_operations:
         return []
@@ -108,7 +109,7 @@ def _of_run_file(terminal: Terminal) -> Iterator[None]:
         terminal.note(str(error), "yellow")
 
 
-def _asked_for(report: RunReport, options: Options) -> Iterator[RenderableType]:
+def _asked_for(report: RunReport, options: Options) -> Iterator[Block]:
     """What flags of the command ask for by name."""
     places = {"goodput.view:traces", "goodput.view:job_goodput"}
     if options.telemetry not in (None, "off"):

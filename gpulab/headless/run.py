@@ -12,15 +12,13 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import Required, RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
 from gpulab.core.units import duration, seconds, span, times
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import QUICK, STYLES, with_star
 from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
@@ -120,9 +118,9 @@ def _times(report: RunReport) -> Iterator[str]:
             yield f"{variant.name} {seconds(variant.time_s.median)}"
 
 
-def ending(reports: Sequence[RunReport]) -> RenderableType:
+def ending(reports: Sequence[RunReport]) -> Block:
     """Below the lines of a library: what did not run, and for want of what."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     skipped: dict[str, list[str]] = {}
     for report in reports:
         if report.outcome == Conclusion.SKIPPED and report.reason:
@@ -134,7 +132,7 @@ def ending(reports: Sequence[RunReport]) -> RenderableType:
     return Group(*parts)
 
 
-def summary(reports: Sequence[RunReport]) -> RenderableType:
+def summary(reports: Sequence[RunReport]) -> Block:
     """A heading for each run with its claim, a row for each comparison with its baseline, in
     columns that line up.
     """
@@ -143,7 +141,7 @@ def summary(reports: Sequence[RunReport]) -> RenderableType:
     widths = [
         max(map(len, column)) for column in zip(_HEADS, *(row.cells for row in rows), strict=True)
     ]
-    parts: list[RenderableType] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
+    parts: list[Block] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
     for report, rows_of_run in zip(reports, rows_of_runs, strict=True):
         heading = Text(report.scenario, "bold")
         if report.claim:
@@ -170,9 +168,10 @@ class _Row:
     claim: str
 
     def text(self, widths: Sequence[int]) -> Text:
-        text = Text(_aligned(self.cells, widths), no_wrap=True, overflow="ellipsis")
+        line, verdict = _aligned(self.cells, widths), self.cells[3]
         start = sum(widths[:3]) + 2 * 4
-        text.stylize(STYLES[self.verdict], start, start + len(self.cells[3]))
+        text = Text(line[:start], no_wrap=True, overflow="ellipsis")
+        text.append(verdict, STYLES[self.verdict]).append(line[start + len(verdict) :])
         return text.append(f"  {self.claim}", "dim")
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from io import StringIO
 from os import PathLike
 from typing import TYPE_CHECKING
-
-from rich.console import Console, RenderableType
-from rich.text import Text
 
 from gpulab.core import text as safe
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.units import seconds, times
+from gpulab.draw.blocks import Block, Text
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence_with_place
 from gpulab.show.html import Html, element, joined
 from gpulab.show.results import header
+from gpulab.show.terminal import plain_text
 from gpulab.show.view import comparison_table, failure_causes, outcome_words
 from gpulab.stats.verdicts import shown
 
@@ -86,12 +84,12 @@ def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Fi
 def _rows(report: RunReport) -> Iterator[Html]:
     table = comparison_table(report)
     aligned = ["right" if column.justify == "right" else "left" for column in table.columns]
-    names = [str(column.header) for column in table.columns]
+    names = [str(column.words) for column in table.columns]
     heads = [_cell("th", *head) for head in zip(names, aligned, strict=True)]
     yield _row(heads, element("th"))
     medians = {variant.name: time.median for variant, time in report.timed}
     longest = max(medians.values())
-    for row in zip(*(column.cells for column in table.columns), strict=True):
+    for row in table.rows:
         texts = [_rendered(cell) for cell in row]
         cells = [_cell("td", *one) for one in zip(texts, aligned, strict=True)]
         median = medians.get(str(row[0]))
@@ -117,14 +115,6 @@ def _reasons(report: RunReport) -> list[str]:
     return [safe.plain(line) for line, _ in failure_causes(report)]
 
 
-def _rendered(content: RenderableType) -> str:
-    """Plain text: no colours, and no display of Rich's own in a notebook."""
-    if isinstance(content, str):
-        content = Text(content)
-    file = StringIO()
-    console = Console(
-        file=file, width=_WIDTH, color_system=None, force_jupyter=False, force_terminal=False
-    )
-    console.print(content, soft_wrap=isinstance(content, Text))
-    lines = safe.plain(file.getvalue()).splitlines()
-    return "\n".join(line.rstrip() for line in lines)
+def _rendered(content: Block) -> str:
+    """Plain text, of which nothing moves the cursor."""
+    return safe.plain(plain_text(content, _WIDTH, soft_wrap=isinstance(content, (str, Text))))

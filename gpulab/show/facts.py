@@ -5,10 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
-
-from rich.console import Console
 
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
@@ -19,6 +16,7 @@ from gpulab.report.report import RunReport
 from gpulab.show.parts import part
 from gpulab.show.record import Record
 from gpulab.show.results import result
+from gpulab.show.terminal import plain_text
 from gpulab.show.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
 
@@ -79,12 +77,7 @@ def answer(record: Record) -> Answer:
 
 def text(record: Record) -> str:
     """The whole result as `--verbose` prints it, without colours."""
-    file = StringIO()
-    console = Console(
-        width=_WIDTH, file=file, force_terminal=False, force_jupyter=False, color_system=None
-    )
-    console.print(result(record.report))
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return plain_text(result(record.report), _WIDTH) + "\n"
 
 
 def source_of(request: RunRequest | None) -> str:

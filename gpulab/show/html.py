@@ -1,21 +1,15 @@
-"""HTML that is safe as it is built, and what views draw with (texts, tables, groups) as HTML."""
+"""HTML that is safe as it is built, and blocks as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
-from io import StringIO
 from itertools import groupby
 
-from rich.console import Console, ConsoleRenderable, Group, RenderableType, RichCast
-from rich.constrain import Constrain
-from rich.padding import Padding
-from rich.style import Style
-from rich.table import Column, Table
-from rich.text import Text
-
 from gpulab.core.text import plain
+from gpulab.draw.blocks import Block, Fitted, Group, Head, Inside, Markdown, Table, Text
+from gpulab.draw.canvas import fit
 
 _WIDTH = 200
 """Columns that views may take which ask for a width: enough for all that they have to say."""
@@ -52,80 +46,101 @@ def escaped(text: str) -> Html:
     return Html(escape(plain(text)))
 
 
-def of(content: RenderableType | None) -> Html:
+def of(block: Block | None) -> Html:
     """A view: texts are paragraphs, tables tables, with the words and the colours that they have on
     a terminal. Lines that a terminal does not fold are a block of code.
     """
-    blocks: list[Html] = []
-    leaves = groupby(_leaves(content), key=lambda leaf: isinstance(leaf, Text) and leaf.no_wrap)
+    made: list[Html] = []
+    leaves = groupby(_leaves(block), key=lambda leaf: isinstance(leaf, Text) and leaf.no_wrap)
     for is_code, parts in leaves:
         if is_code:
             lines = Text("\n").join(part for part in parts if isinstance(part, Text))
-            blocks.append(element("pre", element("code", spans(lines)), class_="plain"))
+            made.append(element("pre", element("code", spans(lines)), class_="plain"))
             continue
-        blocks += [table(part) if isinstance(part, Table) else _paragraphs(part) for part in parts]
-    return joined(blocks)
+        made += [_of_leaf(part) for part in parts]
+    return joined(made)
 
 
-def _paragraphs(text: Text) -> Html:
-    return joined(element("p", spans(part)) for part in text.split("\n\n") if part.plain.strip())
+def _of_leaf(leaf: Text | Table | Markdown) -> Html:
+    if isinstance(leaf, Table):
+        return table(leaf)
+    if isinstance(leaf, Markdown):
+        return markdown(leaf)
+    return joined(element("p", spans(line)) for line in _paragraphs(leaf))
 
 
-def _leaves(content: object) -> Iterator[Text | Table]:
+def _paragraphs(text: Text) -> Iterator[Text]:
+    """The texts between its empty lines."""
+    for has_words, lines in groupby(text.lines(), key=lambda line: bool(line.plain)):
+        paragraph = Text("\n").join(lines)
+        paragraph.style = text.style
+        if has_words and paragraph.plain.strip():
+            yield paragraph
+
+
+def _leaves(block: Block | None) -> Iterator[Text | Table | Markdown]:
     """The texts and tables that a view is made of."""
-    match content:
+    match block:
         case str():
-            yield Text(content)
-        case Text() | Table():
-            yield content
+            yield Text(block)
+        case Text() | Table() | Markdown():
+            yield block
         case Group():
-            for part in content.renderables:
+            for part in block:
                 yield from _leaves(part)
-        case Padding() | Constrain():
-            yield from _leaves(content.renderable)
-        case RichCast():
-            yield from _leaves(content.__rich__())
-        case ConsoleRenderable():
-            options = _console().options.update(width=_WIDTH)
-            for inner in content.__rich_console__(_console(), options):
-                yield from _leaves(inner)
+        case Inside():
+            yield from _leaves(block.block)
+        case Fitted():
+            for part in block.of_width(_WIDTH):
+                yield from _leaves(part)
+
+
+def markdown(block: Markdown) -> Html:
+    """Without images, which would be a request; tags are text."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    return Html(reader.render(plain(block.source)))
 
 
 def table(content: Table) -> Html:
     """Columns that are at the right are numbers; rows of empty heads have none."""
     columns = content.columns
-    heads = [_cell("th", column, column.header) for column in columns]
+    head = [element("caption", content.title)] if content.title else []
+    if content.show_header and any(column.words for column in columns):
+        heads = [_cell("th", column, column.words) for column in columns]
+        head.append(element("thead", element("tr", *heads)))
     rows = [
         element("tr", *(_cell("td", *cell) for cell in zip(columns, row, strict=True)))
-        for row in zip(*(column.cells for column in columns), strict=True)
+        for row in content.rows
     ]
-    head = [element("caption", str(content.title))] if content.title else []
-    if content.show_header and any(column.header for column in columns):
-        head.append(element("thead", element("tr", *heads)))
     whole = element("table", *head, element("tbody", *rows))
     return element("div", whole, class_="wide")
 
 
-def _cell(name: str, column: Column, content: RenderableType) -> Html:
+def _cell(name: str, column: Head, content: Block) -> Html:
     """Numbers stand at the right; what a terminal cuts is cut here too."""
-    if isinstance(content, str):
-        content = Text(content)
-    width = column.width or column.max_width
-    if isinstance(content, Text) and column.overflow == "ellipsis" and width:
-        content = content.copy()
-        content.truncate(width, overflow="ellipsis")
-    inside = spans(content) if isinstance(content, Text) else of(content)
+    inside = _inside(column, Text(content) if isinstance(content, str) else content)
     names = ["n"] if column.justify == "right" else []
     names += ["line1"] if column.no_wrap else []
     return element(name, inside, class_=" ".join(names) or None)
 
 
+def _inside(column: Head, content: Block) -> Html:
+    if not isinstance(content, Text):
+        return of(content)
+    width = column.width or column.max_width
+    if column.overflow == "ellipsis" and width and content.cell_len > width:
+        content = Text(fit(content.plain, width), content.style)
+    return spans(content)
+
+
 def spans(text: Text) -> Html:
     """The text in its colours, with its own line breaks."""
     parts: list[str] = []
-    for segment in text.render(_console()):
-        class_ = class_of(segment.style or text.style)
-        for number, line in enumerate(segment.text.split("\n")):
+    for words, style in text.parts:
+        class_ = class_of(f"{text.style} {style}")
+        for number, line in enumerate(words.split("\n")):
             if number:
                 parts.append(element("br"))
             if line:
@@ -134,24 +149,23 @@ def spans(text: Text) -> Html:
     return joined(parts)
 
 
-_CLASSES = frozenset(("red", "green", "yellow", "blue", "magenta", "cyan", "bold", "dim", "italic"))
+_COLORS = frozenset(("red", "green", "yellow", "blue", "magenta", "cyan"))
 """Black and white are what a page has anyway."""
+_KINDS = ("bold", "dim", "italic")
 
 
 @cache
-def class_of(style: Style | str | None) -> str | None:
-    """The classes of a style: its colour, of the sixteen of a terminal, and whether it is bold."""
-    if isinstance(style, str):
-        style = _console().get_style(style)
-    if style is None:
-        return None
-    names = [style.color.name.removeprefix("bright_")] if style.color else []
-    names += [name for name in ("bold", "dim", "italic") if getattr(style, name)]
-    return " ".join(name for name in names if name in _CLASSES) or None
-
-
-@cache
-def _console() -> Console:
-    return Console(
-        file=StringIO(), width=_WIDTH, force_terminal=False, force_jupyter=False, color_system=None
-    )
+def class_of(style: str) -> str | None:
+    """The classes of a style such as "bold not dim bright_red": the last colour, and its kinds."""
+    color = ""
+    kinds: set[str] = set()
+    words = iter(style.split())
+    for word in words:
+        if word == "not":
+            kinds.discard(next(words))
+        elif word in _KINDS:
+            kinds.add(word)
+        else:
+            color = word.removeprefix("bright_")
+    names = [color] * (color in _COLORS) + [kind for kind in _KINDS if kind in kinds]
+    return " ".join(names) or None

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-
+from gpulab.draw.blocks import Block, Group
 from gpulab.features.roofline import view as roofline
 from gpulab.report.report import VariantReport
 from gpulab.show.parts import part
 
 
-def limits(variants: Sequence[VariantReport], most: int | None = None) -> RenderableType | None:
+def limits(variants: Sequence[VariantReport], most: int | None = None) -> Block | None:
     """`most` findings of each; None where nothing limits any, and nothing was found."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for variant in variants:
         if limited := roofline.limits([variant]):
             parts.append(limited)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.catalog.kernels import kernels_of
 from gpulab.core.run_file import RunFileError
 from gpulab.core.text import fenced, markdown_text, plain
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.features import present
 from gpulab.features.checks.view import checks, grades
 from gpulab.features.roofline.view import limits
@@ -82,11 +79,11 @@ def _bullets(lines: Iterable[Line]) -> list[str]:
     return [*listed, ""] if listed else []
 
 
-def _of(content: RenderableType | None) -> Iterator[str]:
+def _of(content: Block | None) -> Iterator[str]:
     """Tables, and the texts around them."""
     match content:
         case Group():
-            for part in content.renderables:
+            for part in content:
                 yield from _of(part)
         case Table():
             yield from (*markdown(content), "")

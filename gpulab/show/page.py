@@ -7,18 +7,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from rich.text import Text
-
 from gpulab.catalog.kernels import kernels_of
 from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
 from gpulab.commit import version
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
-from gpulab.core.text import plain
+from gpulab.draw.blocks import Markdown, Text
 from gpulab.features import present, views
 from gpulab.features.checks.view import checks, grades
-from gpulab.features.roofline.ceilings_view import CeilingTable
+from gpulab.features.roofline.ceilings_view import ceiling_table
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import limits, roofline_view
 from gpulab.report.feature import Section
@@ -153,10 +150,8 @@ def _lesson(request: RunRequest | None) -> Iterator[Html]:
     except UnreadableError:
         return
     rest = text.partition("\n")[2].strip()
-    # no image, which would be a request; tags are text
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     if rest:
-        yield element("div", Html(markdown.render(plain(rest))), class_="lesson")
+        yield element("div", html.markdown(Markdown(rest)), class_="lesson")
     if subject.claim:
         yield element("p", f"Claim: {subject.claim}")
 
@@ -248,6 +243,6 @@ def _environment(record: Record) -> Iterator[Html]:
         yield element("pre", element("code", command(record.request, report)))
     if report.ceilings and report.ceilings.ceilings:
         summary = element("summary", "Ceilings of this device, and where each is from")
-        table = html.of(CeilingTable(report.ceilings.ceilings))
+        table = html.of(ceiling_table(report.ceilings.ceilings))
         unfolded = None if report.variants else "open"
         yield element("details", summary, table, open=unfolded)

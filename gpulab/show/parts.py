@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rich.console import RenderableType
-
+from gpulab.draw.blocks import Block
 from gpulab.features import present
 from gpulab.report.feature import Section, View
 from gpulab.report.report import RunReport
@@ -41,7 +40,7 @@ def panel(place: str, run: Any, *, width: int, height: int | None = None) -> Any
     return part("live.screen:panel_view", drawn, run, width=width, height=height)
 
 
-def tables_of(report: RunReport, shown: Iterable[View], *more: Any) -> Iterator[RenderableType]:
+def tables_of(report: RunReport, shown: Iterable[View], *more: Any) -> Iterator[Block]:
     """Those of these views in which there is something."""
     for view in shown:
         table = part(view.place, report, *more)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.units import byte_count
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import STYLES
 from gpulab.features import views
 from gpulab.features.goodput.operations import operations
@@ -28,8 +26,8 @@ def program_result(
     *,
     verbose: bool = False,
     run_file: str = "",
-    tables: Sequence[RenderableType] = (),
-) -> RenderableType:
+    tables: Sequence[Block] = (),
+) -> Block:
     """How it ended, its steps, where their time goes, what was sampled, and the notes. `tables`:
     in place of that of the operations.
     """
@@ -37,7 +35,7 @@ def program_result(
     heading.append(f" · {report.title}", "not bold")
     if report.device:
         heading.append(f"\n{report.device.name}", "not bold dim")
-    parts: list[RenderableType] = [heading, ""]
+    parts: list[Block] = [heading, ""]
     parts += [Text(*line) for line in _why_it_ended(report)]
     parts += tables_of(report, views(Section.PROGRAM))
     if sampled := telemetry_line(report):
@@ -46,7 +44,7 @@ def program_result(
     for listed in tables_of(report, views(Section.RANKS)):
         parts += [listed, ""]
     most = _ALL_OPERATIONS if verbose else _MOST_OPERATIONS
-    of_operations: Sequence[RenderableType | None] = tables or [operations(report, most=most)]
+    of_operations: Sequence[Block | None] = tables or [operations(report, most=most)]
     for table in (goodput(report), *of_operations, traces(report)):
         if table is not None:
             parts += [table, ""]

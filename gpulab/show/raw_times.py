@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median, quantiles, stdev
 
-from rich.console import RenderableType
-from rich.table import Table
-
 from gpulab.core.text import markdown_text
 from gpulab.core.units import seconds
+from gpulab.draw.blocks import Block, Table
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 
@@ -47,15 +45,12 @@ def _distribution(times_s: Sequence[float]) -> list[str]:
 
 def markdown(table: Table) -> list[str]:
     """The lines of the table as Markdown."""
-    heads = [_cell(column.header) or " " for column in table.columns]
+    heads = [_cell(column.words) or " " for column in table.columns]
     rules = ["--:" if column.justify == "right" else ":--" for column in table.columns]
     rows = [heads, rules]
-    rows += [
-        [_cell(cell) for cell in row]
-        for row in zip(*(column.cells for column in table.columns), strict=True)
-    ]
+    rows += [[_cell(cell) for cell in row] for row in table.rows]
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def _cell(content: RenderableType) -> str:
+def _cell(content: Block) -> str:
     return markdown_text(str(content))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.statuses import ExitCode, FailureKind, Shows, Status, Verdict
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import plural, span, times
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import STYLES, with_star
+from gpulab.draw.table import rows_table
 from gpulab.features import views
 from gpulab.features.checks.findings import (
     state_diverges,
@@ -69,7 +67,7 @@ def result(
     screen: OnScreen | None = None,
     with_operations: bool = True,
     together: RunReport | None = None,
-) -> RenderableType:
+) -> Block:
     """A finished run with all notes, tables and checks: outcome, limits, trust, then the details.
 
     Without a screen the roofline shows the limits. Without operations: somebody asked for a table
@@ -80,10 +78,10 @@ def result(
     if screen is not None and screen.width >= _TWO_COLUMNS:
         return _beside_processes(report, screen, together)
     figure = lesson_figure(report)
-    every_check: list[RenderableType] = []
+    every_check: list[Block] = []
     if (listed := checks(report)) is not None:
         every_check = [listed]
-    table: list[RenderableType] = []
+    table: list[Block] = []
     if report.compares and report.timed:
         table = [comparison_table(report), ""]
     trust = _lines(trust_lines(report))
@@ -111,17 +109,15 @@ def result(
     return Group(*parts, Text(f"run file: {screen.run_file}", "dim"), failures(report))
 
 
-def _derived(report: RunReport, together: RunReport | None) -> list[RenderableType]:
+def _derived(report: RunReport, together: RunReport | None) -> list[Block]:
     """What came out of a run that tries something."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for table in tables_of(report, views(Section.TRIED), together):
         parts += [table, ""]
     return parts
 
 
-def _beside_processes(
-    report: RunReport, screen: OnScreen, together: RunReport | None
-) -> RenderableType:
+def _beside_processes(report: RunReport, screen: OnScreen, together: RunReport | None) -> Block:
     """The result, and at its right the speedups and times of the processes that it comes from."""
     run = screen.run
     right = min(max(screen.width * 2 // 5, _FEWEST_RIGHT), _MOST_RIGHT)
@@ -139,20 +135,18 @@ def _beside_processes(
     panels = [drawn for drawn in panels if drawn is not None]
     if not panels:
         return narrow
-    columns = Table.grid(padding=(0, 2, 0, 0))
+    columns = rows_table()
     columns.add_column(width=left)
     columns.add_column(width=right, no_wrap=True)
     columns.add_row(narrow, Group(*panels))
     return columns
 
 
-def _panels(
-    report: RunReport, screen: OnScreen, figure: RenderableType | None
-) -> list[RenderableType]:
+def _panels(report: RunReport, screen: OnScreen, figure: Block | None) -> list[Block]:
     """What a screen shows between the outcome and the other sections."""
     run = screen.run
     width = screen.width
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     if report.compares and report.timed:
         parts += _drawn("live.times:TIMES", run, width)
     if figure is not None:
@@ -165,7 +159,7 @@ def _panels(
     return parts
 
 
-def _drawn(place: str, run: LiveRun, width: int) -> list[RenderableType]:
+def _drawn(place: str, run: LiveRun, width: int) -> list[Block]:
     drawn = panel(place, run, width=width)
     return [] if drawn is None else [drawn]
 
@@ -176,7 +170,7 @@ def _rule(title: str, width: int) -> Text:
     return text.append("─" * max(0, width - text.cell_len))
 
 
-def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[RenderableType]:
+def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Block]:
     """Failures first; then a line for each of these comparisons, its verdict in capitals."""
     causes = failure_causes(report)
     skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
@@ -199,7 +193,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Rend
     return parts
 
 
-def _lines(lines: Sequence[Line]) -> list[RenderableType]:
+def _lines(lines: Sequence[Line]) -> list[Block]:
     return [Text(line, style) for line, style in lines]
 
 
@@ -232,7 +226,7 @@ def trust_lines(report: RunReport) -> list[Line]:
     return lines
 
 
-def lesson_figure(report: RunReport) -> RenderableType | None:
+def lesson_figure(report: RunReport) -> Block | None:
     """What the scenario shows other than speedups: first steps, clocks, or memory."""
     if report.shows == Shows.CLOCKS:
         return clocks(report)
@@ -240,9 +234,9 @@ def lesson_figure(report: RunReport) -> RenderableType | None:
     return next(tables_of(report, figures), None)
 
 
-def tables(report: RunReport, *, with_operations: bool = True) -> list[RenderableType]:
+def tables(report: RunReport, *, with_operations: bool = True) -> list[Block]:
     """Tables of memory, tuning, kernels, solo runs, parts of a step, operations."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     if (found := part("findings.view:advice_of", report.variants)) is not None:
         parts += [found, ""]
     sections = [section for section in TABLES if with_operations or section != Section.OPERATIONS]

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from functools import cache
 from math import log
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.text import Text
-
 from gpulab.catalog.view import best_comparison
 from gpulab.core.statuses import BoundKind
 from gpulab.core.units import plural
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.limits import limits
 from gpulab.show.parts import part
 from gpulab.show.results import below_table, header, lesson_figure, outcome
+from gpulab.show.terminal import height as height_of_block
 from gpulab.show.view import (
     Line,
     bounds,
@@ -47,7 +46,7 @@ class _Part:
     """`dispensable`: the higher, the sooner it goes where there is no room; 0 stays."""
 
     section: int
-    content: RenderableType
+    content: Block
     dispensable: int = 0
 
     @property
@@ -69,13 +68,17 @@ class ShortResult:
     """
 
     report: RunReport
-    asked_for: Sequence[RenderableType] = ()
+    asked_for: Sequence[Block] = ()
     with_operations: bool = True
     """Those of functions; False where what was asked for has them."""
+    wraps: bool = True
+    """Whether long lines are folded."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        def height(content: RenderableType) -> int:
-            return len(console.render_lines(content, options, pad=False))
+    def of_width(self, width: int) -> Iterator[Block]:
+        """The parts that have room, at a width."""
+
+        def height(content: Block) -> int:
+            return height_of_block(content, width, wraps=self.wraps)
 
         height_of = cache(lambda part: height(part.content))  # laying one out takes a while
         variants = len(self.report.variants)
@@ -88,7 +91,7 @@ class ShortResult:
             return room - len(sections) - sum(map(height_of, parts))
 
         parts = list(_parts(self.report, with_operations=self.with_operations))
-        if free(parts) < least and not options.no_wrap:
+        if free(parts) < least and self.wraps:
             for part in parts:
                 if part.is_note or part is parts[0]:
                     part.cut()
@@ -206,7 +209,7 @@ def _steps(report: RunReport, *, with_operations: bool) -> Iterator[_Part]:
     )
 
 
-def _table(report: RunReport, count: int) -> RenderableType:
+def _table(report: RunReport, count: int) -> Block:
     """Of that many variants: the baseline, the best, and those that differ most."""
     if not _has_table(report):
         return Group()

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import (
@@ -23,6 +19,7 @@ from gpulab.core.statuses import (
     Verdict,
 )
 from gpulab.core.units import about, plural, plural_of, plus_minus, seconds, span, times
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table
 from gpulab.report.findings import failed_after, solo_run_differs
@@ -53,7 +50,7 @@ _STOPPED = {
 }
 
 
-def clocks(report: RunReport) -> RenderableType | None:
+def clocks(report: RunReport) -> Block | None:
     """A row a variant, each clock beside the block of steps with one wait; None where clocks are
     not the lesson.
     """
@@ -155,7 +152,7 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
     return table
 
 
-def _timing(report: RunReport, variant: VariantReport) -> list[RenderableType]:
+def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
     name = Text(variant.name)
     time = variant.time_per(report.per)
     if time is None:
@@ -168,7 +165,7 @@ def _conclusion(
     variant: VariantReport,
     comparisons: list[Comparison],
     label: str,
-) -> list[RenderableType]:
+) -> list[Block]:
     """Speedup, interval and verdict of a variant, or its status without one."""
     if variant.status not in (Status.OK, Status.PENDING):
         # A late failure keeps the speedup of its complete pairs, without a verdict.
@@ -206,7 +203,7 @@ def outcome_words(report: RunReport) -> str:
     return ", ".join(["runs", *sorted(said)])
 
 
-def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
+def _speedup(report: RunReport, comparison: Comparison) -> list[Block]:
     verdict = Text(
         with_star(in_table(comparison), quick=report.quick), style=STYLES[comparison.verdict]
     )
@@ -221,7 +218,7 @@ def _speedup(report: RunReport, comparison: Comparison) -> list[RenderableType]:
     ]
 
 
-def _control(report: RunReport, control: Comparison) -> list[RenderableType]:
+def _control(report: RunReport, control: Comparison) -> list[Block]:
     return [
         Text("control", style="dim"),
         "",

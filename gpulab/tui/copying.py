@@ -7,12 +7,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.console import RenderableType
 from textual.app import App
 
 from gpulab.core.text import plain
+from gpulab.draw.blocks import Block
 from gpulab.report.report import RunReport
 from gpulab.session.run_files import at_home
+from gpulab.show import terminal
 from gpulab.show.results import result
 
 _WIDTH = 100
@@ -30,10 +31,10 @@ def copy(
     return copy_drawn(app, drawn, path if keeps else None, at_home(path))
 
 
-def copy_drawn(app: App[Any], drawn: RenderableType, path: Path | None, name: str) -> str:
+def copy_drawn(app: App[Any], drawn: Block, path: Path | None, name: str) -> str:
     """A block of code in Markdown, into a file of that name as well. Returns what to say of it."""
     options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
-    rows = app.console.render_lines(drawn, options, pad=False)
+    rows = app.console.render_lines(terminal.drawn(drawn), options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
     text = plain("\n".join(["```", *lines, "```", ""]))
     app.copy_to_clipboard(text)

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from rich.text import Text
-
 from gpulab.catalog.catalog import Entry
+from gpulab.draw.blocks import Text
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
 from gpulab.session.settings import Settings

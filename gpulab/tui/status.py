@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
 from gpulab.catalog.view import replay_hint
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
+from gpulab.draw.blocks import Text
 from gpulab.report.sentences import sentence
 from gpulab.session.settings import Settings
 

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.statuses import CheckState, Grade
 from gpulab.core.units import plural
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, short_sentence
@@ -49,7 +47,7 @@ def _all(names: Sequence[str], *, alike: bool) -> str:
     return ", ".join(names)
 
 
-def checks(report: RunReport) -> RenderableType | None:
+def checks(report: RunReport) -> Block | None:
     """Every check of every comparison, and what an interval means where there are several; None
     without comparisons.
     """

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from math import prod
 
-from rich.console import Group, RenderableType
-from rich.syntax import Syntax
-from rich.text import Text
-
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds
+from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.highlight import highlighted
 from gpulab.draw.styles import STYLES
 from gpulab.features import present
 from gpulab.features.code.analysis import SourceFunction, VariantCode, definition_of, variant_code
@@ -52,14 +50,14 @@ def machine_code(
     listings: Mapping[str, Sequence[tuple[str, Sequence[str]]]],
     against: Mapping[str, str],
     shown: Sequence[str],
-) -> RenderableType:
+) -> Block:
     """A part for each of the `shown` variants; `listings` has (name, lines) of the kernels of all
     of them.
 
     Compared without the numbers of registers and labels, which the compiler gives out anew each
     time.
     """
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for name in shown:
         others = (against.get(name, ""), *listings)
         other = next((each for each in others if each in listings and each != name), "")
@@ -103,8 +101,8 @@ def code_view(
     report: RunReport | None,
     width: int | None,
     kernels: Mapping[str, Sequence[KernelText]] | None = None,
-    made: RenderableType | None = None,
-) -> RenderableType:
+    made: Block | None = None,
+) -> Block:
     """A part a variant, with the helpers that not all call, and its CUDA C++ kernels; below them
     what the compiler `made` of those, and the operations that each ran, where it was profiled.
     Without a `width` lines are whole, however long.
@@ -113,7 +111,7 @@ def code_view(
     if not marked:
         whole = SourceFunction("", 1, source.splitlines() or ["the file cannot be read"])
         return _lines(MarkedCode(whole, failed=_failed_lines(None, report)), width)
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for each in marked:
         parts += [*_variant_parts(each, report, width), ""]
     functions = [block.code for each in marked for block in each.functions]
@@ -155,8 +153,7 @@ class MarkedCode:
     def lines(self) -> Iterator[tuple[int, str, Text]]:
         """(number, sign or a blank, the line in its colours)."""
         whole = "\n".join(self.code.lines)
-        highlighted = Syntax("", self.language, theme="ansi_dark").highlight(whole)
-        lines = highlighted.split("\n", allow_blank=True)[: len(self.code.lines)]
+        lines = highlighted(whole, self.language).lines()[: len(self.code.lines)]
         for place, line in enumerate(lines):
             yield self.code.first + place, self.sign if place in self.changed else " ", line
 
@@ -206,7 +203,7 @@ def marked_code(
 
 def _variant_parts(
     marked: MarkedVariant, report: RunReport | None, width: int | None
-) -> Iterator[RenderableType]:
+) -> Iterator[Block]:
     own, *helpers = marked.functions
     yield _heading(marked.name, report, width, first=marked.is_baseline)
     yield _lines(own, width)
@@ -297,7 +294,7 @@ def _lines(block: MarkedCode, width: int | None) -> Text:
     for number, mark, line in block.lines:
         text.append(f"{number:>{_NUMBER}} ", "dim")
         text.append(f"{mark} ", "bold" if mark != " " else "")
-        text.append_text(line)
+        text.append(line)
         if number in block.failed:
             message = f"{FAILED_HERE}{block.failed[number]}"
             fits = _NUMBER + 3 + line.cell_len + len(message) <= (width or _WIDTH)

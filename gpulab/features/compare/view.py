@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.units import plural, span, times
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.styles import STYLES
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.compare.differences import in_common
@@ -41,9 +38,9 @@ _GATE_STYLES = {
 }
 
 
-def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> RenderableType:
+def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Block:
     """All scenarios; with `verbose` all lines of the source that differ."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for verdict, line in answers(report):
         parts.append(Text(line, f"bold {STYLES[verdict] if verdict else ''}".strip()))
     parts += [Text(line, "bold yellow") for line in environment_lines(report.comparisons)]
@@ -71,7 +68,7 @@ def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Rende
     return Group(*parts)
 
 
-def _sides(comparison: ScenarioComparison) -> RenderableType:
+def _sides(comparison: ScenarioComparison) -> Block:
     """Which runs these are, and what they have in common."""
     table = rows_table()
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
@@ -105,7 +102,7 @@ def _differences(differences: Sequence[Difference]) -> Table:
     return table
 
 
-def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[RenderableType]:
+def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[Block]:
     """Of the source, those that differ."""
     shown = comparison.changed_lines if verbose else comparison.changed_lines[:FEW_LINES]
     if not shown:

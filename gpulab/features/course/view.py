@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.core.statuses import Clock, Conclusion, Status
 from gpulab.core.units import (
@@ -22,6 +19,7 @@ from gpulab.core.units import (
     times,
     with_interval,
 )
+from gpulab.draw.blocks import Block, Text
 from gpulab.features import present
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.report.report import RunReport, VariantReport
@@ -310,13 +308,11 @@ def _not_measured(missing: Sequence[tuple[str, str, str]]) -> str:
     return f"Not measured here: {'; '.join(parts)}."
 
 
-def course_page(
-    stages: Sequence[CourseStage], rows: Mapping[str, ScenarioRow]
-) -> list[RenderableType]:
+def course_page(stages: Sequence[CourseStage], rows: Mapping[str, ScenarioRow]) -> list[Block]:
     """The whole path, `rows` being the lessons by name: what to look at in each, and what to ask of
     it.
     """
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for number, stage in enumerate(stages, 1):
         parts += [Text(f"{number}. {stage.title}", "bold"), _indented(stage.text, 3), ""]
         for lesson in stage.lessons:
@@ -333,19 +329,19 @@ def course_page(
     return parts
 
 
-def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[RenderableType]:
+def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[Block]:
     """One lesson of the course: its questions, with the answers of a run if there is one."""
     questions = [_indented(line) for line in _questions(lesson, report)]
     return [Text(lesson.name, "bold"), _indented(f"Look at: {lesson.look}"), "", *questions]
 
 
-def lesson_questions(lesson: CourseLesson) -> list[RenderableType]:
+def lesson_questions(lesson: CourseLesson) -> list[Block]:
     """What to look at in a lesson, and its questions."""
     _, look, blank, *questions = lesson_page(lesson, None)
     return [look, blank, Text("questions, which a run answers"), *questions]
 
 
-def questions_of(report: RunReport, width: int) -> list[RenderableType]:
+def questions_of(report: RunReport, width: int) -> list[Block]:
     """The questions of the course on the scenario of a run, with its answers, in so many columns at
     most; empty for others.
     """

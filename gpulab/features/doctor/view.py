@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.machine import CheckStatus, MachineCheck
+from gpulab.draw.blocks import Table, Text
 from gpulab.draw.table import rows_table
 from gpulab.report.sentences import sentence
 

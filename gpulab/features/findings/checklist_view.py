@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.statuses import Status
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.features.findings.checklist import Answer, Question, Said, checklist
 from gpulab.features.findings.step import Step
 from gpulab.features.findings.view import amount
@@ -18,10 +15,10 @@ _QUESTION, _SAID = 32, 4
 _SHORT = {Said.YES: "yes", Said.NO: "no", Said.UNKNOWN: "n/a"}
 
 
-def checklists(report: RunReport) -> RenderableType:
+def checklists(report: RunReport) -> Block:
     """The questions of the guides, answered for the baseline and the best."""
     chosen = _usual(report)
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for variant in report.variants:
         if variant.name in chosen and variant.status in (Status.OK, Status.WRONG):
             parts += [*_of_variant(report, variant), Text()]
@@ -38,12 +35,12 @@ def _usual(report: RunReport) -> list[str]:
     return [name for name in names if name]
 
 
-def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[RenderableType]:
+def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[Block]:
     title = Text(f"checklist of {variant.name}", "bold")
     yield title.append("   n/a: not judged", "not bold dim")
     before = ""
     for section, answers in checklist(Step(report, variant)).items():
-        table = Table.grid(padding=(0, 1, 0, 0))
+        table = Table(gap=1, show_header=False)
         table.add_column(width=_QUESTION)
         table.add_column(width=_SAID)
         table.add_column()

@@ -6,11 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
-
 from gpulab.core.units import byte_count, seconds
+from gpulab.draw.blocks import Block, Group, Inside, Text
 from gpulab.features.findings.advice import Advice, Evidence, NotJudged
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence
@@ -48,21 +45,21 @@ def _line(advice: Advice, start: str) -> Text:
     return text.append(f"; lesson {advice.lesson}", "dim")
 
 
-def advice_of(variants: Sequence[VariantReport]) -> RenderableType | None:
+def advice_of(variants: Sequence[VariantReport]) -> Block | None:
     """The same below a heading; None without any finding."""
     parts = advice(variants)
     return Group(Text("findings", "bold"), *parts) if parts else None
 
 
-def advice(variants: Sequence[VariantReport]) -> list[RenderableType]:
+def advice(variants: Sequence[VariantReport]) -> list[Block]:
     """Each finding with its numbers and the code to write."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for variant in variants:
         for number, found in enumerate(variant.advice, start=1):
             title = Text(f"{variant.name} {number}: ", "bold")
             title.append(sentence(found.finding), "not bold")
             parts.append(title)
-            parts.append(Padding(Group(*_details(found)), (0, 0, 0, 2), expand=False))
+            parts.append(Inside(Group(*_details(found)), left=2))
     return parts
 
 

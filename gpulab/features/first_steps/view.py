@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.units import plural, plus_minus, seconds
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
 from gpulab.draw.table import columns_table
 from gpulab.features.first_steps.report import SETTLED
@@ -14,7 +12,7 @@ from gpulab.report.report import RunReport
 _WIDTH, _HEIGHT = 72, 11
 
 
-def first_steps(report: RunReport) -> RenderableType | None:
+def first_steps(report: RunReport) -> Block | None:
     """A row a variant and its curve; None where no first steps were taken."""
     known = [
         (place, variant.name, variant.first_steps) for place, variant in enumerate(report.variants)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from gpulab.catalog.catalog import Entry
+from gpulab.draw.blocks import Text
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.runs import Fixes
 from gpulab.report.report import RunReport

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.statuses import Verdict
 from gpulab.core.text import one_line
 from gpulab.core.units import span, times
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.fixes.declarations import gaining
@@ -20,7 +18,7 @@ from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import in_table, shown
 
 
-def tried(report: RunReport, together: RunReport | None = None) -> RenderableType | None:
+def tried(report: RunReport, together: RunReport | None = None) -> Block | None:
     """The table, and what ran together; None where no fix was tried."""
     if not report.get("fixes"):
         return None
@@ -30,13 +28,13 @@ def tried(report: RunReport, together: RunReport | None = None) -> RenderableTyp
     return Group(*parts)
 
 
-def fixes(report: RunReport, together: RunReport | None = None) -> RenderableType:
+def fixes(report: RunReport, together: RunReport | None = None) -> Block:
     """A row for each fix that was tried, then one with all that gained; below it why others do not
     apply, and what has to be edited.
     """
     tried = [fix for fix in report.fixes if not fix.why_not]
     rows = [*tried, *(together.fixes if together else [])]
-    parts: list[RenderableType] = [_table(rows, quick=report.quick)]
+    parts: list[Block] = [_table(rows, quick=report.quick)]
     for part in (_reasons(rows), _edits(tried), _others(report.fixes)):
         if part is not None:
             parts += ["", part]
@@ -56,7 +54,7 @@ def what_ran_together(report: RunReport, together: RunReport | None) -> str:
     return f"fixes that gain: {what}, so there is nothing to try together"
 
 
-def _table(rows: Sequence[FixReport], *, quick: bool) -> RenderableType:
+def _table(rows: Sequence[FixReport], *, quick: bool) -> Block:
     table = columns_table()
     table.add_column("fix", no_wrap=True)
     table.add_column("gained", justify="right", no_wrap=True)
@@ -80,7 +78,7 @@ def _error(fix: FixReport) -> str:
     return f"{fix.error:.1e}{allowed}"
 
 
-def _reasons(rows: Sequence[FixReport]) -> RenderableType | None:
+def _reasons(rows: Sequence[FixReport]) -> Block | None:
     lines = []
     for fix in rows:
         if fix.reason is not None and fix.verdict != Verdict.FASTER:
@@ -90,7 +88,7 @@ def _reasons(rows: Sequence[FixReport]) -> RenderableType | None:
     return Group(*lines) if lines else None
 
 
-def _edits(rows: Sequence[FixReport]) -> RenderableType | None:
+def _edits(rows: Sequence[FixReport]) -> Block | None:
     """What of the gains needs an edit of the program, with its lines."""
     lines = [
         Text(f"{fix.name} needs an edit: {', '.join(fix.lines)}: {fix.edit}")
@@ -100,7 +98,7 @@ def _edits(rows: Sequence[FixReport]) -> RenderableType | None:
     return Group(*lines) if lines else None
 
 
-def _others(rows: Sequence[FixReport]) -> RenderableType | None:
+def _others(rows: Sequence[FixReport]) -> Block | None:
     table = rows_table()
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

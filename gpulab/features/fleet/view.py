@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.units import plural, span, times
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.table import columns_table
 from gpulab.features.fleet.report import FleetReport, GpuReport
 from gpulab.report.sentences import sentence
@@ -17,9 +14,9 @@ from gpulab.report.sentences import sentence
 _MOST_SKIPPED = 10
 
 
-def fleet_view(report: FleetReport, *, verbose: bool = False) -> RenderableType:
+def fleet_view(report: FleetReport, *, verbose: bool = False) -> Block:
     """The answer, the outliers, and the files that were skipped; with `verbose` every GPU."""
-    parts: list[RenderableType] = [_headline(report)]
+    parts: list[Block] = [_headline(report)]
     gpus = report.gpus if verbose else report.outliers
     if gpus:
         parts += ["", _gpus(gpus, whole_names=verbose)]

@@ -5,13 +5,11 @@ kernel, line of the program, or module.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
 from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
@@ -22,6 +20,7 @@ from gpulab.core.units import (
     seconds,
     three_digits,
 )
+from gpulab.draw.blocks import Block, Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.goodput.analysis import summed
@@ -293,13 +292,13 @@ class OperationTable:
     title: str = ""
     with_notes: bool = True
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def of_width(self, width: int) -> Iterator[Block]:
         rows = sorted_rows(rows_of(self.variant, self.choice.group), self.choice)
         shown = rows[: self.choice.most]
         if not shown:
             yield Text(f"{self.title}: {self._why_none()}", "dim")
             return
-        columns = self._columns(shown, options.max_width)
+        columns = self._columns(shown, width)
         heads, *lines = zip(*(_cells(column) for column in columns), strict=True)
         yield _line(heads, columns, "bold")
         for line in lines:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
-from rich.text import Text
 
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
+from gpulab.draw.blocks import Block, Fitted, Table, Text
 from gpulab.draw.table import columns_table, first_and_last
 from gpulab.features.goodput.analysis import by_inputs
 from gpulab.features.goodput.events import Operation
@@ -36,17 +34,21 @@ _Key = tuple[str, str]
 """Name and shapes."""
 
 
-def full_tables(report: RunReport, choice: TableChoice) -> list[RenderableType]:
+def full_tables(report: RunReport, choice: TableChoice) -> list[Block]:
     """A table of all columns of each variant that was profiled, as somebody asked for it."""
     profiled = [variant for variant in report.variants if _rows(variant)]
     alone = len(profiled) == 1
     return [
-        OperationTable(variant, choice, _HEAD if alone else f"operations of {variant.name}")
+        Fitted(
+            OperationTable(
+                variant, choice, _HEAD if alone else f"operations of {variant.name}"
+            ).of_width
+        )
         for variant in profiled
     ]
 
 
-def operations(report: RunReport, *, most: int = MOST_ROWS) -> RenderableType | None:
+def operations(report: RunReport, *, most: int = MOST_ROWS) -> Block | None:
     """The `most` operations that a step, or an item, spends most in; of many variants the baseline
     and the last.
     """
@@ -56,10 +58,11 @@ def operations(report: RunReport, *, most: int = MOST_ROWS) -> RenderableType | 
     if not profiled:
         return None
     if len(profiled) == 1 and any(row.total_s is not None for row in _rows(profiled[0])):
-        return OperationTable(profiled[0], TableChoice(most=most), _HEAD, with_notes=False)
+        table = OperationTable(profiled[0], TableChoice(most=most), _HEAD, with_notes=False)
+        return Fitted(table.of_width)
     shown = first_and_last(profiled)
     omitted = [variant.name for variant in profiled if variant not in shown]
-    return _OperationTable(shown, omitted, report.per, report.item, most)
+    return Fitted(_OperationTable(shown, omitted, report.per, report.item, most).of_width)
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,8 @@ class _OperationTable:
     def _head(self) -> str:
         return f"operations per {self.item}" if self.per == Per.ITEM else _HEAD
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def of_width(self, width: int) -> Iterator[Block]:
         alone = len(self.variants) == 1
-        width = options.max_width
         tables = [
             _by_name(variant, per_item=self.per == Per.ITEM, with_shapes=alone)
             for variant in self.variants

@@ -4,19 +4,18 @@ from process start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.text import Text
 
 from gpulab.core.payloads import USEFUL
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
+from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.draw.table import columns_table, first_and_last, rows_table
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
@@ -57,9 +56,7 @@ class Whole:
     total_s: float
 
 
-def parts_table(
-    profiled: Mapping[str, GoodputReport], letters: AbstractSet[str]
-) -> RenderableType | None:
+def parts_table(profiled: Mapping[str, GoodputReport], letters: AbstractSet[str]) -> Block | None:
     """A row for every part of which a bar shows the letter; None where nothing was drawn, or has no
     seconds.
     """
@@ -73,7 +70,9 @@ def parts_table(
         part.words: part.mark for part in drawn if part.share >= LEAST or part.letter in letters
     }
     rows = [(visible[name], name) for name in bars.CATEGORIES if name in visible]
-    return PartsTable("of a step", "step", columns, rows) if rows and columns else None
+    if not rows or not columns:
+        return None
+    return Fitted(PartsTable("of a step", "step", columns, rows).of_width)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class PartsTable:
     columns: Mapping[str, Whole]
     rows: Sequence[tuple[Text, str]]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def of_width(self, width: int) -> Iterator[Block]:
         names = list(self.columns)
         shown = first_and_last(names)
         words = [bars.WORDS.get(name, name) for _, name in self.rows]
@@ -97,7 +96,7 @@ class PartsTable:
         for with_shares in (True, False):
             columns = [self._column(self.columns[name], with_shares=with_shares) for name in shown]
             widths = [max(map(len, column)) for column in columns]
-            room = options.max_width - names_width - sum(widths) - _GAP * len(widths)
+            room = width - names_width - sum(widths) - _GAP * len(widths)
             if room >= 0:
                 break
         table = columns_table()
@@ -105,7 +104,7 @@ class PartsTable:
         for name, cells in zip(shown, widths, strict=True):
             named = min(cell_len(name), cells + max(0, room))
             room -= max(0, named - cells)
-            head = Text(name, overflow="fold", justify="right")
+            head = Text(name, overflow="fold")
             table.add_column(
                 head, justify="right", width=max(cells, named), overflow="fold", vertical="bottom"
             )
@@ -151,7 +150,7 @@ _COLUMNS = (
 )
 
 
-def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | None:
+def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
     """The parts of each step that was profiled, and what must be known of them; None where none
     was.
     """
@@ -183,10 +182,10 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> RenderableType | N
         drawn = bars.parts_bar(parts_of(summary, sms.get(name)), cells)
         letters |= set(drawn.plain)
         if summary.reliable is False:
-            drawn.stylize("dim")
+            drawn.style = "dim"
         table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
     parts = parts_table(profiled, letters)
-    below: list[RenderableType] = [parts] if parts else []
+    below: list[Block] = [parts] if parts else []
     if with_notes:
         below += _notes(report, profiled)
     return Group(table, "", *below)
@@ -209,7 +208,7 @@ def share(summary: GoodputReport | JobGoodput) -> str:
     return f"{summary.goodput:.0%}{UNRELIABLE * (summary.reliable is False)}"
 
 
-def phases(report: RunReport) -> RenderableType | None:
+def phases(report: RunReport) -> Block | None:
     """The shares of the phases so far: live, and of the host's clock or the device's events, not of
     its kernels.
     """
@@ -230,7 +229,7 @@ def phases(report: RunReport) -> RenderableType | None:
         shares = Text()
         for part in parts:
             if part.share >= _LEAST:
-                shares.append(", " if shares else "").append_text(part.mark)
+                shares.append(", " if shares else "").append(part.mark)
                 waits = " (waits)" if part.words in waiting else ""
                 shares.append(f" {part.words} {part.share:.0%}{waits}")
         table.add_row(name, bars.parts_bar(parts), shares)
@@ -263,7 +262,7 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport]) -> list[Text]:
     return notes
 
 
-def traces(report: RunReport) -> RenderableType | None:
+def traces(report: RunReport) -> Block | None:
     """Where the trace of each step was written."""
     written = [
         Text(f"{variant.name}: trace in {variant.goodput.trace}")
@@ -295,7 +294,7 @@ _WORDS = {
 }
 
 
-def job_goodput(report: RunReport) -> RenderableType | None:
+def job_goodput(report: RunReport) -> Block | None:
     """The jobs of a report, where it has them."""
     jobs = report.from_start
     if jobs is None or not jobs.jobs:
@@ -315,10 +314,11 @@ def job_goodput(report: RunReport) -> RenderableType | None:
     if _has(jobs, STEPS):
         rows.append((Text(" "), STEPS))
     columns = {job.variant: Whole(_named(job.seconds), job.total_s) for job in jobs.jobs}
-    table = PartsTable(
-        "of a job", "job", columns, [(mark, _WORDS.get(part, part)) for mark, part in rows]
+    named = [(mark, _WORDS.get(part, part)) for mark, part in rows]
+    table = Fitted(PartsTable("of a job", "job", columns, named).of_width)
+    return Group(
+        Text(_title(report, jobs), "bold"), summary, "", Fitted(table.of_width), *_job_notes(jobs)
     )
-    return Group(Text(_title(report, jobs), "bold"), summary, "", table, *_job_notes(jobs))
 
 
 def _title(report: RunReport, jobs: FromStart) -> str:

@@ -7,12 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from rich.console import Group as Parts
-from rich.console import RenderableType
-from rich.text import Text
-
 from gpulab.catalog.view import ago, mark
 from gpulab.core.units import plural, times
+from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import Group as Parts
 from gpulab.draw.canvas import fit, packed, wide
 from gpulab.features.history.trend import Group, HistoryReport, ScenarioHistory, Trend
 from gpulab.features.history.view import (
@@ -32,7 +30,7 @@ _RESULT = "last result"
 _MOST_RUNS, _MOST_GROUPS = 20, 3
 
 
-def overview(report: HistoryReport, now: datetime, folder: str) -> RenderableType:
+def overview(report: HistoryReport, now: datetime, folder: str) -> Block:
     """A line a scenario: runs, age of the newest, the last result, and the newest speedup outside
     the range of those before.
     """
@@ -77,11 +75,11 @@ def trend_words(groups: Sequence[Group]) -> tuple[str, str]:
 
 def scenario_view(
     history: ScenarioHistory, now: datetime, width: int, *, verbose: bool = False
-) -> RenderableType:
+) -> Block:
     """Its runs, the newest first, and its trends; with `verbose` all of them."""
     head = Text(f"{history.scenario}: {count_of_runs(history.runs)}", "bold")
     head.append(f"  {history.path}", "not bold dim")
-    parts: list[RenderableType] = [head, columns(width, 0)]
+    parts: list[Block] = [head, columns(width, 0)]
     shown = history.entries if verbose else history.entries[:_MOST_RUNS]
     parts += [line(run, now, width, 0, assignments(run.params)) for run in shown]
     parts += _left_out(len(history.entries) - len(shown), "older run")
@@ -99,7 +97,7 @@ def scenario_view(
 
 def _group(
     group: Group, entries: Sequence[PastRun], width: int, *, verbose: bool
-) -> Iterator[RenderableType]:
+) -> Iterator[Block]:
     about = [group.device.name, group.host, assignments(group.params)]
     yield Text(f"speedups on {', '.join(filter(None, about))}", "bold", overflow="fold")
     runs = f"{plural(group.runs, 'run')} from {group.first[:10]} to {group.last[:10]}"
@@ -127,7 +125,7 @@ def _words(trend: Trend) -> str:
     return f"{trend.variant} {newest}, none of {plural(len(trend.points), 'run')} outside"
 
 
-def _left_out(count: int, what: str) -> list[RenderableType]:
+def _left_out(count: int, what: str) -> list[Block]:
     if count <= 0:
         return []
     return [Text(f"… {plural(count, what)}: --verbose", "dim")]

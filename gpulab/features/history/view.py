@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from gpulab.catalog.view import ago, best_comparison, mark
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import duration, plural, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
+from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import shown

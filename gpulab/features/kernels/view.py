@@ -4,15 +4,13 @@ less than others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-
-from rich.console import Console, ConsoleOptions, Group, RenderableType
-from rich.text import Text
+from collections.abc import Mapping, Sequence
 
 from gpulab.core.payloads import KernelCode
 from gpulab.core.units import byte_count, seconds
-from gpulab.draw.table import columns_table, rows_table
+from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.canvas import fit
+from gpulab.draw.table import columns_table
 from gpulab.features.kernels.differences import Change, KernelDifference, differences
 from gpulab.features.kernels.instructions import ALL, MATRIX
 from gpulab.report.report import RunReport
@@ -60,7 +58,7 @@ _ACCESSES = {
 }
 
 
-def kernels(report: RunReport) -> RenderableType | None:
+def kernels(report: RunReport) -> Block | None:
     """The kernels of a run's variants, and their differences; None where it has none."""
     of_variants = {variant.name: variant.kernels for variant in report.variants if variant.kernels}
     if not of_variants:
@@ -77,7 +75,7 @@ def kernels(report: RunReport) -> RenderableType | None:
 def kernel_page(
     of_variants: Mapping[str, Sequence[KernelCode]],
     against: Mapping[str, str | None],
-) -> RenderableType | None:
+) -> Block | None:
     """The same without a run: of kernels that were compiled only. `against` as in `differences`."""
     of_variants = {name: codes for name, codes in of_variants.items() if codes}
     if not of_variants:
@@ -91,7 +89,7 @@ def _page(
     *,
     times: Mapping[str, str] | None = None,
     per: str = "step",
-) -> RenderableType:
+) -> Block:
     """A row a variant, its instructions by class, and a line for each difference."""
     table = columns_table()
     pipelined = any(code.stages is not None for codes in of_variants.values() for code in codes)
@@ -114,13 +112,13 @@ def _page(
         table.add_row(*(Text(cell) for cell in (name, *shown, *_resources(codes))))
     first = next(code for codes in of_variants.values() for code in codes)
     mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
-    parts: list[RenderableType] = [table, "", _Named(mixes, "dim")]
+    parts: list[Block] = [table, "", _named(mixes, "dim")]
     if differences:
         lines = [
             (name, f"against {each.against}: {difference_words(each)}")
             for name, each in differences.items()
         ]
-        parts += ["", _Named(lines, "")]
+        parts += ["", _named(lines, "")]
     counted = (
         f"counted in the {first.read_from} for {first.arch}, each instruction once, however "
         "often it runs"
@@ -128,28 +126,14 @@ def _page(
     return Group(*parts, Text(counted, "dim"))
 
 
-@dataclass(frozen=True)
-class _Named:
-    """Names, and what is said of each beside it; where that goes to a file, each in one piece."""
-
-    lines: Sequence[tuple[str, str]]
-    style: str
-
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        if options.no_wrap and not console.is_terminal:
-            widest = min(_WIDEST_NAME, max(len(name) for name, _ in self.lines))
-            for name, text in self.lines:
-                yield Text(f"{name:{widest}}  {text}")
-            return
-        table = rows_table()
-        # The rest of a name that is folded would begin a line, and may read as one of the lab's.
-        table.add_column(no_wrap=True, overflow="ellipsis", max_width=_WIDEST_NAME)
-        table.add_column(overflow="fold")
-        for name, text in self.lines:
-            table.add_row(Text(name, f"bold {self.style}"), Text(text, self.style))
-        yield table
+def _named(lines: Sequence[tuple[str, str]], style: str) -> Group:
+    """Names, and what is said of each after it."""
+    widest = min(_WIDEST_NAME, max(len(name) for name, _ in lines))
+    texts = []
+    for name, words in lines:
+        text = Text(f"{fit(name, widest):{widest}}  ", f"bold {style}".rstrip())
+        texts.append(text.append(words, "not bold"))
+    return Group(*texts)
 
 
 def difference_words(difference: KernelDifference) -> str:

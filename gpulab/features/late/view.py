@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.units import plural, seconds
+from gpulab.draw.blocks import Group, Table, Text
 from gpulab.draw.table import columns_table
 from gpulab.features.late.analysis import SLOWED
 from gpulab.features.late.report import collective_words

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.statuses import Stage
 from gpulab.core.units import about, plus_minus, seconds, times
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.screen import live_view
 from gpulab.report.live import LiveRun
@@ -66,7 +64,7 @@ def verdict_lines(report: RunReport) -> list[str]:
     return lines
 
 
-def progress_view(run: LiveRun, *, width: int, height: int) -> RenderableType:
+def progress_view(run: LiveRun, *, width: int, height: int) -> Block:
     """The headline, and below it the panels, where there are variants for them."""
     heading = Text(headline(run.report), style="bold", no_wrap=True)
     if not run.report.variants:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rich.text import Text
-
 from gpulab.core.statuses import Stage
 from gpulab.draw.area import Area
 from gpulab.draw.bars import gauge
+from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.panel import Panel
 from gpulab.features import needed, views

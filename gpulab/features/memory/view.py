@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.statuses import Shows
 from gpulab.core.units import byte_count, seconds, times
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
@@ -18,7 +16,7 @@ from gpulab.report.report import RunReport
 _WIDTH, _HEIGHT = 72, 9
 
 
-def memory(report: RunReport) -> RenderableType | None:
+def memory(report: RunReport) -> Block | None:
     """A row a variant; None where nothing is known of it."""
     known = [
         (place, variant)
@@ -46,7 +44,7 @@ def memory(report: RunReport) -> RenderableType | None:
         table.add_row(name, byte_count(needs.peak), byte_count(needs.held), *reserved, shown)
         if time and needs.peak:
             marks.append(Mark(letter_of(place), time.median, float(needs.peak), style_of(place)))
-    parts: list[RenderableType] = [table]
+    parts: list[Block] = [table]
     if drawn and len(marks) > 1:
         x = Scale(f"time per {report.per}", lambda value: seconds(value))
         parts += [
@@ -56,7 +54,7 @@ def memory(report: RunReport) -> RenderableType | None:
     return Group(*parts)
 
 
-def memory_over(parameter: str, reports: Sequence[RunReport]) -> RenderableType | None:
+def memory_over(parameter: str, reports: Sequence[RunReport]) -> Block | None:
     """Of a sweep about memory: the peak of each variant at each value, drawn over it, and how it
     grows at the end.
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from msgspec.structs import replace
-from rich.console import RenderableType
-from rich.text import Text
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import best_comparison, title_without_name, variants_table
@@ -16,6 +14,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.units import span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
+from gpulab.draw.blocks import Block, Text
 from gpulab.draw.canvas import Canvas
 from gpulab.features.predictions.report import (
     LIMITS,
@@ -56,7 +55,7 @@ def limit_of(text: str) -> str | None:
     return limits[0]
 
 
-def question(row: ScenarioRow, skipped: Mapping[str, Finding]) -> list[RenderableType]:
+def question(row: ScenarioRow, skipped: Mapping[str, Finding]) -> list[Block]:
     """The variants that run here, and the question for the speedup of the best one."""
     name = Text(f"{row.name}: {title_without_name(row)}".removesuffix(": "), "bold")
     run = [place for place, variant in enumerate(row.variants) if variant not in skipped]

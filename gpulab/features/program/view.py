@@ -5,11 +5,8 @@ from __future__ import annotations
 import signal as signals
 from collections.abc import Iterator
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.units import byte_count, plus_minus, seconds
+from gpulab.draw.blocks import Group, Table, Text
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.program.events import StepMark
 from gpulab.features.program.result import ProgramReport

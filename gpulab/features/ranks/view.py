@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
 from gpulab.core.units import byte_count, seconds
+from gpulab.draw.blocks import Block
 from gpulab.draw.table import columns_table, first_and_last
 from gpulab.features.ranks.result import RankReport
 from gpulab.report.report import RunReport
 
 
-def ranks(report: RunReport) -> RenderableType | None:
+def ranks(report: RunReport) -> Block | None:
     """A row a variant, a column a rank; None where there is only one."""
     known = [variant for variant in report.variants if len(variant.ranks) > 1]
     if not known:

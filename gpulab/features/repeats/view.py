@@ -6,11 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.units import duration, plural, seconds, span, times
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.styles import STYLES
 from gpulab.draw.table import columns_table
 from gpulab.features.repeats.report import OverRuns
@@ -23,7 +20,7 @@ _LONG_S = 3600.0
 """Runs that take as long together have seen the machine in more than one state."""
 
 
-def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
+def over_runs_view(entries: Sequence[OverRuns]) -> Block:
     """A row an entry: the median over runs, its interval, or, of too few runs, the range."""
     if not entries:
         return Text("no run compared anything: there is no interval over runs", "bold")
@@ -32,7 +29,7 @@ def over_runs_view(entries: Sequence[OverRuns]) -> RenderableType:
     span_s = max((entry.span_s for entry in entries if entry.span_s), default=None)
     within = f" in {duration(span_s)}" if span_s else ""
     head = f"over {plural(most, 'run')}{within}, each in processes of its own"
-    parts: list[RenderableType] = ["", Text(head, "bold"), "", _table(entries, fewest, most), ""]
+    parts: list[Block] = ["", Text(head, "bold"), "", _table(entries, fewest, most), ""]
     for entry in entries:
         values = [times(speedup) for speedup in entry.speedups]
         if not values:
@@ -66,7 +63,7 @@ def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:
     if compared:
         table.add_column("verdict", overflow="fold")
     for entry in entries:
-        cells: list[RenderableType] = [entry.scenario] if several else []
+        cells: list[Block] = [entry.scenario] if several else []
         cells += [entry.variant, str(entry.runs), _median(entry)]
         cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}")
         if entry.verdict:

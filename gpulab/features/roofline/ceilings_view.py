@@ -5,13 +5,10 @@ says.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.text import Text
 
 from gpulab.core.payloads import MEASURED
 from gpulab.core.units import plural, rate, seconds, times
+from gpulab.draw.blocks import Block, Fitted, Group, Table, Text
 from gpulab.draw.table import Column, columns_table, fitting
 from gpulab.features.roofline.events import Ceiling
 from gpulab.report.report import RunReport
@@ -22,14 +19,14 @@ _METHOD = "method"
 _METHOD_WIDTH = 24
 
 
-def ceilings(report: RunReport) -> RenderableType:
+def ceilings(report: RunReport) -> Block:
     """Header, a row a ceiling, and what must be known of them."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     if report.device:
         threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
         parts += [Text(f"{report.device.name}{threads}", "bold"), ""]
     if report.ceilings and report.ceilings.ceilings:
-        parts += [CeilingTable(report.ceilings.ceilings), ""]
+        parts += [ceiling_table(report.ceilings.ceilings), ""]
         if report.ceilings.at:
             parts.append(Text(f"measured at {report.ceilings.at} (UTC)", "dim"))
     if report.reason:
@@ -44,29 +41,25 @@ def amount(ceiling: Ceiling, value: float) -> str:
     return seconds(value) if ceiling.unit == "s" else f"{rate(value)}{ceiling.unit}"
 
 
-@dataclass(frozen=True)
-class CeilingTable:
+def ceiling_table(ceilings: Sequence[Ceiling]) -> Fitted:
     """A row a ceiling, with as many columns as there is room for."""
+    return Fitted(lambda width: [_table(ceilings, width)])
 
-    ceilings: Sequence[Ceiling]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        columns = _columns(self.ceilings)
-        table = columns_table()
-        shown = fitting(columns, options.max_width)
-        for column in shown:
-            table.add_column(
-                column.head,
-                justify="right" if column.right else "left",
-                no_wrap=column.most is None,
-                overflow="fold",
-            )
-        for row, ceiling in enumerate(self.ceilings):
-            styles = {_SOURCE: _source_style(ceiling), _METHOD: "dim"}
-            table.add_row(
-                *(Text(column.texts[row], styles.get(column.head, "")) for column in shown)
-            )
-        yield table
+def _table(ceilings: Sequence[Ceiling], width: int) -> Table:
+    table = columns_table()
+    shown = fitting(_columns(ceilings), width)
+    for column in shown:
+        table.add_column(
+            column.head,
+            justify="right" if column.right else "left",
+            no_wrap=column.most is None,
+            overflow="fold",
+        )
+    for row, ceiling in enumerate(ceilings):
+        styles = {_SOURCE: _source_style(ceiling), _METHOD: "dim"}
+        table.add_row(*(Text(column.texts[row], styles.get(column.head, "")) for column in shown))
+    return table
 
 
 def _columns(ceilings: Sequence[Ceiling]) -> list[Column]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
+from gpulab.draw.blocks import Text
 from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.report import roofline_of
@@ -47,7 +46,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         return
     if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
         drawn = _plot(roofline, area)
-        for row, line in enumerate(drawn.split("\n")[: area.height]):
+        for row, line in enumerate(drawn.lines()[: area.height]):
             area.put_text(row, 0, line)
         return
     names = name_width(run, area.width)

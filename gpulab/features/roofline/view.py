@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
-from rich.text import Text
-
 from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
 from gpulab.core.statuses import BoundKind
 from gpulab.core.units import operation_of_roof, percent_of_roof, three_digits, times
 from gpulab.draw.bars import gauge
+from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas, fit, wide
 from gpulab.draw.chart import letter_of
 from gpulab.draw.table import Column, fitting, width_of
@@ -60,7 +59,7 @@ def causes(variants: Iterable[VariantReport]) -> Text:
 def limits(variants: Sequence[VariantReport]) -> Text:
     """What limits each, with points first, and what to do: no letters beside, no line after it."""
     points = [variant.roofline for variant in variants if variant.roofline]
-    text = reasons(points, letters=False) + causes(variants)
+    text = reasons(points, letters=False).append(causes(variants))
     text.rstrip()
     return text
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from gpulab.core.statuses import Status
 from gpulab.core.units import plural, plus_minus, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
+from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.styles import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.draw.table import columns_table
@@ -46,7 +43,7 @@ class _Point:
         return self.variant.time_per_item
 
 
-def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> RenderableType:
+def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> Block:
     """The runs of one scenario, in the order of the parameter's values. The best of each variant is
     marked.
 
@@ -63,7 +60,7 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> R
             points.append(_Point(str(value), report, variant, rank))
     values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
     head = f"{sweep.scenario} · {parameter} = {values}"
-    parts: list[RenderableType] = [Text(head, "bold"), "", _table(parameter, points), ""]
+    parts: list[Block] = [Text(head, "bold"), "", _table(parameter, points), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, width), ""]
     parts += [Text(line, style) for line, style in _best(sweep, points)]
@@ -157,7 +154,7 @@ def _table(parameter: str, points: Sequence[_Point]) -> Table:
     return table
 
 
-def _cells(point: _Point) -> list[RenderableType]:
+def _cells(point: _Point) -> list[Block]:
     median = width = speedup = interval = ""
     if time := point.time:
         median = seconds(time.median)

@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.panel import Panel, Rows, bands
 from gpulab.draw.table import columns_table
 from gpulab.features.telemetry.fields import (
@@ -46,7 +44,7 @@ _HEADS = {
 _SEEMS_BUSY = 75.0
 
 
-def solo_runs(report: RunReport) -> RenderableType | None:
+def solo_runs(report: RunReport) -> Block | None:
     """A row a variant: what the device, or on a CPU the host, did while it ran by itself; None
     where none did.
     """

@@ -4,20 +4,18 @@ second would cost.
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.payloads import Tuning
 from gpulab.core.units import plural, seconds, span, times
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport, VariantReport
 
 _MOST_ROWS = 24
 
 
-def tunings(report: RunReport) -> RenderableType | None:
+def tunings(report: RunReport) -> Block | None:
     """A table for each variant that chose; None where none did."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for variant in report.variants:
         if variant.tuning is not None:
             parts += [*([""] if parts else []), *_tuning(variant, variant.tuning)]
@@ -34,7 +32,7 @@ def chosen(variant: VariantReport) -> str:
     )
 
 
-def _tuning(variant: VariantReport, tuning: Tuning) -> list[RenderableType]:
+def _tuning(variant: VariantReport, tuning: Tuning) -> list[Block]:
     table = columns_table()
     table.add_column(f"candidates of {variant.name}", overflow="fold", min_width=12)
     for head in ("time", "of best", "99 % interval"):
@@ -52,7 +50,7 @@ def _tuning(variant: VariantReport, tuning: Tuning) -> list[RenderableType]:
         ]
         table.add_row(*(cell for cell in cells), style=style)
     left_out = len(measured) - _MOST_ROWS
-    parts: list[RenderableType] = [table]
+    parts: list[Block] = [table]
     if left_out > 0:
         parts.append(Text(f"and {left_out} slower ones, which the JSON has", "dim"))
     failed = [tried for tried in tuning.tried if tried.time_s is None]

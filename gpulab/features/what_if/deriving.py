@@ -6,10 +6,9 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import StepPart
+from gpulab.draw.blocks import Text
 from gpulab.features.what_if.keys import KEY
 from gpulab.features.what_if.runs import Parts
 from gpulab.features.what_if.view import NOTHING_TO_DELAY, part_name

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.jobs import StepPart
 from gpulab.core.units import duration, seconds
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.what_if.parts import MAIN
 from gpulab.features.what_if.result import PartReport, WhatIfReport
@@ -18,13 +16,13 @@ NOTHING_TO_DELAY = (
 )
 
 
-def delayed(report: RunReport, _: RunReport | None = None) -> RenderableType | None:
+def delayed(report: RunReport, _: RunReport | None = None) -> Block | None:
     """None where no part was delayed."""
     found = report.get("what_if")
     return None if found is None else what_if(found)
 
 
-def what_if(report: WhatIfReport) -> RenderableType:
+def what_if(report: WhatIfReport) -> Block:
     """A row for each part that was delayed; below them why others were not, and what it cost."""
     table = columns_table()
     table.add_column("part", overflow="fold", min_width=9)
@@ -40,7 +38,7 @@ def what_if(report: WhatIfReport) -> RenderableType:
             "" if part.gain is None else f"{part.gain:.1%}",
             _interval(part.gain_low, part.gain_high, ".1%"),
         )
-    parts: list[RenderableType] = [table, "", _cost(report)]
+    parts: list[Block] = [table, "", _cost(report)]
     if not_delayed := [part for part in report.parts if part.why_not]:
         reasons = rows_table()
         reasons.add_column(no_wrap=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -29,8 +28,10 @@ from gpulab.catalog.view import (
     mark,
     title_without_name,
 )
-from gpulab.draw.canvas import fit
+from gpulab.draw.blocks import Text
+from gpulab.draw.canvas import fit, wide
 from gpulab.report.sentences import sentence
+from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import TextPane
@@ -215,7 +216,7 @@ class ScenarioList(OptionList):
 
     def _redraw(self, name: str) -> None:
         if self._found is None or name in self._found:
-            self.replace_option_prompt(name, self._prompt(self._rows[name]))
+            self.replace_option_prompt(name, of_text(self._prompt(self._rows[name])))
 
     @property
     def _shown_rows(self) -> list[ScenarioRow]:
@@ -233,8 +234,8 @@ class ScenarioList(OptionList):
     def _options_of(self, rows: Sequence[ScenarioRow]) -> list[Option]:
         options = []
         for topic, members in self._groups(rows):
-            options.append(Option(Text(topic, "bold"), disabled=True))
-            options += [Option(self._prompt(row), id=row.name) for row in members]
+            options.append(Option(of_text(Text(topic, "bold")), disabled=True))
+            options += [Option(of_text(self._prompt(row)), id=row.name) for row in members]
         return options
 
     def _prompt(self, row: ScenarioRow) -> Text:
@@ -247,12 +248,12 @@ class ScenarioList(OptionList):
         line.append(f"{sign}{row.name:<{self._name_width}} ", style)
         right = self._outcome(row)
         if self._width >= _ROOM_FOR_TITLES:
-            title = Text(f" {_row_note(row)}", style or "dim", no_wrap=True, end="")
-            room = self._room - right.cell_len - bool(right)
-            title.truncate(max(0, room), overflow="ellipsis", pad=bool(right))
-            line.append_text(title)
-            line.append(" " * bool(right))
-        return line.append_text(right)
+            room = max(0, self._room - right.cell_len - bool(right))
+            title = fit(f" {_row_note(row)}", room)
+            line.append(title, style or "dim")
+            if right:
+                line.append(" " * (room - wide(title) + 1))
+        return line.append(right)
 
     def _outcome(self, row: ScenarioRow) -> Text:
         """What the last run came to, with the verdict and how long ago it was where they have room;

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from rich.console import RenderableType
-from rich.text import Text
-
+from gpulab.draw.blocks import Block, Text
 from gpulab.features import needed
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 
 
-def content(selection: Selection) -> RenderableType:
+def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
         return before_a_run(selection.row)
     if not run.ended:
         return Text("The checklist is answered when the run has ended.", "dim")
-    drawn: RenderableType = needed("findings.checklist_view").checklists(run.report)
+    drawn: Block = needed("findings.checklist_view").checklists(run.report)
     return drawn
 
 

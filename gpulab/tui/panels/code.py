@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
+from gpulab.draw.blocks import Block, Text
 from gpulab.features import needed, present
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 
 
-def content(selection: Selection) -> RenderableType:
+def content(selection: Selection) -> Block:
     row, source = selection.row, selection.source
     if selection.saved and not source:
         return Text("The run file does not have the source text.", "dim")
@@ -22,20 +20,18 @@ def content(selection: Selection) -> RenderableType:
     report = selection.run.report if selection.run else None
     has_kernels = bool(texts) or "triton" in source
     compiled = _compiled(report, source if has_kernels else "", row.against)
-    drawn: RenderableType = needed("code.view").code_view(
+    drawn: Block = needed("code.view").code_view(
         source, row.variants, report, selection.layout.size[0], texts, compiled
     )
     return drawn
 
 
-def _compiled(
-    report: RunReport | None, source: str, against: Mapping[str, str]
-) -> RenderableType | None:
+def _compiled(report: RunReport | None, source: str, against: Mapping[str, str]) -> Block | None:
     """What the compiler made of the kernels: as the run says, or as it was kept of this source."""
     view = present("kernels.view")
     if view is None:
         return None
-    made: RenderableType | None = view.kernels(report) if report else None
+    made: Block | None = view.kernels(report) if report else None
     if made is None and source:
         made = view.kernel_page(shipped_kernels(source), against)
     return made

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from rich.console import RenderableType
-
 from gpulab.catalog.view import lesson
+from gpulab.draw.blocks import Block
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 
 
-def content(selection: Selection) -> RenderableType:
+def content(selection: Selection) -> Block:
     run, settings = selection.run, selection.settings
     chosen: dict[str, str] = {}
     if settings:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from rich.console import RenderableType
-from rich.text import Text
-
+from gpulab.draw.blocks import Block, Text
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.run import Run
@@ -14,7 +12,7 @@ from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 
 
-def content(selection: Selection) -> RenderableType:
+def content(selection: Selection) -> Block:
     if selection.run is None:
         return before_a_run(selection.row)
     return log(selection.run.report)

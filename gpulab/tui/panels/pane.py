@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from rich.console import RenderableType
 from rich.style import Style
-from rich.text import Text
+from rich.text import Text as RichText
 from textual.binding import Binding
 from textual.events import Resize
 from textual.geometry import Region, Size
@@ -18,6 +17,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input
 
+from gpulab.draw.blocks import Block, Text
+from gpulab.show.terminal import drawn
 from gpulab.tui.bindings import RUNNING
 
 _NOTHING = Strip([])
@@ -28,14 +29,14 @@ class Pane(ScrollView, can_focus=True):
     that takes half as much again of a core, so rows are compared first.
     """
 
-    _content: RenderableType = ""
+    _content: Block | RichText = ""
     _rows: list[Strip]
 
     def __init__(self, **options: str) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
         self._rows = []
 
-    def show(self, content: RenderableType, *, follow: bool = False) -> None:
+    def show(self, content: Block | RichText, *, follow: bool = False) -> None:
         """Show a renderable in place of the last; `follow` keeps its end in sight where that was in
         sight.
         """
@@ -48,8 +49,7 @@ class Pane(ScrollView, can_focus=True):
     def show_line(self, text: str, style: str = "") -> None:
         """Show one line, in its style to the right edge."""
         line = Text(f" {text}", style, no_wrap=True, overflow="ellipsis")
-        line.pad_right(max(0, self.size.width - line.cell_len))
-        self.show(line)
+        self.show(line.append(" " * (self.size.width - line.cell_len)))
 
     def scroll_to_text(self, words: str) -> None:
         """Bring the first row that has these words into the middle, where they are anywhere."""
@@ -80,7 +80,8 @@ class Pane(ScrollView, can_focus=True):
             width=width, height=None, highlight=False, markup=False
         )
         rows = [
-            Strip(row) for row in self.app.console.render_lines(self._content, options, pad=False)
+            Strip(row)
+            for row in self.app.console.render_lines(drawn(self._content), options, pad=False)
         ]
         before, self._rows = self._rows, rows
         self.virtual_size = Size(width, len(rows))
@@ -112,7 +113,7 @@ class KeysLine(TextPane):
         self._show_keys()
 
     def _show_keys(self) -> None:
-        text, shown = Text(no_wrap=True), set()
+        text, shown = RichText(no_wrap=True), set()
         if not self.is_attached or not self.screen.is_current:
             return
         # which has Enter for itself, but hands it on

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from pathlib import Path
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from gpulab.core.events import Planned, StageStarted
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import needed, present
 from gpulab.report.live import live_run
 from gpulab.session.run import Run
@@ -18,14 +16,14 @@ from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 
 
-def content(selection: Selection) -> RenderableType:
+def content(selection: Selection) -> Block:
     run, layout = selection.run, selection.layout
     if run is None:
         return before_a_run(selection.row)
     width, height = layout.size
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
-        drawn: RenderableType = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports, width)
+        drawn: Block = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports, width)
         return drawn
     prediction = selection.prediction
     middle = prediction.middle if prediction else None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.report import roofline_of, roofline_of_operations
 from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
@@ -16,7 +14,7 @@ from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, no_roofline
 
 
-def content(selection: Selection) -> RenderableType:
+def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
         return before_a_run(selection.row)
@@ -33,9 +31,9 @@ def content(selection: Selection) -> RenderableType:
     return Group(drawn, Text(hint, "dim"), *below, *operations)
 
 
-def _operations(report: RunReport, width: int, height: int) -> list[RenderableType]:
+def _operations(report: RunReport, width: int, height: int) -> list[Block]:
     """The operations of each profiled variant below the roofs, and what limits each."""
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for variant in report.variants:
         roofline = roofline_of_operations(report, variant.name)
         if roofline is None:

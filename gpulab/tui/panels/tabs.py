@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from gpulab.features import present
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from gpulab.catalog.catalog import ScenarioRow
+    from gpulab.draw.blocks import Block
     from gpulab.features.predictions.report import Prediction
     from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.report.report import RunReport
@@ -78,9 +77,9 @@ class Tab:
     follows_end: bool = False
     """It stays at its end as lines come in."""
 
-    def content(self, selection: Selection) -> RenderableType:
+    def content(self, selection: Selection) -> Block:
         """What it shows."""
-        content: RenderableType = import_module(self.module).content(selection)
+        content: Block = import_module(self.module).content(selection)
         return content
 
     def first_in_sight(self, selection: Selection) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
+
+from gpulab.draw.blocks import Text
+from gpulab.show.terminal import of_text
 
 
 class ChooseScreen(ModalScreen[int | None]):
@@ -28,7 +30,9 @@ class ChooseScreen(ModalScreen[int | None]):
         self._title, self._lines = title, lines
 
     def compose(self) -> ComposeResult:
-        choices = OptionList(*(Option(text, disabled=not able) for text, able in self._lines))
+        choices = OptionList(
+            *(Option(of_text(text), disabled=not able) for text, able in self._lines)
+        )
         choices.border_title = self._title
         choices.border_subtitle = "enter runs it, esc goes back"
         yield choices

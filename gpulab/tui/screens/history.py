@@ -11,10 +11,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from rich.console import Group, RenderableType
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,6 +26,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.canvas import wide
 from gpulab.features import needed, present, taken_out
 from gpulab.features.history.view import (
@@ -48,6 +47,7 @@ from gpulab.report.sentences import sentence
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Store
 from gpulab.show.results import OnScreen, result
+from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
 from gpulab.tui.copying import copy_drawn
@@ -181,7 +181,7 @@ class HistoryList(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         name = name_width(self._longest, width - 2)
         if y < _HEAD:
-            return self._strip(Text("  ").append_text(columns(width - 2, name)), width)
+            return self._strip(Text("  ").append(columns(width - 2, name)), width)
         place = y - _HEAD + self.scroll_offset.y
         if place >= len(self._runs):
             return Strip.blank(width, self.rich_style)
@@ -192,12 +192,12 @@ class HistoryList(ScrollView, can_focus=True):
         text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
         scenario = self._scenarios.get((run.path, run.scenario))
         differ = differing(run, scenario) if scenario else ""
-        text.append_text(line(run, self._now, width - 2, name, differ))
+        text.append(line(run, self._now, width - 2, name, differ))
         return self._strip(text, width, _CURSOR if place == self._cursor else None)
 
     def _strip(self, text: Text, width: int, style: Style | None = None) -> Strip:
-        text.pad_right(max(0, width - text.cell_len))
-        segments = list(text.render(self.app.console))
+        text.append(" " * (width - text.cell_len))
+        segments = list(of_text(text).render(self.app.console))
         if style is not None:
             segments = list(Segment.apply_style(segments, post_style=style))
         return Strip(segments).crop_extend(0, width, self.rich_style).apply_style(self.rich_style)
@@ -377,7 +377,7 @@ class HistoryScreen(Screen[None]):
         rows = -(-wide(line) // width) if message else 1
         status.styles.height = rows
         text = Text(line, overflow="fold" if message else "ellipsis", no_wrap=not message)
-        text.pad_right(max(0, rows * width - text.cell_len))
+        text.append(" " * (rows * width - text.cell_len))
         status.show(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -501,12 +501,10 @@ class ComparePage(Page):
         self._both, self._of_scenario = list(both), of_scenario
         self._all_lines = False
 
-    def _compared(self) -> RenderableType:
+    def _compared(self) -> Block:
         (_, first), (_, second) = self._both
         report = needed("compare.analysis").compare_sides("A", "B", [first.saved], [second.saved])
-        drawn: RenderableType = needed("compare.view").comparison_view(
-            report, verbose=self._all_lines
-        )
+        drawn: Block = needed("compare.view").comparison_view(report, verbose=self._all_lines)
         return drawn
 
     def _say(self, message: str = "") -> None:
@@ -557,6 +555,6 @@ def _read(past: PastRun) -> Opened | str:
     return Opened(live_run(run.report, run.state), saved)
 
 
-def _opened(run: LiveRun, width: int) -> RenderableType:
+def _opened(run: LiveRun, width: int) -> Block:
     run_file = at_home(Path(run.report.run_file))
     return result(run.report, screen=OnScreen(run, width, run_file))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from rich.console import Group, RenderableType
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
 
 from gpulab.core.statuses import GroupBy
+from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.features.goodput.operation_table import OperationTable, TableChoice, sort_of, sorts_of
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.tui.bindings import HELP
@@ -85,8 +84,10 @@ class OperationsScreen(Screen[None]):
         self.query_one("#status", Pane).show_line(status)
         self.query_one("#page", Pane).show(self._content())
 
-    def _content(self) -> RenderableType:
-        table = OperationTable(self._variant, self._choice, str(self._choice.group))
+    def _content(self) -> Block:
+        table = Fitted(
+            OperationTable(self._variant, self._choice, str(self._choice.group)).of_width
+        )
         return Group(table, Text("seconds, calls, FLOPs and bytes are those of a step", "dim"))
 
 

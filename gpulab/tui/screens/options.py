@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Label
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.catalog.needs import default_device
+from gpulab.draw.blocks import Text
 from gpulab.features import present
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.session.settings import Settings, UsageError
@@ -72,11 +73,11 @@ class OptionsScreen(Screen[Chosen | None]):
         with VerticalScroll(id="form", can_focus=False):
             for field in self._fields:
                 with Horizontal(classes="field"):
-                    label = Label(Text(f" {field.name}"), classes="name")
+                    label = Label(Content(f" {field.name}"), classes="name")
                     label.styles.width = width
                     yield label
                     yield InputLine(field.value, placeholder=field.default, id=field.id)
-                    yield Label(Text(field.hint, "dim"), classes="hint")
+                    yield Label(Content.styled(field.hint, "dim"), classes="hint")
         yield TextPane(id="problem")
         yield KeysLine()
 

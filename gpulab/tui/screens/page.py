@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from rich.console import RenderableType
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.screen import Screen
 
+from gpulab.draw.blocks import Block
 from gpulab.guide.help import help_view
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path
@@ -25,7 +25,7 @@ class Page(Screen[None]):
         Binding("q", "app.quit", "quit", show=False),
     ]
 
-    def __init__(self, title: str, content: Callable[[int], RenderableType]) -> None:
+    def __init__(self, title: str, content: Callable[[int], Block]) -> None:
         super().__init__()
         self._title, self._content = title, content
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.console import Group
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,6 +15,7 @@ from textual.widgets import Input
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.core.findings import Finding
+from gpulab.draw.blocks import Group, Text
 from gpulab.features.predictions.report import LIMITS, Prediction, record
 from gpulab.features.predictions.view import (
     axis_view,

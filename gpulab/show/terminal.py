@@ -1,0 +1,125 @@
+"""Blocks on a terminal: what Rich draws them with, and their rows as plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from rich import console as rich_console
+from rich import table as rich_table
+from rich import text as rich_text
+from rich.constrain import Constrain
+from rich.padding import Padding
+
+from gpulab.draw.blocks import Block, Fitted, Group, Inside, Markdown, Table, Text
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+
+def drawn(block: Block | RenderableType) -> RenderableType:
+    """The block as Rich draws it."""
+    match block:
+        case str():
+            return block
+        case Text():
+            return of_text(block)
+        case Table():
+            return _of_table(block)
+        case Group():
+            return rich_console.Group(*map(drawn, block))
+        case Fitted():
+            return _OfWidth(block)
+        case Inside():
+            return Constrain(Padding(drawn(block.block), (0, 0, 0, block.left)), block.width)
+        case Markdown():
+            return _of_markdown(block)
+        case _:
+            return block
+
+
+def of_text(text: Text) -> rich_text.Text:
+    """The text with its styles."""
+    made = rich_text.Text(style=text.style, no_wrap=text.no_wrap or None, overflow=text.overflow)
+    for words, style in text.parts:
+        made.append(words, style or None)
+    return made
+
+
+def _of_table(table: Table) -> rich_table.Table:
+    made = rich_table.Table(
+        box=None,
+        padding=(0, table.gap, 0, 0),
+        pad_edge=False,
+        collapse_padding=not table.show_header,
+        show_header=table.show_header,
+        header_style="bold",
+        title=table.title or None,
+    )
+    for head in table.columns:
+        made.add_column(
+            drawn(head.words),
+            justify=head.justify,
+            no_wrap=head.no_wrap,
+            overflow=head.overflow,
+            style=head.style,
+            min_width=head.min_width,
+            width=head.width,
+            max_width=head.max_width,
+            vertical=head.vertical,
+        )
+    for row in table.rows:
+        made.add_row(*map(drawn, row))
+    return made
+
+
+def _of_markdown(block: Markdown) -> RenderableType:
+    from markdown_it import MarkdownIt
+    from rich import markdown
+
+    made = markdown.Markdown("", code_theme="ansi_dark", hyperlinks=False)
+    made.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(block.source)
+    return made
+
+
+@dataclass(frozen=True)
+class _OfWidth:
+    block: Fitted
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for block in self.block.of_width(options.max_width):
+            yield drawn(block)
+
+
+def plain_text(block: Block, width: int, *, soft_wrap: bool = False) -> str:
+    """Its rows at that width without colours, and without blanks at their ends."""
+    console, file = _console(width)
+    console.print(drawn(block), soft_wrap=soft_wrap)
+    rows = file.getvalue().splitlines()
+    return "\n".join(row.rstrip() for row in rows)
+
+
+def height(block: Block, width: int, *, wraps: bool = True) -> int:
+    """Rows that it takes at that width."""
+    console, _ = _console(width)
+    options = console.options
+    if not wraps:
+        options = options.update(no_wrap=True, overflow="ignore")
+    return len(console.render_lines(drawn(block), options, pad=False))
+
+
+def _console(width: int) -> tuple[Console, StringIO]:
+    """One that prints into a text, and finds neither markup nor numbers to colour."""
+    file = StringIO()
+    console = rich_console.Console(
+        width=width,
+        file=file,
+        force_terminal=False,
+        force_jupyter=False,
+        color_system=None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    return console, file
