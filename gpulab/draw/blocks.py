@@ -4,8 +4,9 @@ Markdown stand in `gpulab/show`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal, Self, TypeAlias
 
 from rich.cells import cell_len
@@ -182,10 +183,61 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """The heading of what follows, and what is said beside it in its style."""
+
+    words: str
+    aside: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Numbered lines of code: (number, "+" or "-" where it differs or a blank, the line). By the
+    number of a line what `failed` there.
+    """
+
+    lines: Sequence[tuple[int, str, Text]]
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Markdown:
     """A text in Markdown, in which tags are text."""
 
     source: str
 
 
-Block: TypeAlias = "str | Text | Table | Group | Fitted | Inside | Markdown"
+Block: TypeAlias = "str | Text | Table | Group | Heading | Code | Fitted | Inside | Markdown"
+
+Leaf: TypeAlias = "Text | Table | Heading | Code | Markdown"
+
+
+def leaves(block: Block | None, width: int) -> Iterator[Leaf]:
+    """What a block is made of, at a width: for renderers that do not lay out."""
+    match block:
+        case str():
+            yield Text(block)
+        case Group():
+            for inner in block:
+                yield from leaves(inner, width)
+        case Fitted():
+            for inner in block.of_width(width):
+                yield from leaves(inner, width)
+        case Inside():
+            yield from leaves(block.block, width)
+        case Text() | Table() | Heading() | Code() | Markdown():
+            yield block
+
+
+def joined_leaves(block: Block | None, width: int) -> Iterator[Leaf]:
+    """The same, with texts that follow each other as one: those that may be folded, and those that
+    may not.
+    """
+    kinds = groupby(leaves(block, width), key=lambda leaf: isinstance(leaf, Text) and leaf.no_wrap)
+    for may_not_be_folded, group in kinds:
+        if not may_not_be_folded:
+            yield from group
+            continue
+        lines = [leaf for leaf in group if isinstance(leaf, Text)]
+        yield Text("\n", no_wrap=True).join(lines)

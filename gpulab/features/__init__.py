@@ -4,16 +4,19 @@ that have a part of the report.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpulab.core.events import Event
+    from gpulab.draw.blocks import Block
     from gpulab.report.feature import Feature, Section, View
+    from gpulab.report.report import RunReport
 
 _ORDER = (
     "telemetry",  # which samples do not count: all else is of those that are left
@@ -47,6 +50,21 @@ def views(*sections: Section) -> list[View]:
     """What features show there: section by section, in the order of the features."""
     every = [view for feature in features() for view in feature.views]
     return [view for section in sections for view in every if view.section == section]
+
+
+def part(place: str, *shown: Any, **how: Any) -> Any:
+    """What a function of a feature makes of its arguments, such as "alone.view:alone" of a
+    report; None where that feature was taken out.
+    """
+    module_name, _, function = place.partition(":")
+    module = present(module_name)
+    return getattr(module, function)(*shown, **how) if module else None
+
+
+def blocks_of(shown: Iterable[View], report: RunReport, *more: Any) -> list[Block]:
+    """What these views show of a report, of those in which there is something."""
+    blocks = (part(view.place, report, *more) for view in shown)
+    return [block for block in blocks if block is not None]
 
 
 def folders() -> list[str]:

@@ -21,7 +21,6 @@ from gpulab.features.compare.analysis import SavedRun, compare_sides, saved_run
 from gpulab.features.compare.findings import file_skipped
 from gpulab.features.compare.for_ci import cases_of
 from gpulab.features.compare.gating import gated
-from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
 from gpulab.headless.export import check_export, export
@@ -70,7 +69,7 @@ def finish(report: ComparisonReport, options: Options, demands: Demands, termina
     demands.check_names({each.scenario: each.variants for each in report.comparisons})
     report = gated(report, demands.of)
     if options.markdown:
-        terminal.say(*comparison_markdown(report))
+        terminal.say(rendered_comparison(report, "md"))
     else:
         terminal.show(comparison_view(report, verbose=options.verbose))
     if options.json:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
 from gpulab.draw.blocks import Group, Text
+from gpulab.features import part
 from gpulab.headless.output import Terminal
 from gpulab.report.live import live_run
 from gpulab.report.report import RunReport
@@ -21,7 +22,6 @@ from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run
 from gpulab.session.run_files import kept_elsewhere
 from gpulab.session.session import Session
-from gpulab.show.parts import part
 
 if TYPE_CHECKING:
     from rich.live import Live as Display

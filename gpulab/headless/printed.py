@@ -10,31 +10,25 @@ from typing import TYPE_CHECKING
 
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
-from gpulab.draw.blocks import Fitted, Text
-from gpulab.features import views
+from gpulab.draw.blocks import Fitted, Group, Text
+from gpulab.features import blocks_of, part, views
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
-from gpulab.features.goodput.operations import full_tables
+from gpulab.features.goodput.operations import full_tables, operations
 from gpulab.features.roofline.ceilings_view import ceilings
-from gpulab.features.roofline.report import (
-    NO_ROOFS,
-    lacks_roofs,
-    roofline_of,
-    roofline_of_operations,
-)
-from gpulab.features.roofline.view import causes, reasons, roofline_view
+from gpulab.features.roofline.report import roofline_of
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
+from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
-from gpulab.show.parts import TABLES, part, tables_of
-from gpulab.show.program_result import program_result
+from gpulab.show.parts import Shown, Target, result, roofline_block
 from gpulab.show.raw_times import RAW_NOTE, raw_table
-from gpulab.show.results import failures, result
 from gpulab.show.short_result import ShortResult
+from gpulab.show.view import failures
 
 if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
 
-_HEIGHT, _MOST_WIDTH = 24, 160
+_ALL_OPERATIONS = 40
 
 
 def show_failures(report: RunReport, terminal: Terminal) -> None:
@@ -46,23 +40,13 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
     """Print the result of one run: in short, or all of it."""
     tables = _tables_of_operations(report, options)
     if options.verbose:
-        terminal.show(result(report, with_operations=not tables))
-        for table in tables:
-            terminal.say("")
-            terminal.show(table)
-        if any(variant.roofline for variant in report.variants):
-            show_roofline(report, terminal)
-        if undeclared := causes(report.variants):
-            terminal.show(undeclared)
-        show_operations_on_roofs(report, terminal)
+        terminal.show(result(Shown(report, Target.TERMINAL, operations=tables)))
     else:
-        asked_for = [*_asked_for(report, options), *tables]
+        asked_for = [*_asked_for(report, options), *(tables or ())]
         wraps = terminal.results.is_terminal
         short = ShortResult(report, asked_for, with_operations=not tables, wraps=wraps)
         terminal.show(Fitted(short.of_width))
-    if options.checklist:
-        terminal.show(part("findings.checklist_view:checklists", report))
-        terminal.say("")
+    _show_checklist(report, terminal, options)
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")
     terminal.say("")
@@ -71,10 +55,15 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
         terminal.say("")
 
 
-def _tables_of_operations(report: RunReport, options: Options) -> list[Block]:
-    """As flags ask for them; none where no flag does."""
+def _show_checklist(report: RunReport, terminal: Terminal, options: Options) -> None:
+    if options.checklist:
+        terminal.show(Group(part("findings.checklist_view:checklists", report), ""))
+
+
+def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | None:
+    """As flags ask for them; None where no flag does."""
     if not options.asks_for_operations:
-        return []
+        return None
     choice = TableChoice(
         most=options.top or MOST_ROWS,
         sort=options.sort,
@@ -94,11 +83,9 @@ def show_raw(report: RunReport, terminal: Terminal) -> None:
 def show_markdown(report: RunReport, terminal: Terminal) -> None:
     """Print the comparison, what weakens it, and the raw times in Markdown."""
     # it brings what colours code, which takes a while and nobody else needs
-    from gpulab.show.markdown import raw_times, summary
+    from gpulab.show.markdown import summary
 
     terminal.say(*summary(report))
-    with _of_run_file(terminal):
-        terminal.say(*raw_times(report))
 
 
 @contextmanager
@@ -109,7 +96,7 @@ def _of_run_file(terminal: Terminal) -> Iterator[None]:
         terminal.note(str(error), "yellow")
 
 
-def _asked_for(report: RunReport, options: Options) -> Iterator[Block]:
+def _asked_for(report: RunReport, options: Options) -> list[Block]:
     """What flags of the command ask for by name."""
     places = {"goodput.view:traces", "goodput.view:job_goodput"}
     if options.telemetry not in (None, "off"):
@@ -120,51 +107,28 @@ def _asked_for(report: RunReport, options: Options) -> Iterator[Block]:
             places.add("goodput.operations:operations")
     asked_for = [
         view
-        for view in views(*TABLES)
+        for view in views(*Section)
         if view.place in places or (view.flag and getattr(options, view.flag))
     ]
-    return tables_of(report, asked_for)
+    return blocks_of(asked_for, report)
 
 
 def show_calibration(report: RunReport, terminal: Terminal, *, links_only: bool) -> None:
     """Print the ceilings of a device and its roofline; `links_only`: of links nothing is drawn."""
     terminal.results.print(ceilings(report))
-    if not links_only:
-        show_roofline(report, terminal)
+    roofline = roofline_of(report)
+    if roofline is not None and not links_only:
+        terminal.show(roofline_block(roofline))
     terminal.say(f"run file: {report.run_file}")
 
 
 def show_program(report: RunReport, terminal: Terminal, options: Options) -> None:
     """Print the result of a program that was followed."""
     tables = _tables_of_operations(report, options)
-    terminal.show(program_result(report, verbose=options.verbose, tables=tables))
-    if options.checklist:
-        terminal.show(part("findings.checklist_view:checklists", report))
+    if options.verbose and tables is None:
+        table = operations(report, most=_ALL_OPERATIONS)
+        tables = [table] if table else None
+    shown = Shown(report, Target.TERMINAL, operations=tables, verbose=options.verbose)
+    terminal.show(result(shown))
+    _show_checklist(report, terminal, options)
     terminal.say(f"run file: {report.run_file}")
-
-
-def show_roofline(report: RunReport, terminal: Terminal) -> None:
-    """Print the roofline of a run, as wide as the terminal is."""
-    roofline = roofline_of(report)
-    if roofline is None:
-        return
-    console = terminal.results
-    width = min(console.width, _MOST_WIDTH)
-    drawn = roofline_view(roofline, width=width, height=_HEIGHT)
-    console.print("", drawn, sep="\n", soft_wrap=True)
-    terminal.show(reasons(roofline.points))
-
-
-def show_operations_on_roofs(report: RunReport, terminal: Terminal) -> None:
-    """Print the operations of each profiled variant below the roofs."""
-    console = terminal.results
-    width = min(console.width, _MOST_WIDTH)
-    for variant in report.variants:
-        roofline = roofline_of_operations(report, variant.name)
-        if roofline is None and lacks_roofs(variant):
-            terminal.say("", f"operations of {variant.name}: {NO_ROOFS}")
-        if roofline is None:
-            continue
-        drawn = roofline_view(roofline, width=width, height=_HEIGHT)
-        head = Text(f"operations of {variant.name}", "bold")
-        console.print("", head, drawn, sep="\n", soft_wrap=True)

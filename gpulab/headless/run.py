@@ -20,7 +20,7 @@ from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
 from gpulab.core.units import duration, seconds, span, times
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import QUICK, STYLES, with_star
-from gpulab.features import present
+from gpulab.features import part, present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.headless.drive import drive
@@ -39,7 +39,6 @@ from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
 from gpulab.show.forms import rendered
-from gpulab.show.parts import part
 from gpulab.show.view import outcome_words
 from gpulab.stats.verdicts import in_table
 

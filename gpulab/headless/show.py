@@ -146,7 +146,7 @@ class _Page:
         in_order = {name: compiled[name] for name in row.variants if name in compiled}
         made = kernel_page(in_order, row.against)
         wanted = [row.variants[0], *(name for name in row.variants[1:] if name in shown)]
-        code = code_view(entry.source, wanted, None, None, self.kernels, made)
+        code = code_view(entry.source, wanted, None, self.kernels, made)
         self.terminal.say(f"{entry.name} · {entry.title}", "")
         self.terminal.out.print(code, soft_wrap=True)
         if missing is not None:

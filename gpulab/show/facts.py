@@ -10,18 +10,13 @@ from pathlib import Path
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
+from gpulab.features import part
 from gpulab.report.build import CALIBRATION
 from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import RunReport
-from gpulab.show.parts import part
 from gpulab.show.record import Record
-from gpulab.show.results import result
-from gpulab.show.terminal import plain_text
 from gpulab.show.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
-
-_WIDTH = 100
-"""Columns of the text."""
 
 
 def title(report: RunReport) -> str:
@@ -73,11 +68,6 @@ def answer(record: Record) -> Answer:
     verdict = with_star(shown(comparison).words, quick=report.quick)
     _, why = part("alone.view:headline", report) or ("", "")
     return Answer(f"{speedup} {verdict}", STYLES[comparison.verdict], words, why)
-
-
-def text(record: Record) -> str:
-    """The whole result as `--verbose` prints it, without colours."""
-    return plain_text(result(record.report), _WIDTH) + "\n"
 
 
 def source_of(request: RunRequest | None) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MODULES: Mapping[str, str] = {
     "html": "page:page",
     "md": "markdown:document",
-    "text": "facts:text",
+    "text": "display:whole",
 }
 _COMMENTS = {"md": "\n[//]: # (gpulab)\n"}
 """At the end, where nobody sees it: no HTML in Markdown, which some readers show."""
@@ -29,9 +29,10 @@ MARKS = {
 def rendered_comparison(report: ComparisonReport, form: str) -> str:
     """As a page, or in Markdown."""
     # a page brings what colours code, which takes a while
-    from gpulab.show.comparison import rendered
+    from gpulab.show import markdown, page
 
-    return rendered(report, form) + _COMMENTS.get(form, "")
+    text = markdown.comparison(report) if form == "md" else page.comparison_page(report)
+    return text + _COMMENTS.get(form, "")
 
 
 def rendered(report: RunReport, form: str) -> str:

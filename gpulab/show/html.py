@@ -8,7 +8,17 @@ from html import escape
 from itertools import groupby
 
 from gpulab.core.text import plain
-from gpulab.draw.blocks import Block, Fitted, Group, Head, Inside, Markdown, Table, Text
+from gpulab.draw.blocks import (
+    Block,
+    Code,
+    Head,
+    Heading,
+    Leaf,
+    Markdown,
+    Table,
+    Text,
+    joined_leaves,
+)
 from gpulab.draw.canvas import fit
 
 _WIDTH = 200
@@ -47,25 +57,25 @@ def escaped(text: str) -> Html:
 
 
 def of(block: Block | None) -> Html:
-    """A view: texts are paragraphs, tables tables, with the words and the colours that they have on
-    a terminal. Lines that a terminal does not fold are a block of code.
+    """A block: texts are paragraphs, tables tables, with the words and the colours that they have
+    on a terminal. Lines that a terminal does not fold are a block of code.
     """
-    made: list[Html] = []
-    leaves = groupby(_leaves(block), key=lambda leaf: isinstance(leaf, Text) and leaf.no_wrap)
-    for is_code, parts in leaves:
-        if is_code:
-            lines = Text("\n").join(part for part in parts if isinstance(part, Text))
-            made.append(element("pre", element("code", spans(lines)), class_="plain"))
-            continue
-        made += [_of_leaf(part) for part in parts]
-    return joined(made)
+    return joined(map(_of_leaf, joined_leaves(block, _WIDTH)))
 
 
-def _of_leaf(leaf: Text | Table | Markdown) -> Html:
-    if isinstance(leaf, Table):
-        return table(leaf)
-    if isinstance(leaf, Markdown):
-        return markdown(leaf)
+def _of_leaf(leaf: Leaf) -> Html:
+    match leaf:
+        case Table():
+            return table(leaf)
+        case Markdown():
+            return element("div", _markdown(leaf), class_="lesson")
+        case Code():
+            return _code(leaf)
+        case Heading():
+            aside = element("span", leaf.aside, class_=class_of(leaf.style))
+            return element("h3", leaf.words, *([" ", aside] if leaf.aside else []))
+        case Text() if leaf.no_wrap:
+            return element("pre", element("code", spans(leaf)), class_="plain")
     return joined(element("p", spans(line)) for line in _paragraphs(leaf))
 
 
@@ -78,24 +88,23 @@ def _paragraphs(text: Text) -> Iterator[Text]:
             yield paragraph
 
 
-def _leaves(block: Block | None) -> Iterator[Text | Table | Markdown]:
-    """The texts and tables that a view is made of."""
-    match block:
-        case str():
-            yield Text(block)
-        case Text() | Table() | Markdown():
-            yield block
-        case Group():
-            for part in block:
-                yield from _leaves(part)
-        case Inside():
-            yield from _leaves(block.block)
-        case Fitted():
-            for part in block.of_width(_WIDTH):
-                yield from _leaves(part)
+_SIGNS = {"+": "ins", "-": "del"}
 
 
-def markdown(block: Markdown) -> Html:
+def _code(block: Code) -> Html:
+    """Numbers and signs are drawn by the style sheet: what is copied is code."""
+    lines = []
+    for number, sign, line in block.lines:
+        code = spans(line)
+        if number in block.failed:
+            message = element("span", f"  ◀ {block.failed[number]}", class_="red bold")
+            code = joined([code, message])
+        name = _SIGNS.get(sign, "span")
+        lines.append(element(name, code, "\n", class_="line", data_n=f"{number:>4} {sign}"))
+    return element("pre", element("code", *lines))
+
+
+def _markdown(block: Markdown) -> Html:
     """Without images, which would be a request; tags are text."""
     from markdown_it import MarkdownIt
 

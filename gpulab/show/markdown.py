@@ -1,133 +1,106 @@
-"""A run as Markdown: what `--markdown` prints, and the report of a pull request or of a lab."""
+"""Blocks as Markdown, and a run or a comparison in them, such as for a pull request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulab.catalog.kernels import kernels_of
-from gpulab.core.run_file import RunFileError
 from gpulab.core.text import fenced, markdown_text, plain
-from gpulab.draw.blocks import Block, Group, Table, Text
-from gpulab.features import present
-from gpulab.features.checks.view import checks, grades
-from gpulab.features.roofline.view import limits
-from gpulab.report.report import RunReport
-from gpulab.show.facts import answer, command, facts, source_of, subtitle, title
-from gpulab.show.raw_times import RAW_NOTE, markdown, raw_table
-from gpulab.show.record import Record
-from gpulab.show.results import header
-from gpulab.show.view import (
-    Line,
-    bounds,
-    comparison_table,
-    failure_causes,
-    note_lines,
-    required,
+from gpulab.draw.blocks import (
+    Block,
+    Code,
+    Group,
+    Heading,
+    Leaf,
+    Markdown,
+    Table,
+    Text,
+    joined_leaves,
 )
+from gpulab.show.facts import answer, subtitle, title
+from gpulab.show.parts import Shown, Target, parts_of
+from gpulab.show.record import Record
 
 if TYPE_CHECKING:
-    from gpulab.features.code.view import MarkedCode
+    from gpulab.features.compare.report import ComparisonReport
+    from gpulab.report.report import RunReport
 
-
-def summary(report: RunReport) -> list[str]:
-    """The comparison and what weakens it."""
-    heading, *said = header(report).plain.split("\n")
-    lines = [f"**{markdown_text(heading)}**", "", *map(markdown_text, said), ""]
-    return [*lines, *_comparison(report)]
-
-
-def _comparison(report: RunReport) -> Iterator[str]:
-    for line, _ in failure_causes(report):
-        yield from (markdown_text(line), "")
-    for line, _ in required(report):
-        yield from (markdown_text(line), "")
-    if report.timed:
-        yield from (*markdown(comparison_table(report)), "")
-        yield from _bullets([*bounds(report), *note_lines(report)])
-
-
-def raw_times(report: RunReport) -> list[str]:
-    """RunFileError where the run file is gone."""
-    return [*markdown(raw_table(report)), "", RAW_NOTE, ""] if report.timed else []
+_WIDTH = 200
+_IN_SHORT = ("result", "trust", "raw times")
 
 
 def document(record: Record) -> str:
-    """The whole file."""
+    """The whole file of a run."""
     report = record.report
     found = answer(record)
     lines = [f"# {markdown_text(title(report))}", "", markdown_text(subtitle(report)), ""]
     lines += [f"**{markdown_text(found.short)}** {markdown_text(found.words)}".rstrip(), ""]
-    lines += [*_bullets(grades(report)), *_comparison(report)]
-    lines += _section("Limits, and what to do", _limits(report))
-    lines += _section("Code", _code(record))
-    lines += _section("Trust", _of(checks(report)))
-    lines += _section("Raw times", _raw_times(report))
-    lines += _section("Environment", _environment(record))
+    for name, blocks in parts_of(Shown(report, Target.MARKDOWN, record=record)):
+        lines += [f"## {name[:1].upper()}{name[1:]}", "", *of(Group(*blocks))]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(heading: str, lines: Iterable[str]) -> list[str]:
-    listed = list(lines)
-    while listed and not listed[-1]:
-        listed.pop()
-    return [f"## {heading}", "", *listed, ""] if listed else []
+def summary(report: RunReport) -> list[str]:
+    """The lines of the comparison, what weakens it, and the raw times."""
+    lines = [f"**{markdown_text(title(report))}**", "", markdown_text(subtitle(report)), ""]
+    for name, blocks in parts_of(Shown(report, Target.MARKDOWN)):
+        if name in _IN_SHORT:
+            lines += of(Group(*blocks))
+    return lines
 
 
-def _bullets(lines: Iterable[Line]) -> list[str]:
-    listed = [f"- {markdown_text(line)}" for line, _ in lines]
-    return [*listed, ""] if listed else []
+def comparison(report: ComparisonReport) -> str:
+    """The whole file of a comparison of saved runs."""
+    from gpulab.features.compare.view import comparison_view
+
+    heading = f"### gpulab: {markdown_text(report.before)} → {markdown_text(report.after)}"
+    return "\n".join([heading, "", *of(comparison_view(report))]).rstrip() + "\n"
 
 
-def _of(content: Block | None) -> Iterator[str]:
-    """Tables, and the texts around them."""
-    match content:
-        case Group():
-            for part in content:
-                yield from _of(part)
-        case Table():
-            yield from (*markdown(content), "")
-        case Text() if content.plain.strip():
-            yield from (markdown_text(content.plain), "")
-
-
-def _limits(report: RunReport) -> Iterator[str]:
-    for variant in report.variants:
-        limited = limits([variant]).plain
-        yield from (f"- {markdown_text(line)}" for line in limited.splitlines() if line.strip())
-
-
-def _raw_times(report: RunReport) -> list[str]:
-    try:
-        return raw_times(report)
-    except RunFileError as error:
-        return [markdown_text(str(error))]
-
-
-def _code(record: Record) -> Iterator[str]:
-    report, source = record.report, source_of(record.request)
-    view = present("code.view")
-    if view is None:
-        return
-    names = tuple(variant.name for variant in report.variants)
-    marked = view.marked_code(source, names, report, kernels_of(source, names, report.params))
-    lines: list[str] = []
-    for each in marked:
-        for block in (*each.functions, *each.kernels):
-            lines += [*_diff(block), ""]
-    if lines:
-        yield from (*fenced(lines[:-1], "diff"), "", markdown_text(view.SIGNS))
-
-
-def _diff(block: MarkedCode) -> Iterator[str]:
-    for _, sign, line in block.lines:
-        yield f"{sign} {plain(line.plain)}".rstrip()
-
-
-def _environment(record: Record) -> Iterator[str]:
-    for name, value in facts(record):
-        if value:
-            yield f"- {markdown_text(name)}: {markdown_text(value)}"
-    if record.request:
+def of(block: Block) -> Iterator[str]:
+    """The lines of a block, with an empty one after each paragraph."""
+    before: Leaf | None = None
+    for leaf in joined_leaves(block, _WIDTH):
+        is_line = isinstance(leaf, Text) and not leaf.no_wrap and bool(leaf)
+        if isinstance(before, Text) and not is_line:
+            yield ""
+        if isinstance(leaf, Text) and is_line:
+            yield from map(_line, leaf.plain.strip().splitlines())
+            before = leaf
+            continue
+        before = None
+        yield from _of_leaf(leaf)
+    if before is not None:
         yield ""
-        yield from fenced([command(record.request, record.report)], "sh")
+
+
+def _of_leaf(leaf: Leaf) -> Iterator[str]:
+    match leaf:
+        case Heading():
+            aside = f" {leaf.aside}" if leaf.aside else ""
+            yield from (f"### {markdown_text(leaf.words + aside)}", "")
+        case Code():
+            lines = [f"{sign} {plain(line.plain)}".rstrip() for _, sign, line in leaf.lines]
+            yield from (*fenced(lines, "diff"), "")
+        case Markdown():
+            yield from (leaf.source, "")
+        case Table():
+            yield from (*_table(leaf), "")
+        case Text() if leaf.plain.strip():
+            yield from (*fenced(leaf.plain.splitlines(), "text"), "")
+
+
+def _line(line: str) -> str:
+    """A line that the next one does not go on."""
+    return f"{markdown_text(line)}  "
+
+
+def _table(table: Table) -> Iterator[str]:
+    heads = [_cell(head.words) or " " for head in table.columns]
+    rules = ["--:" if head.justify == "right" else ":--" for head in table.columns]
+    for row in (heads, rules, *([_cell(cell) for cell in row] for row in table.rows)):
+        yield f"| {' | '.join(row)} |"
+
+
+def _cell(content: Block) -> str:
+    return markdown_text(str(content))

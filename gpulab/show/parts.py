@@ -1,48 +1,363 @@
-"""The parts of a result that features show: functions of their views, looked up by their names."""
+"""What a run is shown as: one list of parts, in the order in which they are read. Each target takes
+those that are for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Flag, auto
 
-from gpulab.draw.blocks import Block
-from gpulab.features import present
-from gpulab.report.feature import Section, View
-from gpulab.report.report import RunReport
-
-TABLES = (
-    Section.RESOURCES,
-    Section.ALONE,
-    Section.TIME,
-    Section.OPERATIONS,
-    Section.TRACES,
-    Section.JOBS,
+from gpulab.catalog.kernels import kernels_of
+from gpulab.catalog.reader import read_text
+from gpulab.catalog.source import UnreadableError
+from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
+from gpulab.core.run_file import RunFileError
+from gpulab.core.statuses import Shows
+from gpulab.draw.blocks import Block, Fitted, Group, Heading, Markdown, Text
+from gpulab.draw.table import rows_table
+from gpulab.features import blocks_of, part, present, views
+from gpulab.features.checks.view import checks
+from gpulab.features.roofline.bound import Roofline
+from gpulab.features.roofline.ceilings_view import ceiling_table
+from gpulab.features.roofline.report import (
+    NO_ROOFS,
+    lacks_roofs,
+    roofline_of,
+    roofline_of_operations,
 )
-"""In the order in which they are read."""
+from gpulab.features.roofline.view import limits, roofline_view
+from gpulab.report.feature import Section, View
+from gpulab.report.live import LiveRun
+from gpulab.report.report import RunReport
+from gpulab.show.facts import command, facts, source_of
+from gpulab.show.raw_times import RAW_NOTE, raw_table
+from gpulab.show.record import Record
+from gpulab.show.view import (
+    against_earlier_runs,
+    below_table,
+    bounds,
+    claims,
+    clocks,
+    comparison_table,
+    failure_causes,
+    failures,
+    figures,
+    header,
+    method,
+    note_lines,
+    outcome,
+    required,
+    telemetry_line,
+    texts,
+    why_it_ended,
+)
 
 
-def part(place: str, *shown: Any, **how: Any) -> Any:
-    """What a function of a feature makes of its arguments, such as "alone.view:alone" of a
-    report; None where that feature was taken out.
+class Target(Flag):
+    """What a run is shown on."""
+
+    TERMINAL = auto()
+    SCREEN = auto()
+    PAGE = auto()
+    MARKDOWN = auto()
+
+
+EVERYWHERE = Target.TERMINAL | Target.SCREEN | Target.PAGE | Target.MARKDOWN
+_FILES = Target.PAGE | Target.MARKDOWN
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run, and what is known of it where it is shown: of all but the report there may be
+    nothing.
+
+    `together`: the run of all fixes that gained in this one. `live` has the panels of a screen,
+    `predicted` the answer to a prediction. `operations`: in place of the table of operations.
     """
-    module_name, _, function = place.partition(":")
-    module = present(module_name)
-    return getattr(module, function)(*shown, **how) if module else None
+
+    report: RunReport
+    target: Target
+    width: int = 100
+    record: Record | None = None
+    together: RunReport | None = None
+    live: LiveRun | None = None
+    predicted: Sequence[Text] = ()
+    operations: Sequence[Block] | None = None
+    verbose: bool = True
+
+    @property
+    def is_program(self) -> bool:
+        return self.report.get("program") is not None
+
+    @property
+    def request(self) -> RunRequest | None:
+        return self.record.request if self.record else None
 
 
-def panel(place: str, run: Any, *, width: int, height: int | None = None) -> Any:
-    """A panel of the live screen, such as "live.times:TIMES"; None where it was taken out."""
+@dataclass(frozen=True)
+class Part:
+    """One part: its heading, its blocks, and the targets that it is for."""
+
+    title: str
+    blocks: Callable[[Shown], Iterable[Block | None]]
+    targets: Target = EVERYWHERE
+
+
+def parts_of(shown: Shown) -> Iterator[tuple[str, list[Block]]]:
+    """(heading, blocks) of all parts in which there is something."""
+    for each in PARTS:
+        if shown.target in each.targets:
+            blocks = [block for block in each.blocks(shown) if block is not None]
+            if blocks:
+                yield each.title, blocks
+
+
+def result(shown: Shown) -> Group:
+    """All parts below each other, each but the first below its heading."""
+    report = shown.report
+    blocks: list[Block] = [header(report), ""]
+    for number, (title, of_part) in enumerate(parts_of(shown)):
+        blocks += [Heading(title)] if number else []
+        blocks += of_part
+        blocks.append("")
+    return Group(*blocks[:-1])
+
+
+def lesson_figure(report: RunReport) -> Block | None:
+    """What the scenario shows other than speedups: first steps, clocks, or memory."""
+    if report.shows == Shows.CLOCKS:
+        return clocks(report)
+    shown = [view for view in views(*Section) if view.lesson == report.shows]
+    return next(iter(blocks_of(shown, report)), None)
+
+
+def _result(shown: Shown) -> Iterator[Block | None]:
+    """The verdict, the times, and what a lesson shows in their place."""
+    report = shown.report
+    if shown.is_program:
+        yield from texts(why_it_ended(report))
+        yield from blocks_of(views(Section.PROGRAM), report)
+        yield telemetry_line(report) or None
+        yield from blocks_of(views(Section.RANKS), report)
+        return
+    compared = report.first_comparisons if shown.target == Target.SCREEN else ()
+    if shown.target in _FILES:
+        yield from texts([*failure_causes(report), *required(report)])
+    else:
+        yield from outcome(report, compared)
+    yield from blocks_of(views(Section.TRIED), report, shown.together)
+    yield from _times(shown)
+    yield lesson_figure(report)
+    yield from shown.predicted
+    if shown.target == Target.PAGE and (left := failures(report)):
+        yield left
+
+
+def _times(shown: Shown) -> Iterator[Block | None]:
+    report = shown.report
+    if not report.timed or not (report.compares or shown.target == Target.MARKDOWN):
+        return
+    if shown.live is not None:
+        yield _panel("live.times:TIMES", shown)
+    yield comparison_table(report)
+
+
+def _panel(place: str, shown: Shown, height: int | None = None) -> Block | None:
+    """A panel of the live screen, such as "live.times:TIMES"."""
     name, _, constant = place.partition(":")
     module = present(name)
-    if module is None:
+    if module is None or shown.live is None:
         return None
     drawn = getattr(module, constant)
-    return part("live.screen:panel_view", drawn, run, width=width, height=height)
+    made: Block | None = part(
+        "live.screen:panel_view", drawn, shown.live, width=shown.width, height=height
+    )
+    return made
 
 
-def tables_of(report: RunReport, shown: Iterable[View], *more: Any) -> Iterator[Block]:
-    """Those of these views in which there is something."""
-    for view in shown:
-        table = part(view.place, report, *more)
-        if table is not None:
-            yield table
+def _time(shown: Shown) -> Iterator[Block | None]:
+    """Where the time of a step goes."""
+    report = shown.report
+    if shown.live is not None and any(variant.goodput for variant in report.variants):
+        yield _panel("goodput.panel:PARTS", shown)
+    # where it is the lesson, it stands above
+    yield from blocks_of(_others(report, Section.TIME), report)
+    if shown.operations is None:
+        yield from blocks_of(views(Section.OPERATIONS), report)
+    else:
+        yield from shown.operations
+    yield from blocks_of(views(Section.TRACES), report)
+
+
+def _others(report: RunReport, *sections: Section) -> list[View]:
+    return [view for view in views(*sections) if view.lesson != report.shows]
+
+
+def _limits(shown: Shown) -> Iterator[Block | None]:
+    """What limits each variant, and what to do about it; on a page below the roofline."""
+    report = shown.report
+    roofline = roofline_of(report)
+    draws = shown.target in Target.PAGE | Target.TERMINAL and shown.verbose
+    if draws and roofline is not None and (roofline.points or not report.variants):
+        yield roofline_block(roofline)
+    in_lines = shown.target == Target.SCREEN or not shown.verbose
+    for variant in report.variants:
+        yield limits([variant]) or None
+        if in_lines:
+            yield from part("findings.view:lines", variant) or ()
+    if not in_lines:
+        yield from part("findings.view:advice", report.variants) or ()
+    for variant in report.variants if draws else ():
+        operations = roofline_of_operations(report, variant.name)
+        if operations is not None:
+            yield Group(
+                "", Text(f"operations of {variant.name}", "bold"), roofline_block(operations)
+            )
+        elif lacks_roofs(variant):
+            yield Text(f"operations of {variant.name}: {NO_ROOFS}")
+
+
+_WIDEST_PLOT, _ROWS_OF_PLOT = 160, 24
+
+
+def roofline_block(roofline: Roofline) -> Fitted:
+    """The roofline as wide as there is room."""
+
+    def drawn(width: int) -> list[Block]:
+        return [roofline_view(roofline, width=min(width, _WIDEST_PLOT), height=_ROWS_OF_PLOT), ""]
+
+    return Fitted(drawn)
+
+
+def _trust(shown: Shown) -> Iterator[Block | None]:
+    """Grades and claims, what explains and weakens the result, how it was measured, the checks."""
+    report = shown.report
+    if shown.is_program:
+        yield from texts(note_lines(report))
+        return
+    lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
+    lines += [*bounds(report), *note_lines(report)]
+    if report.method.epochs:
+        lines.append((method(report), "dim"))
+    yield from texts(lines)
+    yield checks(report)
+
+
+def _details(shown: Shown) -> Iterator[Block | None]:
+    report = shown.report
+    others = _others(report, Section.RESOURCES, Section.ALONE, Section.JOBS)
+    for block in blocks_of(others, report):
+        yield from (block, "")
+    if report.ceilings and report.ceilings.ceilings and shown.target == Target.PAGE:
+        yield ceiling_table(report.ceilings.ceilings)
+
+
+def _questions(shown: Shown) -> Iterator[Block]:
+    yield from part("course.view:questions_of", shown.report, shown.width) or ()
+
+
+def _lesson(shown: Shown) -> Iterator[Block]:
+    subject = subject_of(shown.request.job) if shown.request else None
+    if not isinstance(subject, ScenarioFile):
+        return
+    try:
+        text = subject.lesson or read_text(subject.judge or subject.source).lesson
+    except UnreadableError:
+        return
+    if rest := text.partition("\n")[2].strip():
+        yield Markdown(rest)
+    if subject.claim:
+        yield Text(f"Claim: {subject.claim}")
+
+
+def _code(shown: Shown) -> Iterator[Block]:
+    """Each variant with the lines that differ from the baseline."""
+    report, source = shown.report, source_of(shown.request)
+    if source:
+        names = tuple(variant.name for variant in report.variants)
+        kernels = kernels_of(source, names, report.params)
+        yield from part("code.view:code_parts", source, report, kernels) or ()
+    elif shown.record and shown.record.problem:
+        yield Text(f"no source: {shown.record.problem}", "dim")
+
+
+def _raw_times(shown: Shown) -> Iterator[Block]:
+    try:
+        yield raw_table(shown.report)
+    except RunFileError as error:
+        yield Text(str(error))
+    else:
+        yield Text(RAW_NOTE, "dim")
+
+
+def _environment(shown: Shown) -> Iterator[Block]:
+    if shown.record is None:
+        return
+    table = rows_table()
+    for name, value in facts(shown.record):
+        if value:
+            table.add_row(Text(name, "dim"), Text(value))
+    yield table
+    if shown.request:
+        yield Heading("Run it again")
+        yield Text(command(shown.request, shown.report), no_wrap=True)
+
+
+def _file(shown: Shown) -> Iterator[Block]:
+    """Of a screen: where the run is, and what a failure left."""
+    yield Text(f"run file: {shown.report.run_file}", "dim")
+    if left := failures(shown.report):
+        yield left
+
+
+PARTS = (
+    Part("result", _result),
+    Part("where the time goes", _time, EVERYWHERE ^ Target.MARKDOWN),
+    Part("limits, and what to do", _limits),
+    Part("trust", _trust),
+    Part("questions of the course", _questions, Target.SCREEN),
+    Part("memory, kernels, tuning, runs alone", _details, EVERYWHERE ^ Target.MARKDOWN),
+    Part("lesson", _lesson, Target.PAGE),
+    Part("code", _code, _FILES),
+    Part("raw times", _raw_times, Target.MARKDOWN),
+    Part("environment", _environment, _FILES),
+    Part("file", _file, Target.SCREEN),
+)
+"""Verdict, why, what to do, trust, questions, details, and where it is from."""
+
+
+_TWO_COLUMNS, _FEWEST_RIGHT, _MOST_RIGHT = 106, 46, 80
+"""Columns from which on the processes are shown beside the result, and how many they have."""
+_MOST_PROCESSES, _AROUND_PROCESSES, _ROWS_OF_HISTOGRAM = 24, 4, 4
+
+
+def on_screen(shown: Shown) -> Block:
+    """The result; where there is room, at its right the speedups and times of the processes that it
+    comes from.
+    """
+    right = min(max(shown.width * 2 // 5, _FEWEST_RIGHT), _MOST_RIGHT)
+    left = shown.width - right - 2
+    panels = _processes(replace(shown, width=right)) if shown.width >= _TWO_COLUMNS else []
+    if not panels:
+        return result(shown)
+    columns = rows_table()
+    columns.add_column(width=left)
+    columns.add_column(width=right, no_wrap=True)
+    columns.add_row(result(replace(shown, width=left)), Group(*panels))
+    return columns
+
+
+def _processes(shown: Shown) -> list[Block]:
+    run = shown.live
+    if run is None or shown.is_program:
+        return []
+    panels: list[Block | None] = []
+    comparison = run.main_comparison
+    if comparison is not None and (ratios := run.ratios(comparison)):
+        height = min(len(ratios), _MOST_PROCESSES) + _AROUND_PROCESSES + bool(run.predicted)
+        panels.append(_panel("live.narrowing:NARROWING", shown, height))
+    if any(run.detail.times_s.values()):
+        height = 2 + _ROWS_OF_HISTOGRAM * len(run.variants)
+        panels.append(_panel("live.processes:PROCESSES", shown, height))
+    return [drawn for drawn in panels if drawn is not None]

@@ -1,13 +1,12 @@
-"""Raw times, as other benchmarks show them; and tables as Markdown."""
+"""Raw times, as other benchmarks show them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean, median, quantiles, stdev
 
-from gpulab.core.text import markdown_text
 from gpulab.core.units import seconds
-from gpulab.draw.blocks import Block, Table
+from gpulab.draw.blocks import Table
 from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 
@@ -41,16 +40,3 @@ def _distribution(times_s: Sequence[float]) -> list[str]:
     figures = [min(times_s), median(times_s), fmean(times_s), stdev(times_s)]
     figures += [percentiles[share - 1] for share in (5, 95, 99)]
     return list(map(seconds, figures))
-
-
-def markdown(table: Table) -> list[str]:
-    """The lines of the table as Markdown."""
-    heads = [_cell(column.words) or " " for column in table.columns]
-    rules = ["--:" if column.justify == "right" else ":--" for column in table.columns]
-    rows = [heads, rules]
-    rows += [[_cell(cell) for cell in row] for row in table.rows]
-    return [f"| {' | '.join(row)} |" for row in rows]
-
-
-def _cell(content: Block) -> str:
-    return markdown_text(str(content))

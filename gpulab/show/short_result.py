@@ -13,21 +13,24 @@ from gpulab.catalog.view import best_comparison
 from gpulab.core.statuses import BoundKind
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Text
+from gpulab.features import part
 from gpulab.features.goodput.operations import operations
 from gpulab.features.goodput.view import goodput
+from gpulab.features.roofline.view import limits
 from gpulab.report.report import RunReport, VariantReport
-from gpulab.show.limits import limits
-from gpulab.show.parts import part
-from gpulab.show.results import below_table, header, lesson_figure, outcome
+from gpulab.show.parts import lesson_figure
 from gpulab.show.terminal import height as height_of_block
 from gpulab.show.view import (
     Line,
+    below_table,
     bounds,
     claims,
     comparison_table,
     conclusions,
     figures,
+    header,
     notes,
+    outcome,
 )
 
 MOST_LINES = 30
@@ -174,7 +177,7 @@ def _limited(
     to do.
     """
     for variant in variants:
-        limited = limits([variant], most=0)
+        limited: Text | None = limits([variant]) or None
         cause = variant.cause
         if variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
             limited = None  # the findings say more

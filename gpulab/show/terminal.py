@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich import console as rich_console
 from rich import table as rich_table
 from rich import text as rich_text
+from rich.cells import cell_len
 from rich.constrain import Constrain
 from rich.padding import Padding
 
-from gpulab.draw.blocks import Block, Fitted, Group, Inside, Markdown, Table, Text
+from gpulab.draw.blocks import Block, Code, Fitted, Group, Heading, Inside, Markdown, Table, Text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -31,6 +34,10 @@ def drawn(block: Block | RenderableType) -> RenderableType:
             return rich_console.Group(*map(drawn, block))
         case Fitted():
             return _OfWidth(block)
+        case Heading():
+            return _OfWidth(Fitted(partial(_rule, block)))
+        case Code():
+            return _OfCode(block)
         case Inside():
             return Constrain(Padding(drawn(block.block), (0, 0, 0, block.left)), block.width)
         case Markdown():
@@ -81,6 +88,45 @@ def _of_markdown(block: Markdown) -> RenderableType:
     made = markdown.Markdown("", code_theme="ansi_dark", hyperlinks=False)
     made.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(block.source)
     return made
+
+
+_WIDEST_RULE = 160
+
+
+def _rule(heading: Heading, width: int) -> Iterator[Text]:
+    """A line with the words at its left, and what is beside them at its right."""
+    left = f"── {heading.words} "
+    right = f" {heading.aside} ──" if heading.aside else "──"
+    text = Text(left, "bold", no_wrap=True, overflow="ellipsis")
+    room = min(width, _WIDEST_RULE) - cell_len(left) - cell_len(right)
+    text.append("─" * max(2, room), "not bold dim")
+    yield text.append(right, f"not bold {heading.style or 'dim'}")
+
+
+FAILED_HERE = "  ◀ "
+"""Between a line of code and the message of what failed there."""
+_NUMBER = 4
+
+
+@dataclass(frozen=True)
+class _OfCode:
+    """Numbered lines: cut where the width ends, whole where they go to a file."""
+
+    block: Code
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(no_wrap=True, overflow="ignore" if options.no_wrap else "ellipsis")
+        for number, sign, line in self.block.lines:
+            text.append(f"{number:>{_NUMBER}} ", "dim")
+            text.append(f"{sign} ", "bold" if sign.strip() else "")
+            text.append(line)
+            if number in self.block.failed:
+                message = f"{FAILED_HERE}{self.block.failed[number]}"
+                fits = _NUMBER + 3 + line.cell_len + len(message) <= options.max_width
+                text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
+            text.append("\n")
+        text.rstrip()
+        yield of_text(text)
 
 
 @dataclass(frozen=True)

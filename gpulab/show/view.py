@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.jobs import Required
@@ -11,6 +11,7 @@ from gpulab.core.statuses import (
     CheckState,
     Clock,
     ExitCode,
+    FailureKind,
     IntervalUnit,
     Per,
     Shows,
@@ -18,14 +19,18 @@ from gpulab.core.statuses import (
     StopReason,
     Verdict,
 )
-from gpulab.core.units import about, plural, plural_of, plus_minus, seconds, span, times
+from gpulab.core.text import without_boilerplate
+from gpulab.core.units import about, byte_count, plural, plural_of, plus_minus, seconds, span, times
 from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.draw.table import columns_table
+from gpulab.features import part
+from gpulab.features.checks.findings import state_diverges, state_not_named, state_not_restored
+from gpulab.features.checks.view import grades
+from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place, with_reason
-from gpulab.show.parts import part
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_table, shown
 
@@ -433,3 +438,143 @@ def _speedup_text(comparison: Comparison) -> str:
     if sustained and sustained.headline_reason:
         return f"{times(sustained.speedup)} sustained"
     return times(comparison.speedup)
+
+
+_LAST_LINES = 10
+_VERDICT, _SPEEDUP, _LONGEST_NAME = 12, 7, 24
+
+
+def texts(lines: Iterable[Line]) -> list[Block]:
+    """Each line as a text of its own."""
+    return [Text(line, style) for line, style in lines]
+
+
+def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Block]:
+    """Failures first; then a line for each of these comparisons, its verdict in capitals."""
+    causes = failure_causes(report)
+    skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
+    lines = [line for line in causes if line not in skipped]
+    if report.exit_code == ExitCode.MEASURED and (report.smoke or not report.variants):
+        words = outcome_words(report)
+        lines.append((words if report.smoke else words.upper(), "bold"))
+    compared = compared if report.has_speedups else ()
+    names = max((len(comparison.variant) for comparison in compared), default=0)
+    verdicts = [
+        _verdict(entry, min(names, _LONGEST_NAME), quick=report.quick) for entry in compared
+    ]
+    sustained, reason = part("alone.view:headline", report) or ("", "")
+    below: list[Line] = []
+    if sustained and not compared:
+        below.append((sustained, "bold"))
+    if sustained:
+        below.append((reason, "dim"))
+    parts = [*texts([*lines, *required(report)]), *verdicts, *texts([*below, *skipped])]
+    if parts:
+        parts.append("")
+    return parts
+
+
+def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
+    word = with_star(str(comparison.verdict), quick=quick).upper()
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
+    text.append(f"{comparison.variant:<{names}} ")
+    if comparison.speedup is None:
+        return text
+    sustained = comparison.sustained
+    if sustained and sustained.headline_reason:
+        text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
+        ends = span(sustained.low, sustained.high)
+        return text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
+    text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
+    text.append(f"  99 %: {span(comparison.low, comparison.high)}")
+    found = shown(comparison)
+    return text.append(found.words.removeprefix(comparison.verdict))
+
+
+def failures(report: RunReport) -> Text:
+    """The tracebacks of a failed run, and the last lines that the scenario printed."""
+    text = Text()
+    tracebacks = dict.fromkeys(
+        without_boilerplate(failure.traceback).rstrip()
+        for failure in report.failures
+        if failure.traceback and failure.kind not in (FailureKind.CANCELLED, FailureKind.TIMEOUT)
+    )
+    for traceback in tracebacks:
+        text.append(traceback + "\n", "dim")
+    printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
+    cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
+    if report.failures and printed and not cancelled:
+        text.append("last output lines:\n" + "".join(f"  {line}\n" for line in printed), "dim")
+    return text
+
+
+def header(report: RunReport) -> Text:
+    """What ran, on what, with which parameters."""
+    text = Text(report.scenario, style="bold")
+    if report.title and report.title != report.scenario:
+        text.append(f" · {report.title}")
+    facts = []
+    if report.device and report.on_gpu:
+        facts.append(report.device.name)
+    elif report.device:
+        facts.append(f"{report.device.name}, {plural(report.device.threads, 'thread')}")
+    if report.params:
+        facts.append(" ".join(f"{name}={value}" for name, value in report.params.items()))
+    facts += short_run(report)
+    if facts:
+        text.append("\n" + " · ".join(facts), style="not bold dim")
+    return text
+
+
+_MAY_STOP = {declared.code for declared in (state_diverges, state_not_named, state_not_restored)}
+"""Doubts of a training of which the timed steps may be others than the checked ones."""
+
+
+def _best(report: RunReport) -> str:
+    """Of several, where it is faster than the baseline, and its steps go on working."""
+    if not report.best_among:
+        return ""
+    comparison = report.comparison(report.best_among[0])
+    if comparison is None or comparison.verdict != Verdict.FASTER:
+        return ""
+    reasons = comparison.trust.reasons if comparison.trust else []
+    if any(reason.code in _MAY_STOP for reason in reasons):
+        return ""
+    *most, last = report.best_among
+    if most:
+        return f"best: {', '.join(most)} or {last} (statistically tied)"
+    return f"best: {last}" if report.method.comparisons > 1 else ""
+
+
+def below_table(report: RunReport) -> list[Line]:
+    """Grades, the best variant, and sustained speedups."""
+    below = grades(report)
+    if best := _best(report):
+        below.append((best, ""))
+    if sustained := part("alone.view:alone", report):
+        below.append((sustained, "dim"))
+    return below
+
+
+def why_it_ended(report: RunReport) -> list[Line]:
+    """An exit code of the program's own is no stage of a measurement that failed."""
+    for variant in report.variants:
+        if variant.reason:
+            return [(f"{variant.name}: {sentence(variant.reason)}", STYLES[variant.status])]
+    return failure_causes(report)
+
+
+def telemetry_line(report: RunReport) -> str:
+    """The highest of what was sampled of the device or, without one, of the host."""
+    telemetry = report.telemetry
+    if telemetry is None or not telemetry.readings:
+        return ""
+    figures = []
+    for name in columns(host=telemetry.gpu is None):
+        field, peak = FIELDS[name], telemetry.peaks.get(name)
+        if peak is not None:
+            value = byte_count(peak) if field.unit == "B" else f"{peak:.3g} {field.unit}"
+            figures.append(f"{field.label} {value}")
+    where = telemetry.gpu or "host"
+    return f"{where}, at most: {', '.join(figures)}" if figures else ""

@@ -14,7 +14,7 @@ from gpulab.draw.blocks import Block
 from gpulab.report.report import RunReport
 from gpulab.session.run_files import at_home
 from gpulab.show import terminal
-from gpulab.show.results import result
+from gpulab.show.parts import Shown, Target, result
 
 _WIDTH = 100
 
@@ -27,7 +27,7 @@ def copy(
     `together`: the run of all fixes that gained. `keeps`: into a file as well.
     """
     path = Path(report.run_file).with_suffix(".md")
-    drawn = result(report, together=together)
+    drawn = result(Shown(report, Target.TERMINAL, together=together, verbose=False))
     return copy_drawn(app, drawn, path if keeps else None, at_home(path))
 
 

@@ -12,7 +12,7 @@ from math import prod
 
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Code, Group, Heading, Text
 from gpulab.draw.highlight import highlighted
 from gpulab.draw.styles import STYLES
 from gpulab.features import present
@@ -63,15 +63,15 @@ def machine_code(
         other = next((each for each in others if each in listings and each != name), "")
         theirs = [line for _, lines in listings.get(other, ()) for line in lines]
         for kernel, lines in listings.get(name, ()):
-            heading = f"── {name} · {kernel}{f' · + is not in {other}' if other else ''}"
-            text = Text(heading, "bold")
+            parts.append(Heading(f"{name} · {kernel}{f' · + is not in {other}' * bool(other)}"))
+            text = Text()
             marked = _differing(lines, theirs) if theirs else set()
             for place, line in enumerate(lines):
                 mark, mark_style, style = " ", "dim", "dim"
                 if place in marked:
                     mark, mark_style, style = "+", "bold", ""
-                text.append(f"\n{mark} ", mark_style)
-                text.append(line.expandtabs(4).rstrip(), style)
+                text.append(f"{mark} ", mark_style)
+                text.append(line.expandtabs(4).rstrip() + "\n", style)
             parts += [text, ""]
     return Group(*parts)
 
@@ -89,47 +89,68 @@ def _without_numbers(line: str) -> str:
 
 _AROUND = 4
 """Lines above and below one that failed."""
-FAILED_HERE = "  ◀ "
-"""Between a line and the message of what failed there."""
-_NUMBER = 4
-_WIDTH = 80
 
 
 def code_view(
     source: str,
     variants: Sequence[str],
     report: RunReport | None,
-    width: int | None,
     kernels: Mapping[str, Sequence[KernelText]] | None = None,
     made: Block | None = None,
-) -> Block:
+) -> Group:
     """A part a variant, with the helpers that not all call, and its CUDA C++ kernels; below them
     what the compiler `made` of those, and the operations that each ran, where it was profiled.
-    Without a `width` lines are whole, however long.
     """
     marked = marked_code(source, variants, report, kernels)
     if not marked:
         whole = SourceFunction("", 1, source.splitlines() or ["the file cannot be read"])
-        return _lines(MarkedCode(whole, failed=_failed_lines(None, report)), width)
-    parts: list[Block] = []
-    for each in marked:
-        parts += [*_variant_parts(each, report, width), ""]
+        return Group(MarkedCode(whole, failed=_failed_lines(None, report)).block)
+    parts = list(_parts_of(marked, report))
     functions = [block.code for each in marked for block in each.functions]
     for number, around in _failed_elsewhere(source, functions, report):
-        heading = _rule(f"line {number}, outside of the variants", "", width)
-        block = MarkedCode(around, failed=_failed_lines(None, report))
-        parts += [heading, _lines(block, width), ""]
+        block = MarkedCode(around, failed=_failed_lines(None, report)).block
+        parts += [Heading(f"line {number}, outside of the variants"), block, ""]
     if made is not None:
         parts += [made, ""]
     goodput = present("goodput.operations")
     if report is not None and goodput and (ran := goodput.operations(report)) is not None:
         parts += [ran, ""]
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions)
-    legend = f"{SIGNS}; {kept} more lines of the file are shared"
-    if width:  # on the screen
-        legend += ": e opens it"
-    parts.append(Text(legend, "dim"))
+    parts.append(Text(f"{SIGNS}; {kept} more lines of the file are shared", "dim"))
     return Group(*parts)
+
+
+def code_parts(
+    source: str,
+    report: RunReport,
+    kernels: Mapping[str, Sequence[KernelText]],
+) -> Iterator[Block]:
+    """The code of the variants of a run, and what the signs mean; nothing of an unreadable file."""
+    names = [variant.name for variant in report.variants]
+    marked = marked_code(source, names, report, kernels)
+    yield from _parts_of(marked, report)
+    if len(marked) > 1:
+        yield Text(f"{SIGNS}; lines that all variants share are left out", "dim")
+
+
+def _parts_of(marked: Sequence[MarkedVariant], report: RunReport | None) -> Iterator[Block]:
+    above: set[int] = set()
+    for each in marked:
+        words, style = measured(each.name, report)
+        yield Heading(f"{each.name}{' · the baseline' * each.is_baseline}", words, style)
+        for place, function in enumerate(each.functions):
+            if place:
+                yield ""
+            yield function.block
+        if each.above:
+            yield Text(f"{', '.join(each.above)}: above", "dim")
+        for kernel in each.kernels:
+            known = kernel.code.first in above
+            yield Text(f"{kernel.caption}{': above' * known}", "italic")
+            if not known:
+                above.add(kernel.code.first)
+                yield kernel.block
+        yield ""
 
 
 SIGNS = "- only in the baseline, + not in it"
@@ -150,12 +171,13 @@ class MarkedCode:
     caption: str = ""
 
     @property
-    def lines(self) -> Iterator[tuple[int, str, Text]]:
-        """(number, sign or a blank, the line in its colours)."""
+    def block(self) -> Code:
+        """With each line in its colours."""
         whole = "\n".join(self.code.lines)
         lines = highlighted(whole, self.language).lines()[: len(self.code.lines)]
-        for place, line in enumerate(lines):
-            yield self.code.first + place, self.sign if place in self.changed else " ", line
+        signs = [self.sign if place in self.changed else " " for place in range(len(lines))]
+        numbers = range(self.code.first, self.code.first + len(lines))
+        return Code(list(zip(numbers, signs, lines, strict=True)), self.failed)
 
 
 @dataclass(frozen=True)
@@ -201,23 +223,6 @@ def marked_code(
     return marked
 
 
-def _variant_parts(
-    marked: MarkedVariant, report: RunReport | None, width: int | None
-) -> Iterator[Block]:
-    own, *helpers = marked.functions
-    yield _heading(marked.name, report, width, first=marked.is_baseline)
-    yield _lines(own, width)
-    for helper in helpers:
-        yield ""
-        yield _lines(helper, width)
-    if marked.above:
-        text = f"{'':{_NUMBER}}   {', '.join(marked.above)}: above"
-        yield Text(text, "dim", no_wrap=True, overflow="ellipsis" if width else "ignore")
-    for kernel in marked.kernels:
-        yield Text(f"{'':{_NUMBER}}   {kernel.caption}", "italic")
-        yield _lines(kernel, width)
-
-
 def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode | None, str]:
     """What a variant's lines are compared with, and the sign of those that differ: the baseline
     with the next one.
@@ -261,19 +266,6 @@ def _kernel_code(text: KernelText) -> SourceFunction:
     return SourceFunction(text.name, *definition_of(text))
 
 
-def _heading(name: str, report: RunReport | None, width: int | None, *, first: bool) -> Text:
-    """A rule with the name at its left, and what was measured at its right."""
-    right, style = measured(name, report)
-    return _rule(f"{name}{' · the baseline' if first else ''}", right, width, style)
-
-
-def _rule(left: str, right: str, width: int | None, style: str = "") -> Text:
-    left, right = f"── {left} ", f" {right} ──" if right else "──"
-    text = Text(left, "bold", no_wrap=True, overflow="ellipsis")
-    text.append("─" * max(2, (width or _WIDTH) - len(left) - len(right)), "not bold dim")
-    return text.append(right, f"not bold {style}".strip())
-
-
 def measured(name: str, report: RunReport | None) -> tuple[str, str]:
     """(time, speedup and verdict of a variant, their style)."""
     if report is None or name not in (each.name for each in report.variants):
@@ -286,22 +278,6 @@ def measured(name: str, report: RunReport | None) -> tuple[str, str]:
     if comparison is None or comparison.speedup is None:
         return text or variant.status, STYLES[variant.status]
     return f"{text}  {in_bar(comparison.speedup, comparison)}", STYLES[comparison.verdict]
-
-
-def _lines(block: MarkedCode, width: int | None) -> Text:
-    """Numbered lines in their colours; a sign before each that the other one does not have."""
-    text = Text(no_wrap=True, overflow="ellipsis" if width else "ignore")
-    for number, mark, line in block.lines:
-        text.append(f"{number:>{_NUMBER}} ", "dim")
-        text.append(f"{mark} ", "bold" if mark != " " else "")
-        text.append(line)
-        if number in block.failed:
-            message = f"{FAILED_HERE}{block.failed[number]}"
-            fits = _NUMBER + 3 + line.cell_len + len(message) <= (width or _WIDTH)
-            text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
-        text.append("\n")
-    text.rstrip()
-    return text
 
 
 def _changed_lines(code: SourceFunction, other: SourceFunction | None) -> set[int]:

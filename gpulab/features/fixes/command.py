@@ -34,7 +34,7 @@ from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError
-from gpulab.show.results import header
+from gpulab.show.view import header
 
 
 def try_fixes(names: Sequence[str], options: Options) -> int:

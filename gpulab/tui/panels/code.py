@@ -9,6 +9,7 @@ from gpulab.draw.blocks import Block, Text
 from gpulab.features import needed, present
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
+from gpulab.show.terminal import FAILED_HERE
 from gpulab.tui.panels.tabs import Selection
 
 
@@ -20,9 +21,7 @@ def content(selection: Selection) -> Block:
     report = selection.run.report if selection.run else None
     has_kernels = bool(texts) or "triton" in source
     compiled = _compiled(report, source if has_kernels else "", row.against)
-    drawn: Block = needed("code.view").code_view(
-        source, row.variants, report, selection.layout.size[0], texts, compiled
-    )
+    drawn: Block = needed("code.view").code_view(source, row.variants, report, texts, compiled)
     return drawn
 
 
@@ -39,8 +38,7 @@ def _compiled(report: RunReport | None, source: str, against: Mapping[str, str])
 
 def first_in_sight(selection: Selection) -> str:
     """The line that failed."""
-    failed_here: str = needed("code.view").FAILED_HERE
-    return failed_here if selection.run and selection.run.state.failures else ""
+    return FAILED_HERE if selection.run and selection.run.state.failures else ""
 
 
 def changing(run: Run) -> Hashable:

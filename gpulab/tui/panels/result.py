@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from pathlib import Path
 
 from gpulab.core.events import Planned, StageStarted
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import needed, present
 from gpulab.report.live import live_run
 from gpulab.session.run import Run
-from gpulab.session.run_files import at_home
-from gpulab.show.results import OnScreen, result
+from gpulab.show.parts import Shown, Target, on_screen
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run
 
@@ -37,9 +35,15 @@ def content(selection: Selection) -> Block:
     predicted: list[Text] = []
     if prediction is not None:
         predicted = needed("predictions.view").outcome(run.report, prediction, width=width)
-    run_file = at_home(Path(run.report.run_file))
-    screen = OnScreen(live, width, run_file, predicted)
-    drawn = result(run.report, screen=screen, together=selection.together)
+    shown = Shown(
+        run.report,
+        Target.SCREEN,
+        width=width,
+        together=selection.together,
+        live=live,
+        predicted=predicted,
+    )
+    drawn = on_screen(shown)
     return Group(Text(selection.age, "bold"), "", drawn) if selection.age else drawn
 
 

@@ -46,7 +46,7 @@ from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Store
-from gpulab.show.results import OnScreen, result
+from gpulab.show.parts import Shown, Target, on_screen
 from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
@@ -556,5 +556,4 @@ def _read(past: PastRun) -> Opened | str:
 
 
 def _opened(run: LiveRun, width: int) -> Block:
-    run_file = at_home(Path(run.report.run_file))
-    return result(run.report, screen=OnScreen(run, width, run_file))
+    return on_screen(Shown(run.report, Target.SCREEN, width=width, live=run))
