@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
-from gpulab.draw.blocks import Fitted, Group, Text
+from gpulab.draw.blocks import Group, Text
 from gpulab.features import blocks_of, part, views
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
 from gpulab.features.goodput.operations import full_tables, operations
@@ -22,7 +22,7 @@ from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
 from gpulab.show.parts import Shown, Target, result, roofline_block
 from gpulab.show.raw_times import RAW_NOTE, raw_table
-from gpulab.show.short_result import ShortResult
+from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
         terminal.show(result(Shown(report, Target.TERMINAL, operations=tables)))
     else:
         asked_for = [*_asked_for(report, options), *(tables or ())]
-        wraps = terminal.results.is_terminal
-        short = ShortResult(report, asked_for, with_operations=not tables, wraps=wraps)
-        terminal.show(Fitted(short.of_width))
+        folds = terminal.results.is_terminal
+        terminal.show(short_result(report, asked_for, with_operations=tables is None, folds=folds))
     _show_checklist(report, terminal, options)
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")

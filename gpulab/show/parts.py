@@ -11,9 +11,11 @@ from enum import Flag, auto
 from gpulab.catalog.kernels import kernels_of
 from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
+from gpulab.catalog.view import best_comparison
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.run_file import RunFileError
-from gpulab.core.statuses import Shows
+from gpulab.core.statuses import BoundKind, Shows
+from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Fitted, Group, Heading, Markdown, Text
 from gpulab.draw.table import rows_table
 from gpulab.features import blocks_of, part, present, views
@@ -29,7 +31,7 @@ from gpulab.features.roofline.report import (
 from gpulab.features.roofline.view import limits, roofline_view
 from gpulab.report.feature import Section, View
 from gpulab.report.live import LiveRun
-from gpulab.report.report import RunReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.record import Record
@@ -57,13 +59,16 @@ from gpulab.show.view import (
 class Target(Flag):
     """What a run is shown on."""
 
+    SHORT = auto()
+    """Thirty lines on a terminal."""
     TERMINAL = auto()
     SCREEN = auto()
     PAGE = auto()
     MARKDOWN = auto()
 
 
-EVERYWHERE = Target.TERMINAL | Target.SCREEN | Target.PAGE | Target.MARKDOWN
+EVERYWHERE = Target.SHORT | Target.TERMINAL | Target.SCREEN | Target.PAGE | Target.MARKDOWN
+_AT_LENGTH = Target.TERMINAL | Target.SCREEN | Target.PAGE
 _FILES = Target.PAGE | Target.MARKDOWN
 
 
@@ -85,6 +90,8 @@ class Shown:
     predicted: Sequence[Text] = ()
     operations: Sequence[Block] | None = None
     verbose: bool = True
+    variants: Sequence[str] | None = None
+    """Those that a table has rows for; None: all of them."""
 
     @property
     def is_program(self) -> bool:
@@ -160,7 +167,10 @@ def _times(shown: Shown) -> Iterator[Block | None]:
         return
     if shown.live is not None:
         yield _panel("live.times:TIMES", shown)
-    yield comparison_table(report)
+    yield comparison_table(report, shown.variants)
+    if shown.variants is not None:
+        left = plural(len(report.variants) - len(shown.variants), "more variant")
+        yield Text(f"and {left}: --verbose", "dim")
 
 
 def _panel(place: str, shown: Shown, height: int | None = None) -> Block | None:
@@ -179,6 +189,9 @@ def _panel(place: str, shown: Shown, height: int | None = None) -> Block | None:
 def _time(shown: Shown) -> Iterator[Block | None]:
     """Where the time of a step goes."""
     report = shown.report
+    if shown.target == Target.SHORT:
+        yield from _time_in_short(shown)
+        return
     if shown.live is not None and any(variant.goodput for variant in report.variants):
         yield _panel("goodput.panel:PARTS", shown)
     # where it is the lesson, it stands above
@@ -188,6 +201,16 @@ def _time(shown: Shown) -> Iterator[Block | None]:
     else:
         yield from shown.operations
     yield from blocks_of(views(Section.TRACES), report)
+
+
+def _time_in_short(shown: Shown) -> Iterator[Block | None]:
+    """Of functions, which are compared with nothing."""
+    if not shown.report.functions:
+        return
+    yield part("goodput.view:goodput", shown.report, with_notes=False)
+    if shown.operations is None:
+        explained = any(variant.get("advice") for variant in shown.report.variants)
+        yield part("goodput.operations:operations", shown.report, most=3 if explained else 5)
 
 
 def _others(report: RunReport, *sections: Section) -> list[View]:
@@ -202,10 +225,14 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     if draws and roofline is not None and (roofline.points or not report.variants):
         yield roofline_block(roofline)
     in_lines = shown.target == Target.SCREEN or not shown.verbose
-    for variant in report.variants:
-        yield limits([variant]) or None
+    for variant in _of_interest(shown):
+        limited = limits([variant]) or None
+        cause = variant.cause
+        if in_lines and variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
+            limited = None  # the findings say more
+        yield limited
         if in_lines:
-            yield from part("findings.view:lines", variant) or ()
+            yield from part("findings.view:lines", variant, named=limited is None) or ()
     if not in_lines:
         yield from part("findings.view:advice", report.variants) or ()
     for variant in report.variants if draws else ():
@@ -216,6 +243,21 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
             )
         elif lacks_roofs(variant):
             yield Text(f"operations of {variant.name}: {NO_ROOFS}")
+
+
+_MOST_FUNCTIONS = 3
+
+
+def _of_interest(shown: Shown) -> list[VariantReport]:
+    """All variants; in short the baseline and the best, of functions the first."""
+    report = shown.report
+    if shown.target != Target.SHORT:
+        return list(report.variants)
+    if report.functions:
+        return list(report.variants[:_MOST_FUNCTIONS])
+    best = best_comparison(report)
+    named = {report.baseline, best.variant if best else None}
+    return [variant for variant in report.variants if variant.name in named]
 
 
 _WIDEST_PLOT, _ROWS_OF_PLOT = 160, 24
@@ -238,10 +280,12 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
         return
     lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
     lines += [*bounds(report), *note_lines(report)]
-    if report.method.epochs:
+    in_short = shown.target == Target.SHORT
+    if report.method.epochs and not in_short:
         lines.append((method(report), "dim"))
     yield from texts(lines)
-    yield checks(report)
+    if not in_short:
+        yield checks(report)
 
 
 def _details(shown: Shown) -> Iterator[Block | None]:
@@ -317,7 +361,7 @@ PARTS = (
     Part("limits, and what to do", _limits),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),
-    Part("memory, kernels, tuning, runs alone", _details, EVERYWHERE ^ Target.MARKDOWN),
+    Part("memory, kernels, tuning, runs alone", _details, _AT_LENGTH),
     Part("lesson", _lesson, Target.PAGE),
     Part("code", _code, _FILES),
     Part("raw times", _raw_times, Target.MARKDOWN),

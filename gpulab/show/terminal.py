@@ -146,13 +146,10 @@ def plain_text(block: Block, width: int, *, soft_wrap: bool = False) -> str:
     return "\n".join(row.rstrip() for row in rows)
 
 
-def height(block: Block, width: int, *, wraps: bool = True) -> int:
+def height(block: Block, width: int) -> int:
     """Rows that it takes at that width."""
     console, _ = _console(width)
-    options = console.options
-    if not wraps:
-        options = options.update(no_wrap=True, overflow="ignore")
-    return len(console.render_lines(drawn(block), options, pad=False))
+    return len(console.render_lines(drawn(block), pad=False))
 
 
 def _console(width: int) -> tuple[Console, StringIO]:
