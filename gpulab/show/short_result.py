@@ -15,17 +15,13 @@ from gpulab.show.terminal import height
 from gpulab.show.view import header
 
 MOST_LINES = 30
-_LIMITS = (
-    (14, 8, 2),
-    (14, 6, 2),
-    (10, 5, 2),
-    (8, 4, 2),
-    (6, 4, 1),
-    (4, 3, 1),
-    (4, 2, 1),
-    (4, 1, 1),
-)
-"""Of variants, and of lines of a part, and rows of a line: the first that fit are taken."""
+_LIMITS = ((14, 8), (14, 6), (12, 5), (10, 5), (8, 4), (6, 4), (4, 3), (4, 2), (4, 1))
+"""Of variants, and of lines of a part: the first that fit are taken."""
+_ROWS = {"trust": 1}
+_MOST_ROWS = 2
+"""Rows of a line of a part."""
+_WHOLE = 10_000
+"""Columns that no line takes."""
 _AROUND = 2
 """Lines that the command adds: the path of the run file, and an empty one."""
 _REST = Text("all tables, notes, times: --verbose, --raw (or gpulab, then h)", "dim")
@@ -39,8 +35,8 @@ def short_result(
     folds: bool = True,
 ) -> Fitted:
     """At most `MOST_LINES` lines with those of the command; what it asked for comes besides,
-    however long it is. `with_operations`: those of functions. `folds`: whether a line that is too long goes on in
-    the next; else none is cut.
+    however long it is. `with_operations`: those of functions. `folds`: whether a line that is too
+    long goes on in the next; else none is cut.
     """
     operations: Sequence[Block] | None = None if with_operations else ()
     shown = Shown(report, Target.SHORT, operations=operations, verbose=False)
