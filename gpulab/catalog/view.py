@@ -11,9 +11,8 @@ from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import plural, span, three_digits, times
-from gpulab.draw.blocks import Block, Group, Inside, Markdown, Table, Text
+from gpulab.draw.blocks import Block, Group, Inside, Markdown, Table, Text, rows_table
 from gpulab.draw.styles import STYLES, with_star
-from gpulab.draw.table import rows_table
 from gpulab.features import present
 from gpulab.report.sentences import sentence
 from gpulab.scenario import Param

@@ -156,6 +156,16 @@ class Table:
         self.rows.append(cells + ("",) * (len(self.columns) - len(cells)))
 
 
+def columns_table(*, gap: int = 2) -> Table:
+    """A table for columns with heads, so many cells apart."""
+    return Table(gap)
+
+
+def rows_table() -> Table:
+    """A table for names and what is said of each."""
+    return Table(show_header=False)
+
+
 class Group:
     """Blocks below each other."""
 

@@ -1,6 +1,4 @@
-"""The two tables of the lab, both without lines: columns below their heads, and rows without; and
-the columns that a width has room for.
-"""
+"""The columns of a table that a width has room for."""
 
 from __future__ import annotations
 
@@ -10,8 +8,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from rich.cells import cell_len
-
-from gpulab.draw.blocks import Table
 
 
 @dataclass(frozen=True)
@@ -58,13 +54,3 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     while width_of(shown) > width and any(column.dispensable for column in shown):
         shown.remove(max(shown, key=lambda column: column.dispensable))
     return shown
-
-
-def columns_table(*, gap: int = 2) -> Table:
-    """For columns with heads, so many cells apart."""
-    return Table(gap)
-
-
-def rows_table() -> Table:
-    """For names and what is said of each."""
-    return Table(show_header=False)

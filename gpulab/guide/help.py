@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpulab.draw.blocks import Block, Group, Table, Text
-from gpulab.draw.table import rows_table
+from gpulab.draw.blocks import Block, Group, Table, Text, rows_table
 from gpulab.guide import words
 
 

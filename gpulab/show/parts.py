@@ -16,8 +16,7 @@ from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Block, Fitted, Group, Heading, Markdown, Text
-from gpulab.draw.table import rows_table
+from gpulab.draw.blocks import Block, Fitted, Group, Heading, Markdown, Text, rows_table
 from gpulab.features import blocks_of, part, present, views
 from gpulab.features.checks.view import checks
 from gpulab.features.roofline.bound import Roofline
@@ -165,8 +164,9 @@ def _times(shown: Shown) -> Iterator[Block | None]:
     report = shown.report
     if not report.timed or not (report.compares or shown.target == Target.MARKDOWN):
         return
-    if shown.live is not None:
-        yield _panel("live.times:TIMES", shown)
+    if shown.live is not None and (panel := _panel("live.times:TIMES", shown)):
+        yield panel  # whose table is a detail
+        return
     yield comparison_table(report, shown.variants)
     if shown.variants is not None:
         left = plural(len(report.variants) - len(shown.variants), "more variant")
@@ -180,9 +180,8 @@ def _panel(place: str, shown: Shown, height: int | None = None) -> Block | None:
     if module is None or shown.live is None:
         return None
     drawn = getattr(module, constant)
-    made: Block | None = part(
-        "live.screen:panel_view", drawn, shown.live, width=shown.width, height=height
-    )
+    size = {"width": shown.width, "height": height}
+    made: Block | None = part("live.screen:panel_view", drawn, shown.live, **size)
     return made
 
 
@@ -192,8 +191,16 @@ def _time(shown: Shown) -> Iterator[Block | None]:
     if shown.target == Target.SHORT:
         yield from _time_in_short(shown)
         return
-    if shown.live is not None and any(variant.goodput for variant in report.variants):
-        yield _panel("goodput.panel:PARTS", shown)
+    has_parts = any(variant.goodput for variant in report.variants)
+    panel = _panel("goodput.panel:PARTS", shown) if has_parts else None
+    if panel is None:
+        yield from _tables_of_time(shown)
+    else:
+        yield panel  # whose tables are details
+
+
+def _tables_of_time(shown: Shown) -> Iterator[Block | None]:
+    report = shown.report
     # where it is the lesson, it stands above
     yield from blocks_of(_others(report, Section.TIME), report)
     if shown.operations is None:
@@ -290,6 +297,9 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
 
 def _details(shown: Shown) -> Iterator[Block | None]:
     report = shown.report
+    if shown.live is not None:
+        for block in (comparison_table(report), *_tables_of_time(shown)):
+            yield from (block, "")
     others = _others(report, Section.RESOURCES, Section.ALONE, Section.JOBS)
     for block in blocks_of(others, report):
         yield from (block, "")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean, median, quantiles, stdev
 
 from gpulab.core.units import seconds
-from gpulab.draw.blocks import Table
-from gpulab.draw.table import columns_table
+from gpulab.draw.blocks import Table, columns_table
 from gpulab.report.report import RunReport
 
 RAW_NOTE = (

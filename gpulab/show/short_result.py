@@ -18,7 +18,7 @@ MOST_LINES = 30
 _LIMITS = ((14, 8), (14, 6), (12, 5), (10, 5), (8, 4), (6, 4), (4, 3), (4, 2), (4, 1))
 """Of variants, and of lines of a part: the first that fit are taken."""
 _ROWS = {"trust": 1}
-_MOST_ROWS = 2
+_MOST_ROWS = 3
 """Rows of a line of a part."""
 _WHOLE = 10_000
 """Columns that no line takes."""

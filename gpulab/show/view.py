@@ -21,9 +21,8 @@ from gpulab.core.statuses import (
 )
 from gpulab.core.text import without_boilerplate
 from gpulab.core.units import about, byte_count, plural, plural_of, plus_minus, seconds, span, times
-from gpulab.draw.blocks import Block, Group, Table, Text
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES, with_star
-from gpulab.draw.table import columns_table
 from gpulab.features import part
 from gpulab.features.checks.findings import state_diverges, state_not_named, state_not_restored
 from gpulab.features.checks.view import grades

@@ -12,8 +12,9 @@ from gpulab.catalog.view import mark
 from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
-from gpulab.show.results import failures, result
-from gpulab.show.short_result import ShortResult
+from gpulab.show.parts import Shown, Target, result
+from gpulab.show.short_result import short_result
+from gpulab.show.view import failures
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 
 ROW = ScenarioRow(name="x")
@@ -33,7 +34,7 @@ def show(run):
     for tab in TABS.values():
         tab.changing(run)
         console.print(tab.content(Selection(ROW, "", run, TabLayout(SIZE))))
-    for shown in (result(report), ShortResult(report), failures(report)):
+    for shown in (result(Shown(report, Target.TERMINAL)), short_result(report), failures(report)):
         console.print(shown)
     console.print(one_line(report), run_line(report, 1, 2), mark(report).text)
     text = console.file.getvalue()

@@ -141,7 +141,7 @@ def test_the_page_shows_the_roofline_and_the_parts_as_a_terminal_does(tmp_path):
     """Letters in a block of code: its decades say that an axis is logarithmic."""
     report = report_of("lesson-batched_matmul", tmp_path)
     texts = "".join(Strict(page(record_of(report))).texts)
-    plot = roofline_view(roofline_of(report), width=100, height=32).plain
+    plot = roofline_view(roofline_of(report), width=160, height=24).plain
     assert plot.replace("\n", "") in texts
     for words in ("FLOP/byte", "where the time goes", "of a step"):
         assert words in texts

@@ -11,7 +11,6 @@ from found import finding
 from hostile import CLOCKS, DECODED, EACH_RECORDING, FORGED, KNOWN, hostile
 from msgspec.structs import replace
 from recorded import report_of, run_file
-from rich.console import Group
 
 from gpulab.catalog import view as lesson
 from gpulab.catalog import view as listing
@@ -21,10 +20,10 @@ from gpulab.core.payloads import KernelCode, KernelText, Tried, Tuning
 from gpulab.core.readable import readable
 from gpulab.core.run_file import read_run_file
 from gpulab.core.statuses import Conclusion, ExitCode, Shows
+from gpulab.draw.blocks import Group
 from gpulab.features.code import view as code
 from gpulab.features.code import view as machine_code
 from gpulab.features.compare.analysis import SavedRun, compare_sides
-from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.view import comparison_view
 from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
@@ -51,10 +50,11 @@ from gpulab.headless import run as summary
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.past import PastComparison, PastRun
-from gpulab.show import results
-from gpulab.show.raw_times import markdown
-from gpulab.show.short_result import ShortResult
-from gpulab.show.view import comparison_table
+from gpulab.show.markdown import comparison as comparison_markdown
+from gpulab.show.markdown import of
+from gpulab.show.parts import Shown, Target, on_screen, result
+from gpulab.show.short_result import short_result
+from gpulab.show.view import comparison_table, failures
 from gpulab.tui import status
 from gpulab.tui.panels import log
 
@@ -94,10 +94,10 @@ def of_report(report):
     """Every view of a report, by its name."""
     roofline = roofline_of(report)
     parameter = next(iter(report.params), "")
-    yield "result", results.result(report)
-    yield "short result", ShortResult(report)
-    yield "raw table", "\n".join(markdown(comparison_table(report)))
-    yield "failures", results.failures(report)
+    yield "result", result(Shown(report, Target.TERMINAL))
+    yield "short result", short_result(report)
+    yield "raw table", "\n".join(of(comparison_table(report)))
+    yield "failures", failures(report)
     yield "log", log.log(report)
     for line in course.lesson_page(COURSE.lessons[0], report):
         yield "lesson_page", line
@@ -119,12 +119,11 @@ def of_report(report):
             panel.name,
             live_view(live, width=80, height=20, chosen=panel.name, zoomed=True),
         )
-    on_screen = results.OnScreen(live, 100, report.run_file)
-    yield "result on a screen", results.result(report, screen=on_screen)
+    yield "result on a screen", on_screen(Shown(report, Target.SCREEN, width=120, live=live))
     sides = [[SavedRun(report=report, values={}, source=source)] for source in ("a", report.title)]
     compared = compare_sides(report.title, report.title, *sides)
     yield "comparison_view", comparison_view(compared)
-    yield "comparison_markdown", "\n".join(comparison_markdown(compared))
+    yield "comparison_markdown", comparison_markdown(compared)
     for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), width=80):
         yield "outcome", line
     run = past_of(report)
@@ -136,7 +135,7 @@ def of_report(report):
         history.others_on_one_axis([run, run], run, width=80, height=9),
     )
     names = [variant.name for variant in report.variants]
-    yield "code_view", code.code_view(report.title, names, report, 80)
+    yield "code_view", code.code_view(report.title, names, report)
     yield "kernels", kernels(report) or ""
     yield "tunings", tunings(report) or ""
     name = next(iter(report.params), "")
@@ -199,7 +198,7 @@ def of_kernels(name, source):
     shown = {"first": [text], "second": [replace(text, code=f"{source};")]}
     listings = {name: [(name, source.splitlines())], "second": [(name, [name, "second"])]}
     yield "kernel_page", page
-    yield "code_view", code.code_view(functions, ("first", "second"), None, 80, shown, page)
+    yield "code_view", code.code_view(functions, ("first", "second"), None, shown, page)
     yield (
         "machine_code",
         machine_code.machine_code(listings, {"second": name}, (name, "second")),
@@ -236,7 +235,7 @@ def of_machine(rows, checks):
         yield "course_page", line
     for row in rows:
         yield "lesson", lesson.lesson(row)
-        yield "code_view", code.code_view(row.lesson, row.variants, None, 80)
+        yield "code_view", code.code_view(row.lesson, row.variants, None)
         yield from of_kernels(row.title, row.lesson)
         yield "before_a_run", status.before_a_run(row)
         yield "question", Group(*predict.question(row, {}))

@@ -16,7 +16,6 @@ from run_reports import CPU, compared, run, variant
 from gpulab.catalog.view import last_run
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import CheckKind, CheckState, ExitCode, Verdict
-from gpulab.features.compare.markdown import comparison_markdown
 from gpulab.features.compare.report import (
     ComparisonReport,
     Estimate,
@@ -36,10 +35,10 @@ from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.past import PastRun
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
+from gpulab.show.markdown import comparison as comparison_markdown
 from gpulab.show.record import record_of
-from gpulab.show.results import outcome
-from gpulab.show.short_result import ShortResult
-from gpulab.show.view import comparison_table
+from gpulab.show.short_result import short_result
+from gpulab.show.view import comparison_table, outcome
 from gpulab.stats.comparison import Check, Comparison, Trust
 
 WIDE = {"speedup": 105.0, "low": 49.0, "high": 683.0, "verdict": Verdict.FASTER}
@@ -71,7 +70,7 @@ def faces(report):
     past = msgspec.convert(report, PastRun, from_attributes=True)
     (case,) = cases_of_command([report], [], lambda name: Required())[1:]
     return {
-        "terminal": printed(ShortResult(report), 100),
+        "terminal": printed(short_result(report), 100),
         "screen": "\n".join(printed(part, 100) for part in outcome(report, report.comparisons)),
         "bars": printed(panel_view(TIMES, live, width=80, height=5), 80),
         "digits": printed(panel_view(NUMBER, live, width=80, height=20), 80),
@@ -104,14 +103,14 @@ def test_every_face_of_a_comparison_of_two_sides_says_it(values, direction, boun
     each = ScenarioComparison(scenario="s", rows=[row], **sides)
     report = ComparisonReport(before="A", after="B", comparisons=[each])
     assert words in printed(comparison_view(report), 100)
-    assert words in "\n".join(comparison_markdown(report))
+    assert words in comparison_markdown(report)
     rows = json.loads(to_json(report))["comparisons"][0]["rows"]
     assert words in rows[0]["shown"]["words"]
 
 
 def test_a_threshold_that_is_reached_stands_beside_the_same_verdict():
     reached = replace(compared_run(**WIDE), fail_below=2.0, exit_code=ExitCode.MEASURED)
-    text = printed(ShortResult(reached), 100)
+    text = printed(short_result(reached), 100)
     assert "passed: the interval of new begins at 49.0x (required: 2.00x)" in text
     assert "inconclusive" not in text
 
@@ -146,7 +145,7 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
         smoke = run(variant("old"), variant("new"), comparisons=[entry], smoke=True)
         said = [
             repr(smoke),
-            printed(ShortResult(smoke), 100),
+            printed(short_result(smoke), 100),
             printed(summary([smoke, smoke]), 100),
         ]
         return [*said, answer(record_of(smoke)).short]
@@ -161,7 +160,7 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
 def test_one_variant_alone_has_its_time_and_no_words_of_comparisons():
     alone = run(variant("only"), control=CONTROL)
     assert answer(record_of(alone)).short == "1.00 ms"
-    text = printed(ShortResult(alone), 100)
+    text = printed(short_result(alone), 100)
     assert re.search(r"^only +1.00 ms +±1.0% *$", text, re.MULTILINE)
     assert not re.search(r"MEASURED|baseline|speedup|verdict|control", text)
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from gpulab.core.statuses import CheckState, Grade
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Block, Group, Text
-from gpulab.draw.table import columns_table
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, short_sentence
 from gpulab.stats.comparison import Check, Comparison, Trust

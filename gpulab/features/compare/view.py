@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpulab.core.units import plural, span, times
-from gpulab.draw.blocks import Block, Group, Table, Text
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table, rows_table
 from gpulab.draw.styles import STYLES
-from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.compare.differences import in_common
 from gpulab.features.compare.report import (
     ComparisonReport,

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.core.machine import CheckStatus, MachineCheck
-from gpulab.draw.blocks import Table, Text
-from gpulab.draw.table import rows_table
+from gpulab.draw.blocks import Table, Text, rows_table
 from gpulab.report.sentences import sentence
 
 _STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.BROKEN: "bold red"}

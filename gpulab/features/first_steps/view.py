@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gpulab.core.units import plural, plus_minus, seconds
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.draw.table import columns_table
 from gpulab.features.first_steps.report import SETTLED
 from gpulab.report.report import RunReport
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from gpulab.core.statuses import Verdict
 from gpulab.core.text import one_line
 from gpulab.core.units import span, times
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
 from gpulab.draw.styles import STYLES, with_star
-from gpulab.draw.table import columns_table, rows_table
 from gpulab.features.fixes.declarations import gaining
 from gpulab.features.fixes.result import FixReport
 from gpulab.features.fixes.text import ALL_TOGETHER

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gpulab.core.units import plural, span, times
-from gpulab.draw.blocks import Block, Group, Table, Text
-from gpulab.draw.table import columns_table
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.features.fleet.report import FleetReport, GpuReport
 from gpulab.report.sentences import sentence
 

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from gpulab.core.statuses import Per
 from gpulab.core.units import seconds
-from gpulab.draw.blocks import Block, Fitted, Table, Text
-from gpulab.draw.table import columns_table, first_and_last
+from gpulab.draw.blocks import Block, Fitted, Table, Text, columns_table
+from gpulab.draw.table import first_and_last
 from gpulab.features.goodput.analysis import by_inputs
 from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.operation_table import (

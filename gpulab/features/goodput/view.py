@@ -15,8 +15,8 @@ from gpulab.core.payloads import USEFUL
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
-from gpulab.draw.blocks import Block, Fitted, Group, Text
-from gpulab.draw.table import columns_table, first_and_last, rows_table
+from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table, rows_table
+from gpulab.draw.table import first_and_last
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
 from gpulab.report.report import RunReport, VariantReport

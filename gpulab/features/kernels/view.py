@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from gpulab.core.payloads import KernelCode
 from gpulab.core.units import byte_count, seconds
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit
-from gpulab.draw.table import columns_table
 from gpulab.features.kernels.differences import Change, KernelDifference, differences
 from gpulab.features.kernels.instructions import ALL, MATRIX
 from gpulab.report.report import RunReport

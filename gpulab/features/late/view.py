@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from gpulab.core.units import plural, seconds
-from gpulab.draw.blocks import Group, Table, Text
-from gpulab.draw.table import columns_table
+from gpulab.draw.blocks import Group, Table, Text, columns_table
 from gpulab.features.late.analysis import SLOWED
 from gpulab.features.late.report import collective_words
 from gpulab.features.late.result import JobRank, JobReport

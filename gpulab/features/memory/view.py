@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from gpulab.core.statuses import Shows
 from gpulab.core.units import byte_count, seconds, times
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
-from gpulab.draw.table import columns_table
 from gpulab.report.report import RunReport
 
 _WIDTH, _HEIGHT = 72, 9

@@ -6,8 +6,7 @@ import signal as signals
 from collections.abc import Iterator
 
 from gpulab.core.units import byte_count, plus_minus, seconds
-from gpulab.draw.blocks import Group, Table, Text
-from gpulab.draw.table import columns_table, rows_table
+from gpulab.draw.blocks import Group, Table, Text, columns_table, rows_table
 from gpulab.features.program.events import StepMark
 from gpulab.features.program.result import ProgramReport
 from gpulab.report.report import RunReport

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpulab.core.units import byte_count, seconds
-from gpulab.draw.blocks import Block
-from gpulab.draw.table import columns_table, first_and_last
+from gpulab.draw.blocks import Block, columns_table
+from gpulab.draw.table import first_and_last
 from gpulab.features.ranks.result import RankReport
 from gpulab.report.report import RunReport
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.core.units import duration, plural, seconds, span, times
-from gpulab.draw.blocks import Block, Group, Table, Text
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES
-from gpulab.draw.table import columns_table
 from gpulab.features.repeats.report import OverRuns
 from gpulab.stats.statistics import FEWEST
 from gpulab.stats.verdicts import shown

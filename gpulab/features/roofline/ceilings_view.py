@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from gpulab.core.payloads import MEASURED
 from gpulab.core.units import plural, rate, seconds, times
-from gpulab.draw.blocks import Block, Fitted, Group, Table, Text
-from gpulab.draw.table import Column, columns_table, fitting
+from gpulab.draw.blocks import Block, Fitted, Group, Table, Text, columns_table
+from gpulab.draw.table import Column, fitting
 from gpulab.features.roofline.events import Ceiling
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines, sentence, sentence_with_place

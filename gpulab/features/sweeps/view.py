@@ -11,10 +11,9 @@ from gpulab.core.statuses import Status
 from gpulab.core.units import plural, plus_minus, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around, tick_seconds
-from gpulab.draw.blocks import Block, Group, Table, Text
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.styles import OUTCOME_STYLES, QUICK, STYLES, with_star
-from gpulab.draw.table import columns_table
 from gpulab.features import present
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport

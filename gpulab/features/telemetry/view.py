@@ -15,9 +15,8 @@ from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.panel import Panel, Rows, bands
-from gpulab.draw.table import columns_table
 from gpulab.features.telemetry.fields import (
     CLOCK_LETTERS,
     FIELDS,

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from gpulab.core.payloads import Tuning
 from gpulab.core.units import plural, seconds, span, times
-from gpulab.draw.blocks import Block, Group, Text
-from gpulab.draw.table import columns_table
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.report.report import RunReport, VariantReport
 
 _MOST_ROWS = 24

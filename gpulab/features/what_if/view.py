@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gpulab.core.jobs import StepPart
 from gpulab.core.units import duration, seconds
-from gpulab.draw.blocks import Block, Group, Text
-from gpulab.draw.table import columns_table, rows_table
+from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
 from gpulab.features.what_if.parts import MAIN
 from gpulab.features.what_if.result import PartReport, WhatIfReport
 from gpulab.report.report import RunReport

@@ -14,8 +14,8 @@ from gpulab.core.statuses import Conclusion, Status
 from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
 from gpulab.headless.scripting import load
-from gpulab.show.results import result
-from gpulab.show.short_result import ShortResult
+from gpulab.show.parts import Shown, Target, result
+from gpulab.show.short_result import short_result
 
 WHOLE = sorted(name for name in ALL if name.startswith(("h100/", "h200/")))
 CUT_OFF = {"h200/jax_jit", "h200/small_kernels", "h200/training_step"}
@@ -46,7 +46,10 @@ def recorded_in(folder, name):
 )
 def test_a_recorded_lesson_is_shown(tmp_path, name):
     recorded = recorded_in(tmp_path, name)
-    for text in (printed(result(recorded), 80), printed(ShortResult(recorded), 80)):
+    for text in (
+        printed(result(Shown(recorded, Target.TERMINAL)), 80),
+        printed(short_result(recorded), 80),
+    ):
         assert recorded.scenario in text
         assert name.partition("/")[0].upper() in text
         assert "Traceback" not in text

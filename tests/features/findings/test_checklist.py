@@ -1,10 +1,8 @@
 """Every question is answered, by what was measured or by what is missing."""
 
-import io
-
 import pytest
+from conftest import printed
 from recorded import report_of
-from rich.console import Console
 
 from gpulab.features.findings.checklist import Said, checklist
 from gpulab.features.findings.checklist_view import checklists
@@ -34,9 +32,7 @@ def test_an_answer_has_a_number_or_says_what_is_missing(load, run):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_it_fits_into_eighty_columns(load, run):
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(checklists(load(run)))
-    text = console.export_text()
+    text = printed(checklists(load(run)), 80)
     assert "waiting" in text
     assert max(map(len, text.splitlines())) <= 80
 

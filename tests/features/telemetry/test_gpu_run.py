@@ -18,7 +18,7 @@ from gpulab.features.telemetry.events import Telemetry
 from gpulab.features.telemetry.report import add_windows
 from gpulab.report.samples import InvalidWindows
 from gpulab.report.sentences import lines
-from gpulab.show.results import result
+from gpulab.show.parts import Shown, Target, result
 
 # Times that vary keep intervals wide, so that the run takes its whole time.
 STEPS = """
@@ -211,7 +211,7 @@ def test_without_gpm_there_are_rates_derived_from_declared_work(tmp_path):
             variant.flops / variant.solo_run.time_s
         )
         assert variant.flops_per_s == pytest.approx(variant.flops / variant.time_s.median)
-    text = printed(result(report), 160)
+    text = printed(result(Shown(report, Target.TERMINAL)), 160)
     assert "FLOP/s, derived" in text
     assert "B/s, derived" in text
     assert "SM %" not in text
@@ -219,7 +219,7 @@ def test_without_gpm_there_are_rates_derived_from_declared_work(tmp_path):
 
 def test_without_a_gpu_one_line_says_so_and_the_host_is_shown(tmp_path):
     report = report_of("lesson-batched_matmul", tmp_path)
-    text = printed(result(report), 160)
+    text = printed(result(Shown(report, Target.TERMINAL)), 160)
     assert text.count("no GPU telemetry: ") == 1
     assert "worker CPU %" in text
 

@@ -1,0 +1,18 @@
+"""What recorded runs print in every form, and the screens of the app, are as they were stored.
+`python tests/nets/nets.py --store` takes over what is meant to differ, once it was read.
+"""
+
+from difflib import unified_diff
+
+import nets
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("net", "name"),
+    [(net, name) for net in ("printed", "screens") for name in nets.names_of(net)],
+)
+def test_it_is_as_it_was_stored(net, name):
+    stored = nets.stored_file(net, name).read_text().splitlines()
+    now = nets.text_of((net, name)).splitlines()
+    assert not list(unified_diff(stored, now, "stored", "now", lineterm=""))
