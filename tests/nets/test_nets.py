@@ -2,10 +2,25 @@
 `python tests/nets/nets.py --store` takes over what is meant to differ, once it was read.
 """
 
+import os
 from difflib import unified_diff
 
 import nets
 import pytest
+import same_everywhere
+
+from gpulab.catalog import needs
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    """The environment, and what the machine has, are those of the net in here alone."""
+    environment = dict(os.environ)
+    monkeypatch.setattr(needs, "_MISSING", dict(needs._MISSING))
+    same_everywhere.one_machine()
+    yield
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 @pytest.mark.parametrize(

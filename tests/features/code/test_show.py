@@ -93,7 +93,7 @@ def test_kernels_are_shown_with_what_the_compiler_made_of_them(mine):
     lines = mine("mine.py")
     assert parts(lines) == ["narrow", "none", "wide"]
     assert "copy<float, 2>, 256 threads a block" in lines
-    assert lines.count("   7   template <typename T, int ROWS>") == 2
+    assert lines.count("   7   template <typename T, int ROWS>") == 1
     table = {
         line.split()[0]: line.split()[1:] for line in lines if re.match(r"(narrow|wide) +\d", line)
     }
