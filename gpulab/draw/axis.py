@@ -1,4 +1,4 @@
-"""A logarithmic axis in cells, with ticks at round numbers."""
+"""Logarithmic and linear axes in cells, with ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, floor, log, log10
+from typing import TypeAlias
 
 from gpulab.core.units import seconds
+from gpulab.draw.figure import Scale
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -80,6 +82,43 @@ class LogAxis:
 
     def _inside(self, values: list[float]) -> list[float]:
         return [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+
+
+@dataclass(frozen=True)
+class LinearAxis:
+    """From `low` at the first cell to `high` at the last."""
+
+    low: float
+    high: float
+    cells: int
+
+    def position(self, value: float) -> float:
+        """In cells from the middle of the first."""
+        return (value - self.low) / (self.high - self.low) * (self.cells - 1)
+
+    def value(self, position: float) -> float:
+        """The inverse of `position`."""
+        return self.low + position / (self.cells - 1) * (self.high - self.low)
+
+    def inside(self, value: float) -> int:
+        """The nearest cell of the axis."""
+        return min(max(floor(self.position(value) + 0.5), 0), self.cells - 1)
+
+    def ticks(self, label: Callable[[float], str]) -> list[tuple[int, str]]:
+        """(the cell where a label begins, the label), at about four round numbers."""
+        step = _round_up((self.high - self.low) / 4)
+        places = range(ceil(self.low / step), floor(self.high / step) + 1)
+        labels = [(self.inside(place * step), label(place * step)) for place in places]
+        return _placed(labels, self.cells)
+
+
+Axis: TypeAlias = "LogAxis | LinearAxis"
+
+
+def axis_of(scale: Scale, cells: int) -> Axis:
+    """The scale over so many cells."""
+    kind = LogAxis if scale.logarithmic else LinearAxis
+    return kind(scale.low, scale.high, cells)
 
 
 def tick_seconds(value: float) -> str:

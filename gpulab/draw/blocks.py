@@ -11,6 +11,8 @@ from typing import Literal, Self, TypeAlias
 
 from rich.cells import cell_len
 
+from gpulab.draw.figure import Figure
+
 Overflow = Literal["fold", "ellipsis", "crop", "ignore"]
 Justify = Literal["left", "right"]
 
@@ -218,9 +220,11 @@ class Markdown:
     source: str
 
 
-Block: TypeAlias = "str | Text | Table | Group | Heading | Code | Fitted | Inside | Markdown"
+Block: TypeAlias = (
+    "str | Text | Table | Figure | Group | Heading | Code | Fitted | Inside | Markdown"
+)
 
-Leaf: TypeAlias = "Text | Table | Heading | Code | Markdown"
+Leaf: TypeAlias = "Text | Table | Figure | Heading | Code | Markdown"
 
 
 def leaves(block: Block | None, width: int) -> Iterator[Leaf]:
@@ -236,7 +240,7 @@ def leaves(block: Block | None, width: int) -> Iterator[Leaf]:
                 yield from leaves(inner, width)
         case Inside():
             yield from leaves(block.block, width)
-        case Text() | Table() | Heading() | Code() | Markdown():
+        case Text() | Table() | Figure() | Heading() | Code() | Markdown():
             yield block
 
 

@@ -12,8 +12,9 @@ from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
 from gpulab.report.report import RunReport
 from gpulab.session.settings import UsageError
+from gpulab.show.display import image
 
-_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<dc:title>gpulab</dc:title>")
+_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")
 """What its pictures say of their maker, in each format."""
 
 
@@ -21,7 +22,7 @@ def check_plot(target: Path) -> None:
     """UsageError where the picture could not be made: found before anything is measured."""
     if target.suffix.lower() not in PICTURES:
         raise UsageError(f"--plot {target}: the name ends in {', '.join(PICTURES)}")
-    if util.find_spec("matplotlib") is None:
+    if target.suffix.lower() != ".svg" and util.find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
     check_written("--plot", target, _MARKS)
 
@@ -47,6 +48,8 @@ def plot(pictures: Iterable[tuple[Sequence[RunReport], Path]], terminal: Termina
 
 
 def _image(reports: Sequence[RunReport], kind: str) -> bytes:
+    if kind == "svg":
+        return image(reports, kind)
     # matplotlib reads its settings when it is imported: those of the folder one stands in before
     # all others. In its own folder they are its defaults, and no file of a stranger can break a
     # picture or run TeX.
@@ -54,6 +57,4 @@ def _image(reports: Sequence[RunReport], kind: str) -> bytes:
     assert spec is not None  # check_plot has looked
     assert spec.origin is not None
     with chdir(Path(spec.origin).parent / "mpl-data"):
-        from gpulab.show.picture import image
-
         return image(reports, kind)

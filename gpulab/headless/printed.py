@@ -16,11 +16,12 @@ from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
 from gpulab.features.goodput.operations import full_tables, operations
 from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import roofline_blocks
 from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
 from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
-from gpulab.show.parts import Shown, Target, result, roofline_block
+from gpulab.show.parts import Shown, Target, result
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
@@ -117,7 +118,7 @@ def show_calibration(report: RunReport, terminal: Terminal, *, links_only: bool)
     terminal.results.print(ceilings(report))
     roofline = roofline_of(report)
     if roofline is not None and not links_only:
-        terminal.show(roofline_block(roofline))
+        terminal.show(Group(*roofline_blocks(roofline)))
     terminal.say(f"run file: {report.run_file}")
 
 

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.core import text as safe
+from gpulab.core.files import PICTURES, write_whole
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.units import seconds, times
 from gpulab.draw.blocks import Block, Group
+from gpulab.draw.figure import Figure
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence_with_place
 from gpulab.show import html as as_html
+from gpulab.show.facts import subtitle, title
+from gpulab.show.figures import curves_figure, figures_of
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.record import Record
+from gpulab.show.svg import file_of
 from gpulab.show.terminal import plain_text
 from gpulab.show.view import comparison_table, failure_causes, header, outcome_words, texts
 from gpulab.stats.verdicts import shown
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
 
 _WIDTH, _WIDTH_OF_ALL = 120, 100
 
@@ -70,13 +76,40 @@ def rendered(report: RunReport, form: str) -> str:
     return rendered(report, form)
 
 
-def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Figure:
-    """Drawn, and written to the path. ModuleNotFoundError says what to install."""
+def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Picture:
+    """Drawn by matplotlib, and written to the path. ModuleNotFoundError says what to install;
+    ValueError where the runs make no curve, or the path has another ending.
+    """
+    target = Path(path) if path is not None else None
+    if target and target.suffix.lower() not in PICTURES:
+        raise ValueError(f"{target}: the name ends in {', '.join(PICTURES)}")
     try:
-        from gpulab.show.picture import plotted
+        from gpulab.show.picture import drawn
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
         message = "a plot needs matplotlib: pip install 'gpulab[plot]'"
         raise ModuleNotFoundError(message, name=error.name) from None
-    return plotted(reports, path)
+    picture = drawn(*_title_and_figures(reports))
+    if target:
+        write_whole(target, image(reports, target.suffix.lower().lstrip(".")))
+    return picture
+
+
+def image(reports: Sequence[RunReport], kind: str) -> bytes:
+    """The picture of one run, or the curve of several, as a file of that kind: our own SVG, others
+    by matplotlib.
+    """
+    title, figures = _title_and_figures(reports)
+    if kind == "svg":
+        return file_of(figures).encode()
+    from gpulab.show.picture import drawn, encoded
+
+    return encoded(drawn(title, figures), kind)
+
+
+def _title_and_figures(reports: Sequence[RunReport]) -> tuple[str, list[Figure]]:
+    """What ran on what, and its figures."""
+    first = reports[0]
+    figures = figures_of(first) if len(reports) == 1 else [curves_figure(reports)]
+    return f"{first.scenario}: {title(first)}\n{subtitle(first)}", figures

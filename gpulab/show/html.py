@@ -20,6 +20,7 @@ from gpulab.draw.blocks import (
     joined_leaves,
 )
 from gpulab.draw.canvas import fit
+from gpulab.draw.figure import Figure
 
 _WIDTH = 200
 """Columns that views may take which ask for a width: enough for all that they have to say."""
@@ -71,6 +72,10 @@ def _of_leaf(leaf: Leaf) -> Html:
             return element("div", _markdown(leaf), class_="lesson")
         case Code():
             return _code(leaf)
+        case Figure():
+            from gpulab.show.svg import svg
+
+            return svg(leaf)
         case Heading():
             aside = element("span", leaf.aside, class_=class_of(leaf.style))
             return element("h3", leaf.words, *([" ", aside] if leaf.aside else []))

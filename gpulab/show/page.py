@@ -16,6 +16,7 @@ from gpulab.show.facts import answer, subtitle, title
 from gpulab.show.html import Html, element
 from gpulab.show.parts import Shown, Target, parts_of
 from gpulab.show.record import Record
+from gpulab.show.svg import STYLE
 
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
@@ -62,7 +63,7 @@ def _framed(
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"gpulab {version()}"),
         element("title", heading),
-        element("style", _style()),
+        element("style", Html(_style() + STYLE)),
     ]
     body = element(
         "body",

@@ -16,10 +16,9 @@ from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Block, Fitted, Group, Heading, Markdown, Text, rows_table
+from gpulab.draw.blocks import Block, Group, Heading, Markdown, Text, rows_table
 from gpulab.features import blocks_of, part, present, views
 from gpulab.features.checks.view import checks
-from gpulab.features.roofline.bound import Roofline
 from gpulab.features.roofline.ceilings_view import ceiling_table
 from gpulab.features.roofline.report import (
     NO_ROOFS,
@@ -27,11 +26,12 @@ from gpulab.features.roofline.report import (
     roofline_of,
     roofline_of_operations,
 )
-from gpulab.features.roofline.view import limits, roofline_view
+from gpulab.features.roofline.view import limits, roofline_blocks
 from gpulab.report.feature import Section, View
 from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
+from gpulab.show.figures import times_figure
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.record import Record
 from gpulab.show.view import (
@@ -167,6 +167,8 @@ def _times(shown: Shown) -> Iterator[Block | None]:
     if shown.live is not None and (panel := _panel("live.times:TIMES", shown)):
         yield panel  # whose table is a detail
         return
+    if shown.target == Target.PAGE:
+        yield times_figure(report)
     yield comparison_table(report, shown.variants)
     if shown.variants is not None:
         left = plural(len(report.variants) - len(shown.variants), "more variant")
@@ -230,7 +232,7 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     roofline = roofline_of(report)
     draws = shown.target in Target.PAGE | Target.TERMINAL and shown.verbose
     if draws and roofline is not None and (roofline.points or not report.variants):
-        yield roofline_block(roofline)
+        yield from roofline_blocks(roofline)
     in_lines = shown.target == Target.SCREEN or not shown.verbose
     for variant in _of_interest(shown):
         limited = limits([variant]) or None
@@ -245,9 +247,8 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     for variant in report.variants if draws else ():
         operations = roofline_of_operations(report, variant.name)
         if operations is not None:
-            yield Group(
-                "", Text(f"operations of {variant.name}", "bold"), roofline_block(operations)
-            )
+            heading = Text(f"operations of {variant.name}", "bold")
+            yield Group("", heading, *roofline_blocks(operations))
         elif lacks_roofs(variant):
             yield Text(f"operations of {variant.name}: {NO_ROOFS}")
 
@@ -265,18 +266,6 @@ def _of_interest(shown: Shown) -> list[VariantReport]:
     best = best_comparison(report)
     named = {report.baseline, best.variant if best else None}
     return [variant for variant in report.variants if variant.name in named]
-
-
-_WIDEST_PLOT, _ROWS_OF_PLOT = 160, 24
-
-
-def roofline_block(roofline: Roofline) -> Fitted:
-    """The roofline as wide as there is room."""
-
-    def drawn(width: int) -> list[Block]:
-        return [roofline_view(roofline, width=min(width, _WIDEST_PLOT), height=_ROWS_OF_PLOT), ""]
-
-    return Fitted(drawn)
 
 
 def _trust(shown: Shown) -> Iterator[Block | None]:

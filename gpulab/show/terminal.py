@@ -16,6 +16,8 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 
 from gpulab.draw.blocks import Block, Code, Fitted, Group, Heading, Inside, Markdown, Table, Text
+from gpulab.draw.figure import Figure
+from gpulab.draw.plot import plot
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -34,6 +36,8 @@ def drawn(block: Block | RenderableType) -> RenderableType:
             return rich_console.Group(*map(drawn, block))
         case Fitted():
             return _OfWidth(block)
+        case Figure():
+            return _OfWidth(Fitted(partial(_plotted, block)))
         case Heading():
             return _OfWidth(Fitted(partial(_rule, block)))
         case Code():
@@ -90,7 +94,13 @@ def _of_markdown(block: Markdown) -> RenderableType:
     return made
 
 
-_WIDEST_RULE = 160
+_WIDEST_RULE = _WIDEST_PLOT = 160
+_ROWS_OF_PLOT = 24
+
+
+def _plotted(figure: Figure, width: int) -> Iterator[Text]:
+    rows = _ROWS_OF_PLOT if figure.y else 1 + len(figure.bars)
+    yield plot(figure, min(width, _WIDEST_PLOT), rows)
 
 
 def _rule(heading: Heading, width: int) -> Iterator[Text]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from gpulab.core.units import plural, plus_minus, seconds
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.draw.figure import Figure, Mark, letter_of, scale_around, style_of
 from gpulab.features.first_steps.report import SETTLED
 from gpulab.report.report import RunReport
-
-_WIDTH, _HEIGHT = 72, 11
 
 
 def first_steps(report: RunReport) -> Block | None:
@@ -35,12 +33,12 @@ def first_steps(report: RunReport) -> Block | None:
         cost = seconds(curve.excess_s.median) if curve.excess_s.median else "0"
         table.add_row(label, *cells, seconds(settled.median), width, after, cost)
         marks += [
-            Mark(letter_of(place), number, step.median, style_of(place))
+            Mark(letter_of(place), "", number, step.median, style_of(place))
             for number, step in enumerate(curve.steps, 1)
         ]
     processes = min(curve.processes for _, _, curve in known if curve)
-    x = Scale("number of the step", lambda value: f"{value:g}")
-    y = Scale("time of a step", lambda value: seconds(value))
+    x = scale_around("number of the step", [mark.x for mark in marks], lambda value: f"{value:.0f}")
+    y = scale_around("time of a step", [mark.y for mark in marks], seconds)
     legend = (
         f"each step timed by itself, medians over {processes} fresh "
         f"process{'es' * (processes != 1)}; settled: within {SETTLED - 1:.0%} of the last third; "
@@ -49,6 +47,6 @@ def first_steps(report: RunReport) -> Block | None:
     return Group(
         table,
         "",
-        chart(marks, x, y, width=_WIDTH, height=_HEIGHT),
+        Figure("time of a step", x, y, marks=marks),
         Text(legend, "dim"),
     )

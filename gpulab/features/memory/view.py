@@ -4,15 +4,13 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gpulab.core.statuses import Shows
 from gpulab.core.units import byte_count, seconds, times
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.draw.chart import Mark, Scale, chart, letter_of, style_of
+from gpulab.draw.figure import Figure, Mark, letter_of, scale_around, style_of
 from gpulab.report.report import RunReport
-
-_WIDTH, _HEIGHT = 72, 9
 
 
 def memory(report: RunReport) -> Block | None:
@@ -42,15 +40,18 @@ def memory(report: RunReport) -> Block | None:
         shown = seconds(time.median) if time else ""
         table.add_row(name, byte_count(needs.peak), byte_count(needs.held), *reserved, shown)
         if time and needs.peak:
-            marks.append(Mark(letter_of(place), time.median, float(needs.peak), style_of(place)))
+            letter, style = letter_of(place), style_of(place)
+            marks.append(Mark(letter, "", time.median, float(needs.peak), style))
     parts: list[Block] = [table]
     if drawn and len(marks) > 1:
-        x = Scale(f"time per {report.per}", lambda value: seconds(value))
-        parts += [
-            "",
-            chart(marks, x, Scale("peak memory", byte_count), width=_WIDTH, height=_HEIGHT),
-        ]
+        parts += ["", _figure(marks, f"time per {report.per}", seconds)]
     return Group(*parts)
+
+
+def _figure(marks: Sequence[Mark], name: str, label: Callable[[float], str]) -> Figure:
+    x = scale_around(name, [mark.x for mark in marks], label)
+    y = scale_around("peak memory", [mark.y for mark in marks], byte_count)
+    return Figure("peak memory", x, y, marks=marks)
 
 
 def memory_over(parameter: str, reports: Sequence[RunReport]) -> Block | None:
@@ -77,7 +78,7 @@ def memory_over(parameter: str, reports: Sequence[RunReport]) -> Block | None:
         if name in curves:
             table.add_column(f"{letter_of(place)} {name}", justify="right", overflow="fold")
             marks += [
-                Mark(letter_of(place), value, float(peak), style_of(place))
+                Mark(letter_of(place), "", value, float(peak), style_of(place))
                 for value, peak in curves[name]
             ]
     peaks_at = {name: dict(points) for name, points in curves.items()}
@@ -92,7 +93,6 @@ def memory_over(parameter: str, reports: Sequence[RunReport]) -> Block | None:
         for name, points in peaks_at.items()
         if values[-1] in points and values[-2] in points
     ]
-    x = Scale(parameter, lambda value: f"{value:.0f}" if value >= 1 else f"{value:.3g}")
-    picture = chart(marks, x, Scale("peak memory", byte_count), width=_WIDTH, height=_HEIGHT)
+    picture = _figure(marks, parameter, lambda value: f"{value:.3g}")
     growth = f"from {parameter}={values[-2]:g} to {values[-1]:g} it grows: {', '.join(growths)}"
     return Group(table, "", picture, Text(growth if growths else ""))

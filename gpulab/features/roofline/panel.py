@@ -6,11 +6,11 @@ from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.draw.blocks import Text
 from gpulab.draw.panel import Panel, Rows, bands, name_width
-from gpulab.features.roofline.bound import Roofline
+from gpulab.draw.plot import plot
+from gpulab.features.roofline.figure import roofline_figure
 from gpulab.features.roofline.report import roofline_of
-from gpulab.features.roofline.view import layout_of, marked, roofline_view
+from gpulab.features.roofline.view import marked
 from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport
 
@@ -45,10 +45,12 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put_lines(_why_none(run))
         return
     if area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS:
-        drawn = _plot(roofline, area)
-        for row, line in enumerate(drawn.lines()[: area.height]):
-            area.put_text(row, 0, line)
-        return
+        figure = roofline_figure(roofline)
+        if figure is not None:
+            drawn = plot(figure, area.width, area.height)
+            for row, line in enumerate(drawn.lines()):
+                area.put_text(row, 0, line)
+            return
     names = name_width(run, area.width)
     cells = max(4, area.width - names - _PERCENT - _BOUND - 3)
     shown = list(points.items())[: area.height]
@@ -61,19 +63,6 @@ def _draw(run: LiveRun, area: Area) -> None:
         for bar_row in range(band.row, band.row + band.height):
             area.bar(bar_row, names + _PERCENT + 2, point.fraction, cells, style)
         area.put(row, names + _PERCENT + 2 + cells + 1, marked(point))
-
-
-def _plot(roofline: Roofline, area: Area) -> Text:
-    """The plot with the table of its points, or alone, where that has no room: letters and names
-    stand in the plot.
-    """
-    height, width = area.height, area.width
-    layout = layout_of(roofline, width=width, height=height)
-    if layout.plot and layout.height > height:
-        below = layout.height - layout.table_at[0]
-        layout = layout_of(roofline, width=width, height=height + below)
-        height += below - max(0, layout.table_at[0] - area.height)
-    return roofline_view(roofline, width=width, height=height)
 
 
 def _roofs_are_to_come(report: RunReport) -> bool:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from textwrap import wrap
 
 from gpulab.core.payloads import MEASURED, MEMORY
 from gpulab.core.payloads import family as family_of
 from gpulab.core.statuses import BoundKind
 from gpulab.core.units import operation_of_roof, percent_of_roof, three_digits, times
-from gpulab.draw.bars import gauge
-from gpulab.draw.blocks import Text
-from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.chart import letter_of
-from gpulab.draw.table import Column, fitting, width_of
-from gpulab.features.roofline.axes import BY_COUNT, DIM, FamilyRoofs, Plot, axes_for, family_roofs
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
+from gpulab.draw.figure import letter_of
+from gpulab.draw.plot import plot
 from gpulab.features.roofline.bound import Cause, OperationPoint, Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
-from gpulab.features.roofline.plot import COUNTED, aside, name, per_second, plot_of
+from gpulab.features.roofline.figure import (
+    FamilyRoofs,
+    family_roofs,
+    first_family,
+    per_second,
+    roof_words,
+    roofline_figure,
+)
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import sentence
 
@@ -74,85 +75,76 @@ def _add(text: Text, name: str, cause: Cause | Point) -> None:
     text.append(f": {sentence(cause.reason)}{unsure}" + "\n")
 
 
-_BAR = 9
 _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
-_SHORTEST_NAME, _READABLE_NAME, _LONGEST_NAME = 4, 12, 32
+_BESIDE = 110
+"""Columns from which the table stands beside the plot."""
+_GAP, _SHARE_OF_TABLE = 3, 0.42
+_FEWEST_ROWS = 10
 
 
-@dataclass(frozen=True)
-class PointTable:
-    """Columns that fit, and the style of each row."""
-
-    columns: Sequence[Column]
-    styles: Sequence[str]
-
-    @property
-    def width(self) -> int:
-        return width_of(self.columns)
-
-    @property
-    def height(self) -> int:
-        return 1 + len(self.styles) if self.styles else 0
-
-    def draw(self, canvas: Canvas, row: int, offset: int) -> None:
-        for column in self.columns:
-            offset += column.gap
-            for number, text in enumerate((column.head, *column.texts)):
-                start = offset + (column.width - wide(text) if column.right else 0)
-                canvas.put(row + number, start, text, self.styles[number - 1] if number else "bold")
-            offset += column.width
+def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block]:
+    """One family of dtypes below its roofs, a table of the points, and what must be known."""
+    family = family or first_family(roofline)
+    figure = roofline_figure(roofline, family)
+    blocks: list[Block] = []
+    if figure is not None:
+        blocks += [figure, ""]
+    else:
+        roofs = family_roofs(roofline.ceilings, family)
+        complete = bool(roofs.memory and roofs.flats)
+        reason = _levels(roofline.points, roofs) if complete else _missing(roofline, roofs, family)
+        blocks += [Text(reason), ""]
+    if roofline.points:
+        blocks.append(_point_table(roofline.points, family, roofline.noun))
+    return [*blocks, *(Text(note, "dim") for note in _notes(roofline.points, family))]
 
 
-def point_table(
-    points: Sequence[Point], family: str, *, width: int, noun: str = "variant"
-) -> PointTable:
-    """At most `width` cells wide: names are cut, then columns go; letters and shares of the roof
-    always stay.
-
-    Bars repeat a share, so they go before names are too short to be read.
-    """
-    bars = Column(
-        "",
-        ["" if point.is_drawable else gauge(point.fraction, _BAR) for point in points],
-        dispensable=4,
-    )
-    columns = [
-        Column(
-            "rate",
-            [per_second(point.rate, point.unit) for point in points],
-            right=True,
-            dispensable=1,
-        ),
-        Column("FLOP/byte", [_intensity(point) for point in points], right=True, dispensable=2),
-        Column("of roof", _shares(points)),
-        Column("", ["" if point.source == MEASURED else "*" for point in points], gap=0),
-        bars,
-        Column("bound", [marked(point) for point in points], dispensable=3),
-    ]
-    columns = [column for column in columns if any(column.texts) or column.gap == 0]
-    marks = [letter_of(index) for index in range(len(points))]
-    room = width - 2
-    if bars in columns and room - width_of(columns) < _READABLE_NAME:
-        columns.remove(bars)
-    columns = fitting(columns, room - _SHORTEST_NAME)
-    most = max(0, min(room - width_of(columns), _LONGEST_NAME))
-    names = Column(fit(noun, most), [fit(point.variant, most) for point in points], gap=1)
-    styles = ["" if point.family == family else DIM for point in points]
-    return PointTable([Column("", marks, gap=0), names, *columns], styles)
+def roofline_view(
+    roofline: Roofline, *, width: int, height: int, family: str | None = None
+) -> Block:
+    """The same on a screen: the table stands beside the plot where there is room."""
+    figure = roofline_figure(roofline, family)
+    blocks = roofline_blocks(roofline, family)
+    if figure is None:
+        return Group(*blocks)
+    others = blocks[2:]
+    if roofline.points and width >= _BESIDE:
+        right = int(width * _SHARE_OF_TABLE)
+        columns = Table(_GAP, show_header=False)
+        columns.add_column(width=width - right - _GAP, no_wrap=True)
+        columns.add_column(width=right)
+        drawn = plot(figure, width - right - _GAP, max(height, _FEWEST_ROWS))
+        columns.add_row(drawn, Group(*others))
+        return columns
+    rows = height - len(roofline.points) - len(others)
+    return Group(plot(figure, width, max(rows, _FEWEST_ROWS)), *others)
 
 
-def notes(points: Sequence[Point], family: str, plot: Plot | None, *, width: int) -> list[str]:
-    """What letters and marks alone do not say, in as few lines as it takes."""
-    lines: list[str] = []
-    for note in _notes(points, family, plot):
-        if lines and len(lines[-1]) + 3 + len(note) <= width:
-            lines[-1] += f" {'·'} {note}"
-        else:
-            lines += wrap(note, width, subsequent_indent="  ")
-    return lines
+def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
+    """A row a point: its letter, rate, intensity, share of its roof, and what limits it."""
+    shares = _shares(points)
+    table = columns_table(gap=1)
+    table.add_column("", no_wrap=True)
+    table.add_column(noun, overflow="ellipsis", min_width=4)
+    for head in ("rate", "FLOP/byte"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("of roof", no_wrap=True)
+    table.add_column("bound", no_wrap=True)
+    for index, point in enumerate(points):
+        star = "" if point.source == MEASURED else "*"
+        cells = (
+            letter_of(index),
+            point.variant,
+            per_second(point.rate, point.unit),
+            _intensity(point),
+            f"{shares[index]}{star}",
+            marked(point),
+        )
+        table.add_row(*cells, style="" if point.family == family else "dim")
+    return table
 
 
 def _intensity(point: Point) -> str:
@@ -198,19 +190,14 @@ def _points(width: float) -> str:
     return f"{width:.{int(width < 9.95)}f}"
 
 
-def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]:
-    other_families: dict[str, list[int]] = defaultdict(list)
+def _notes(points: Sequence[Point], family: str) -> list[str]:
+    """What letters and marks alone do not say."""
+    notes = []
+    others: dict[str, list[str]] = {}
     for index, point in enumerate(points):
         if point.family != family:
-            other_families[point.family].append(index)
-    notes = [
-        f"{len(indices)} at one place: {','.join(map(letter_of, indices))}"
-        for indices in (plot.together() if plot else ())
-    ]
-    notes += [
-        f"dim, in {dtype}: {','.join(map(letter_of, indices))}"
-        for dtype, indices in other_families.items()
-    ]
+            others.setdefault(point.family, []).append(letter_of(index))
+    notes += [f"dim, in {dtype}: {','.join(letters)}" for dtype, letters in others.items()]
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
         notes.append(f"* roof: {' / '.join(sources)}")
     ratios = [
@@ -219,138 +206,27 @@ def _notes(points: Sequence[Point], family: str, plot: Plot | None) -> list[str]
         if point.bytes_ratio
     ]
     if ratios:
-        mark = f"{COUNTED} " if plot and plot.of_kinds(BY_COUNT) else ""
-        notes.append(f"{mark}counted bytes over declared: {', '.join(ratios)}")
-    if without_intensity := [index for index, point in enumerate(points) if not point.is_drawable]:
-        notes.append(f"no FLOP/byte: {','.join(map(letter_of, without_intensity))}")
-    roofs: dict[str, list[str]] = defaultdict(list)
-    for ceiling in plot.unlabelled if plot else ():
-        roofs[name(ceiling).removeprefix("device ")].append(aside(ceiling))
-    return notes + [f"{roof}: {', '.join(asides)}" for roof, asides in roofs.items()]
-
-
-BESIDE = 110
-"""Columns from which the table stands beside the plot."""
-_NARROWEST, _FEWEST_ROWS = 40, 10
-_LEAST, _SHARE = 48, 0.42
-"""Columns that a plot keeps, and its share of the width, when names in the table beside it are
-long.
-"""
-_GAP = 3
-_TICK = 5
-"""Columns left of the plot: the longest decade, and the axis."""
-_AROUND = 3
-"""Lines of a plot that are not between its axes: its title, the axis, the ticks."""
-
-
-def families(roofline: Roofline) -> list[str]:
-    """Those of the points, in their order."""
-    return list(dict.fromkeys(point.family for point in roofline.points))
-
-
-def first_family(roofline: Roofline) -> str:
-    """What is drawn where nobody chose: the first that has both a point to draw and roofs above
-    it.
-    """
-    candidates = [*families(roofline), family_of(None)]
-    drawable = {point.family for point in roofline.points if point.is_drawable}
-    roofed = (
-        family
-        for family in candidates
-        if family in drawable and family_roofs(roofline.ceilings, family).flats
-    )
-    return next(roofed, candidates[0])
-
-
-def roofline_view(
-    roofline: Roofline, *, width: int, height: int, family: str | None = None
-) -> Text:
-    """One family of dtypes below its roofs; higher than `height` where that leaves no room for a
-    plot.
-    """
-    layout = layout_of(roofline, width=width, height=height, family=family)
-    canvas = Canvas(layout.width, layout.height)
-    if layout.plot:
-        _draw(canvas, layout.plot, layout.title)
-    else:
-        for row, line in enumerate(layout.why_no_plot):
-            canvas.put(row, 0, line)
-    row, column = layout.table_at
-    if roofline.points:
-        layout.table.draw(canvas, row, column)
-    for number, note in enumerate(layout.notes, row + layout.table.height + layout.gap):
-        canvas.put(number, column, note, DIM)
-    return canvas.text()
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where everything of the view is."""
-
-    width: int
-    height: int
-    title: str
-    why_no_plot: list[str]
-    plot: Plot | None
-    table: PointTable
-    table_at: tuple[int, int]
-    notes: list[str]
-    gap: int
-    """Lines between the table and its notes."""
-
-
-def layout_of(roofline: Roofline, *, width: int, height: int, family: str | None = None) -> Layout:
-    width, points = max(width, _NARROWEST), roofline.points
-    family = family or first_family(roofline)
-    roofs = family_roofs(roofline.ceilings, family)
-    complete = bool(roofs.memory and roofs.flats)
-    # Without a point to draw there is nothing to see below the roofs.
-    plotted = complete and (not points or any(point.is_drawable for point in points))
-    beside = width >= BESIDE and bool(points) and plotted
-    room = width - _GAP - max(_LEAST, int(_SHARE * width)) if beside else width
-    table = point_table(points, family, width=room, noun=roofline.noun)
-    room = table.width if beside else width
-    lines = notes(points, family, None, width=room)
-    reason = _levels(points, roofs) if complete else _missing(roofline, roofs, family)
-    why_no_plot = [] if plotted else wrap(reason, width)
-    plot: Plot | None = None
-    while plotted:
-        # What the notes say of points at one place, and of roofs, depends on the rows, and takes
-        # rows itself.
-        below = 0 if beside else table.height + len(lines)
-        rows = max(height - below - _AROUND, _FEWEST_ROWS)
-        if plot and rows >= plot.axes.rows:
-            break
-        columns = (width - table.width - _GAP if beside else width) - _TICK
-        plot = plot_of(roofline, roofs, axes_for(roofs, columns, rows), family)
-        lines = notes(points, family, plot, width=room)
-    above = plot.axes.rows + _AROUND if plot else len(why_no_plot) + bool(points)
-    lower = table.height + beside + len(lines)
-    return Layout(
-        width=width,
-        height=max(above, lower) if beside else above + lower,
-        title=f"{family}, ridge at {three_digits(roofs.ridge)} FLOP/byte",
-        why_no_plot=why_no_plot,
-        plot=plot,
-        table=table,
-        table_at=(0, width - table.width) if beside else (above, 0),
-        notes=lines,
-        gap=int(beside),
-    )
+        notes.append(f"bytes that the device moved, over those declared: {', '.join(ratios)}")
+    if without := [letter_of(place) for place, each in enumerate(points) if not each.is_drawable]:
+        notes.append(f"no FLOP/byte: {','.join(without)}")
+    return notes
 
 
 def _levels(points: Sequence[Point], roofs: FamilyRoofs) -> str:
     """The roofs of work that only moves bytes, or of which no bytes are known; what other sources
     say of them.
     """
-    others = {
-        roof.ceiling.name: roof.others for roof in (roofs.memory, roofs.cache, *roofs.flats) if roof
+    known = {
+        roof.ceiling.name: roof_words(roof)
+        for roof in (roofs.memory, roofs.cache, *roofs.flats)
+        if roof
     }
-    levels: dict[str, str] = {}
-    for point in points:
-        asides = ", ".join(map(aside, others.get(point.roof, ())))
-        brackets = f" ({asides})" if asides else ""
-        levels[point.roof] = f"{point.roof} {per_second(point.attainable, point.unit)}{brackets}"
+    levels = {
+        point.roof: known.get(
+            point.roof, f"{point.roof} {per_second(point.attainable, point.unit)}"
+        )
+        for point in points
+    }
     return f"roofs: {', '.join(levels.values())}"
 
 
@@ -370,29 +246,3 @@ def _missing(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:
     if disturbed & ({family} if roofs.memory else {MEMORY}):
         reason = "the machine was too unsteady: run it again when it is quiet"
     return f"No roofline: no ceiling is known of {' or '.join(missing)}: {reason}."
-
-
-def _draw(canvas: Canvas, plot: Plot, title: str) -> None:
-    """The axes with their decades, then lines, then all that has a place."""
-    across, upward = plot.axes.ticks()
-    rows, columns = plot.axes.rows, plot.axes.columns
-    canvas.put(0, 0, "FLOP/s", "bold")
-    canvas.put(0, len("FLOP/s") + 2, title, "bold")
-    for row in range(rows):
-        decade = upward.get(row, "")
-        canvas.put(1 + row, 0, f"{decade:>{_TICK - 1}}{'┤' if decade else '│'}", DIM)
-    line = "".join("┬" if column in across else "─" for column in range(columns))
-    canvas.put(1 + rows, _TICK - 1, "└" + line, DIM)
-    unit = "FLOP/byte"
-    end = _TICK + columns - len(unit)
-    canvas.put(2 + rows, end, unit, "bold")
-    after = 0
-    for column, decade in across.items():
-        start = max(_TICK + column - len(decade) // 2, _TICK - 1)
-        if after <= start and start + len(decade) < end:
-            canvas.put(2 + rows, start, decade, DIM)
-            after = start + len(decade) + 1
-    for (row, column), (glyph, style) in plot.lines.items():
-        canvas.put(1 + row, _TICK + column, glyph, style)
-    for placed in plot.placed:
-        canvas.put(1 + placed.row, _TICK + placed.column, placed.text, placed.style)

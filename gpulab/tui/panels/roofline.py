@@ -6,8 +6,9 @@ from collections.abc import Hashable
 
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.roofline.events import CeilingsMeasured
+from gpulab.features.roofline.figure import families, first_family
 from gpulab.features.roofline.report import roofline_of, roofline_of_operations
-from gpulab.features.roofline.view import causes, families, first_family, reasons, roofline_view
+from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection

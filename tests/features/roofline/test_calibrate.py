@@ -14,7 +14,7 @@ from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
 from gpulab.session.settings import UsageError
 from gpulab.session.store import NAME
-from gpulab.show.picture import picture
+from gpulab.show.figures import figures_of
 
 
 def test_a_calibration_prints_caches_and_writes_what_the_device_can_do(lab, monkeypatch, capsys):
@@ -87,9 +87,9 @@ def test_a_run_is_drawn_for_slides(lab, monkeypatch, capsys):
 
 def test_the_run_file_has_all_that_a_picture_takes(tmp_path):
     report = report_of("lesson-batched_matmul", tmp_path)
-    roofs, times = picture(report).axes
-    assert [points.get_label()[:6] for points in roofs.containers] == ["A  loo", "B  bmm"]
-    assert [label.get_text() for label in times.get_yticklabels()] == ["loop", "bmm"]
+    times, roofline = figures_of(report)
+    assert [mark.name for mark in roofline.marks] == ["loop", "bmm"]
+    assert [bar.name for bar in times.bars] == ["loop", "bmm"]
     plot.plot([([report], tmp_path / "out.pdf")], open_terminal(ascii_only=True))
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
 

@@ -1,0 +1,211 @@
+"""A figure in the cells of a terminal: lines in Braille, points as letters, bars in eighths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import floor
+
+from gpulab.draw.axis import Axis, axis_of
+from gpulab.draw.bars import bar
+from gpulab.draw.blocks import Text
+from gpulab.draw.canvas import Canvas, fit, wide
+from gpulab.draw.figure import Figure, Line, Mark, Scale
+
+_NO_DOTS = 0x2800
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Braille: the bit of each dot, by row and column."""
+_BELOW = 2
+"""Rows below a plot: the axis, and its labels."""
+_LONGEST_NAME = 18
+_DASH = 4
+"""Every so many dots a dashed line has one."""
+Cell = tuple[int, int]
+
+
+def plot(figure: Figure, width: int, height: int) -> Text:
+    """The figure in so many columns and rows, of which the first is its title."""
+    canvas = Canvas(width, height)
+    canvas.put(0, 0, fit(figure.title, width), "bold")
+    if figure.y is None:
+        _draw_bars(canvas, figure, width, height)
+    else:
+        _Plot(canvas, figure, figure.y, width, height).draw()
+    return canvas.text()
+
+
+class _Plot:
+    """Lines and marks over two axes; a text has a place only where no other stands."""
+
+    def __init__(self, canvas: Canvas, figure: Figure, y: Scale, width: int, height: int) -> None:
+        self._canvas, self._figure, self._y = canvas, figure, y
+        self._rows = max(3, height - 1 - _BELOW)
+        self._up = axis_of(y, self._rows)
+        rows = dict(_ticks_up(self._up, y))
+        self._labels = {self._rows - 1 - cell: text for cell, text in rows.items()}
+        self._left = max((wide(text) for text in self._labels.values()), default=0) + 1
+        self._columns = max(10, width - self._left)
+        self._across = axis_of(figure.x, self._columns)
+        self._taken: set[Cell] = set()
+        self._dots: dict[Cell, tuple[int, str]] = {}
+
+    def draw(self) -> None:
+        self._draw_axes()
+        for line in self._figure.lines:
+            self._draw_line(line)
+        for (row, column), (dots, style) in self._dots.items():
+            self._put(row, column, chr(_NO_DOTS + dots), style)
+        for mark in reversed(self._figure.marks):
+            row, column = self._cell_of(mark.x, mark.y)
+            self._put(row, column, mark.letter, f"bold {mark.style}".rstrip())
+            self._taken.add((row, column))
+        for line in self._figure.lines:
+            if line.label:
+                self._label_line(line)
+        for mark in self._figure.marks:
+            self._name_mark(mark)
+
+    def _put(self, row: int, column: int, text: str, style: str) -> None:
+        if 0 <= row < self._rows:
+            self._canvas.put(1 + row, self._left + column, text, style)
+
+    def _draw_axes(self) -> None:
+        for row in range(self._rows):
+            label = self._labels.get(row, "")
+            tick = "┤" if label else "│"
+            self._canvas.put(1 + row, 0, f"{label:>{self._left - 1}}{tick}", "dim")
+        end = 1 + self._rows
+        self._canvas.put(end, self._left - 1, "└" + "─" * self._columns, "dim")
+        name = self._figure.x.name
+        start_of_name = self._columns - wide(name)
+        for cell, start, text in _ticks_across(self._across, self._figure.x):
+            self._canvas.put(end, self._left + cell, "┬", "dim")
+            if start + wide(text) < start_of_name:
+                self._canvas.put(end + 1, self._left + start, text, "dim")
+        self._canvas.put(end + 1, self._left + max(0, start_of_name), name, "bold")
+
+    def _cell_of(self, x: float, y: float) -> Cell:
+        """The nearest cell inside."""
+        return self._rows - 1 - self._up.inside(y), self._across.inside(x)
+
+    def _draw_line(self, line: Line) -> None:
+        """In dots: two columns and four rows a cell."""
+        at = 0
+        for (x, y), (next_x, next_y) in zip(line.points, line.points[1:], strict=False):
+            start = self._across.position(x), self._rows - 1 - self._up.position(y)
+            end = self._across.position(next_x), self._rows - 1 - self._up.position(next_y)
+            steps = max(1, int(max(2 * abs(end[0] - start[0]), 4 * abs(end[1] - start[1]))))
+            for step in range(steps + 1):
+                share = step / steps
+                column = start[0] + share * (end[0] - start[0])
+                row = start[1] + share * (end[1] - start[1])
+                at += 1
+                if not line.dashed or at % _DASH == 0:
+                    self._dot(floor(4 * (row + 0.5)), floor(2 * (column + 0.5)), line.style)
+
+    def _dot(self, row: int, column: int, style: str) -> None:
+        cell = row // 4, column // 2
+        if 0 <= cell[0] < self._rows and 0 <= cell[1] < self._columns:
+            before, _ = self._dots.get(cell, (0, ""))
+            self._dots[cell] = before | _DOTS[row % 4][column % 2], style
+
+    def _place(self, text: str, places: Iterator[Cell], style: str, *, clear: bool) -> bool:
+        """Where none but a line is in its way; `clear`: no line either."""
+        width = wide(text)
+        for row, column in places:
+            cells = {(row, at) for at in range(column - 1, column + width + 1)}
+            inside = 0 <= row < self._rows and column >= 0 and column + width <= self._columns
+            if inside and not cells & self._taken and not (clear and cells & self._dots.keys()):
+                self._put(row, column, text, style)
+                self._taken |= cells
+                return True
+        return False
+
+    def _label_line(self, line: Line) -> None:
+        """Beside its right end, or as near to there as there is room."""
+        text = fit(line.label, self._columns)
+        cells = [self._cell_of(x, y) for x, y in _dense(line, self._across)]
+        style = f"not bold {line.style}"
+        for clear in (True, False):
+            if self._place(text, _beside(cells, wide(text)), style, clear=clear):
+                return
+
+    def _name_mark(self, mark: Mark) -> None:
+        text = fit(mark.name, _LONGEST_NAME)
+        row, column = self._cell_of(mark.x, mark.y)
+        width = wide(text)
+        around = (
+            (row, column + 2),
+            (row, column - 1 - width),
+            (row - 1, column - width // 2),
+            (row + 1, column - width // 2),
+        )
+        if text:
+            self._taken.discard((row, column))
+            self._place(text, iter(around), mark.style, clear=False)
+            self._taken.add((row, column))
+
+
+def _dense(line: Line, axis: Axis) -> Iterator[tuple[float, float]]:
+    """Points of the line from its right end to its left, a cell apart."""
+    for (x, y), (next_x, next_y) in zip(
+        reversed(line.points[:-1]), reversed(line.points[1:]), strict=True
+    ):
+        cells = max(1, abs(axis.inside(next_x) - axis.inside(x)))
+        for cell in range(cells + 1):
+            share = 1 - cell / cells
+            yield _between(x, next_x, share), _between(y, next_y, share)
+
+
+def _between(start: float, end: float, share: float) -> float:
+    """On a logarithmic scale where both are positive."""
+    if start > 0 and end > 0:
+        return float(start * (end / start) ** share)
+    return start + share * (end - start)
+
+
+def _beside(cells: Sequence[Cell], width: int) -> Iterator[Cell]:
+    """Above a line and below it, so that the text ends or begins at it."""
+    for row, column in cells:
+        yield row - 1, column - width + 1
+        yield row + 1, column - width + 1
+        yield row, column + 2
+        yield row, column - width - 1
+        yield row + 1, column + 1
+
+
+def _ticks_up(axis: Axis, scale: Scale) -> Iterator[tuple[int, str]]:
+    """(cell from below, label), in steps of as many rows each."""
+    if scale.ticks:
+        every = max(1, -(-len(scale.ticks) // max(1, axis.cells // 2)))
+        for value in scale.ticks[::every]:
+            yield axis.inside(value), scale.label(value)
+        return
+    last = axis.cells - 1
+    for cell in sorted({0, last // 2, last}):
+        yield cell, scale.label(axis.value(cell))
+
+
+def _ticks_across(axis: Axis, scale: Scale) -> Iterator[tuple[int, int, str]]:
+    """(cell, where its label begins, label)."""
+    if scale.ticks:
+        after = 0
+        for value in scale.ticks:
+            cell, text = axis.inside(value), scale.label(value)
+            start = max(0, cell - wide(text) // 2)
+            if start >= after:
+                yield cell, start, text
+                after = start + wide(text) + 1
+        return
+    for start, text in axis.ticks(scale.label):
+        yield start + wide(text) // 2, start, text
+
+
+def _draw_bars(canvas: Canvas, figure: Figure, width: int, height: int) -> None:
+    """A row a bar: its name, the bar, and its words."""
+    names = max((wide(each.name) for each in figure.bars), default=0)
+    words = max((wide(each.words) for each in figure.bars), default=0)
+    cells = max(10, width - names - words - 2)
+    for row, each in enumerate(figure.bars[: height - 1], 1):
+        canvas.put(row, 0, each.name)
+        canvas.put(row, names + 1, bar(each.value / figure.x.high, cells), each.style)
+        canvas.put(row, names + cells + 2, each.words)
