@@ -29,6 +29,7 @@ class Mode(StrEnum):
     HISTORY = "--history"
     DOCTOR = "--doctor"
     GUIDE = "--guide"
+    COMPLETION = "--completion"
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def check_installed(flag: str, feature: str) -> None:
 
 
 def _not_installed(flag: str, module: str) -> Exception:
-    from gpulab.session.settings import UsageError
+    from gpulab.core.usage import UsageError
 
     return UsageError(f"{flag} is not installed: there is no {module}")
 
@@ -264,5 +265,13 @@ MODES: Sequence[ModeFlag] = (
         "the manual",
         ("The manual. Without PAGE: the list of pages. course LESSON: the questions of a lesson."),
         {"nargs": "*"},
+    ),
+    ModeFlag(
+        Mode.COMPLETION,
+        "gpulab.headless.completion:completion",
+        "bash|zsh|fish",
+        "for your shell",
+        'A script that completes modes and flags: eval "$(gpulab --completion bash)".',
+        {},
     ),
 )
