@@ -5,7 +5,6 @@ about it.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
@@ -44,15 +43,11 @@ def tmux_shows_unicode() -> bool | None:
     """What the tmux client says of itself; None outside tmux, or where it does not answer."""
     if not os.environ.get("TMUX"):
         return None
-    with suppress(OSError, subprocess.SubprocessError):
-        asked = subprocess.run(
-            ["tmux", "display", "-p", "#{client_utf8}"],
-            capture_output=True,
-            text=True,
-            timeout=1,
-            check=True,
-        )
-        return {"0": False, "1": True}.get(asked.stdout.strip())
+    from gpulab.proc.spawn import HangsError, capture
+
+    with suppress(OSError, HangsError):
+        asked = capture(["tmux", "display", "-p", "#{client_utf8}"], 1.0)
+        return {b"0": False, b"1": True}.get(asked.output.strip())
     return None
 
 

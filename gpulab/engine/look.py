@@ -17,9 +17,15 @@ from typing import Any
 import msgspec
 
 from gpulab.core.wire import read_with_length
-from gpulab.engine.processes.channel import to_high_number
-from gpulab.engine.processes.child import adopt_orphans, die_with_parent, exit_like, kill_orphans
-from gpulab.engine.processes.supervisor import kill_group, work
+from gpulab.proc.pipes import to_high_number, write_all
+from gpulab.proc.tree import (
+    adopt_orphans,
+    exit_like,
+    fork,
+    kill_group,
+    kill_orphans,
+    serve_and_exit,
+)
 
 
 def main() -> None:
@@ -28,14 +34,12 @@ def main() -> None:
     if request is None:
         return
     adopt_orphans()
-    parent = os.getpid()
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
-        die_with_parent(parent)
         os.setpgid(0, 0)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
-        work(lambda: _write(answers, _answer(module, request)))
+        serve_and_exit(lambda: write_all(answers, _answer(module, request)))
     os.close(answers)
     exit_fd = os.pidfd_open(pid)
     select.select([exit_fd, 0], [], [])  # stdin ends with the session
@@ -54,11 +58,6 @@ def _answer(module: str, request: bytes) -> bytes:
 
         answer = {"problem": f"{type(error).__name__}: {first_line(error)}"}
     return msgspec.json.encode(answer)
-
-
-def _write(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
 
 
 if __name__ == "__main__":

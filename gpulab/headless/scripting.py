@@ -18,12 +18,12 @@ from gpulab.headless.arguments import (
     run_file_of,
     settings_of,
 )
+from gpulab.proc.orphans import in_worker
 from gpulab.report.report import Display, RunReport, display_with
 from gpulab.report.sentences import with_reason
 from gpulab.scenario import Param
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.launch import plan, single_launch, start
-from gpulab.session.orphans import in_worker
 from gpulab.session.run import File, Run
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import UsageError

@@ -15,8 +15,8 @@ import msgspec
 
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.wire import with_length
+from gpulab.proc.pipes import read_available
 from gpulab.session.drive import StoppedError
-from gpulab.session.streams import read_available
 from gpulab.session.worker_process import StartedWorker
 
 _COMMAND = (sys.executable, "-P", "-m", "gpulab.engine.look")

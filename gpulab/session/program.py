@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -42,9 +41,11 @@ from gpulab.features.program.findings import (
     recordings_unreadable,
 )
 from gpulab.features.program.recordings import profiled, to_profile
+from gpulab.proc.orphans import Orphans
+from gpulab.proc.pipes import pipe, read_available
+from gpulab.proc.spawn import DEVNULL, Process, spawn
 from gpulab.session.live import LiveSource
-from gpulab.session.orphans import Orphans
-from gpulab.session.streams import CapturedOutput, Stream, pipe, read_available
+from gpulab.session.streams import CapturedOutput, Stream
 
 NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 """Exit codes of a program that is not there, cannot be executed, or was ended by --timeout: as
@@ -80,7 +81,7 @@ class ProgramSession(LiveSource):
         self._job = request.job
         self._command, self._captured, self._closed = command, captured, closed
         self._variant = self._job.subject.variants[0].name
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process[bytes] | None = None
         self._signals: list[int] = []
         """That came before there was a process."""
         self._ready = False
@@ -178,19 +179,19 @@ class ProgramSession(LiveSource):
                     fd, output_w = pipe(stack, child_end)
                     streams.append(Stream(fd, lambda: _logs(fd, output)))
                     captured = {
-                        "stdin": subprocess.DEVNULL,
+                        "stdin": DEVNULL,
                         "stdout": output_w,
                         "stderr": output_w,
                     }
                 for fd in self._closed:
                     os.set_inheritable(fd, False)
                 self._begun = monotonic()
-                self._process = subprocess.Popen(
+                self._process = spawn(
                     self._command,
                     env=variables,
                     close_fds=self._captured,  # what its caller opened for it stays open
                     start_new_session=self._captured,
-                    **captured,  # type: ignore[call-overload]
+                    **captured,
                 )
         except OSError as error:
             self._not_started = error
@@ -201,7 +202,7 @@ class ProgramSession(LiveSource):
 
     def _follow(
         self,
-        process: subprocess.Popen[bytes],
+        process: Process[bytes],
         orphans: Orphans,
         followers: Followers,
         streams: list[Stream],
@@ -244,7 +245,7 @@ class ProgramSession(LiveSource):
         finally:
             os.close(exit_fd)
 
-    def _reap(self, process: subprocess.Popen[bytes], orphans: Orphans) -> None:
+    def _reap(self, process: Process[bytes], orphans: Orphans) -> None:
         _, status, usage = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         process.returncode = code
@@ -262,7 +263,7 @@ class ProgramSession(LiveSource):
             left=left,
         )
 
-    def _signal_all(self, process: subprocess.Popen[bytes], orphans: Orphans, number: int) -> None:
+    def _signal_all(self, process: Process[bytes], orphans: Orphans, number: int) -> None:
         """The program, and whatever it started."""
         with suppress(OSError):
             if self._captured:

@@ -5,11 +5,11 @@ remote is asked, and nothing there is written.
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 from gpulab.core.files import files_below, read_regular
 from gpulab.core.text import cut, plain
+from gpulab.proc.spawn import capture
 from gpulab.session.settings import UsageError
 
 _OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
@@ -75,17 +75,13 @@ def _git(folder: Path, *arguments: str, environment: dict[str, str] | None = Non
     # a hook of git sets those of its own repository
     usual = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
     try:
-        ended = subprocess.run(
+        ended = capture(
             ["git", "-C", str(folder), *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={**usual, **_ENVIRONMENT, **(environment or {})},
-            check=False,
-            start_new_session=True,  # Ctrl+C ends gpulab, which says how it ended
+            environment={**usual, **_ENVIRONMENT, **(environment or {})},
         )
     except OSError as error:
         raise UsageError(f"git cannot be run: {error.strerror}") from None
-    if ended.returncode:
-        words = plain(ended.stderr.decode(errors="replace")).strip() or f"exit {ended.returncode}"
+    if ended.code:
+        words = plain(ended.errors.decode(errors="replace")).strip() or f"exit {ended.code}"
         raise UsageError(f"git {arguments[0]}: {cut(words, 200)}")
-    return ended.stdout.decode(errors="surrogateescape")
+    return ended.output.decode(errors="surrogateescape")

@@ -1,19 +1,16 @@
-"""Pipes that are read without waiting, what a scenario prints, and the one ordered log of
-events.
-"""
+"""What a scenario prints, and the one ordered log of events."""
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.core.events import Event, FindingMade, Log
 from gpulab.core.failures import run_file_cut
-from gpulab.core.limits import KEPT_LINES, LINE_BYTES, TEXT_LENGTH
+from gpulab.core.limits import KEPT_LINES, TEXT_LENGTH
 from gpulab.core.run_file import RunFile
 from gpulab.core.text import plain
 
@@ -101,44 +98,9 @@ class EventLog:
         self._file.close()
 
 
-_CHUNK = 1 << 18
-
-
 @dataclass(frozen=True)
 class Stream:
     """`take` gives the events that can be read from `fd` now, and whether more may come."""
 
     fd: int
     take: Callable[[], tuple[list[Event], bool]]
-
-
-def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
-    """A pipe, read without blocking; each end is closed with its stack."""
-    r, w = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(r, False)
-    reader.callback(os.close, r)
-    writer.callback(os.close, w)
-    return r, w
-
-
-def read_available(fd: int) -> bytes | None:
-    """What there is to read now; None where there is nothing, empty where the pipe has ended."""
-    try:
-        return os.read(fd, _CHUNK)
-    except BlockingIOError:
-        return None
-
-
-class Lines:
-    """Cuts what comes in into lines; of one that is longer than the limit only its beginning, which
-    is no event.
-    """
-
-    def __init__(self) -> None:
-        self._partial = b""
-
-    def take(self, data: bytes) -> list[bytes]:
-        """The lines that are whole by now, without their newlines."""
-        *lines, partial = (self._partial + data).split(b"\n")
-        self._partial = partial[: LINE_BYTES + 1]
-        return [line[: LINE_BYTES + 1] for line in lines]

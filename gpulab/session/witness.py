@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
+
+from gpulab.proc.spawn import DEVNULL, PIPE, Process, spawn
 
 _PROGRAM = """
 import os, select, signal, sys
@@ -61,7 +62,7 @@ class Witness:
             process.kill()
             process.communicate()
 
-    def _ask(self, process: subprocess.Popen[bytes]) -> None:
+    def _ask(self, process: Process[bytes]) -> None:
         """Take what came to it before it answers. A signal before it was ready has ended it."""
         assert process.stdin is not None
         assert process.stdout is not None
@@ -80,17 +81,16 @@ class Witness:
             numbers += data
         self._seen |= dict.fromkeys(numbers, monotonic())
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
+    def _started(self) -> Process[bytes] | None:
         """None where no process can be started: then signals are forwarded."""
         python = getattr(sys, "_base_executable", sys.executable)
         numbers = [str(int(number)) for number in self._signals]
         try:
-            return subprocess.Popen(
+            return spawn(
                 [python, "-IS", "-c", _PROGRAM, *numbers],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
                 cwd="/",
             )
         except OSError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +16,11 @@ from select import PIPE_BUF
 from gpulab.core.events import Event
 from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob, subject_of
 from gpulab.core.wire import job_message
-from gpulab.session.orphans import Orphans
-from gpulab.session.streams import CapturedOutput, Lines, Stream, pipe, read_available
+from gpulab.proc.orphans import Orphans
+from gpulab.proc.pipes import Lines, pipe, read_available
+from gpulab.proc.spawn import PIPE, spawn
+from gpulab.proc.tree import kill_group
+from gpulab.session.streams import CapturedOutput, Stream
 from gpulab.session.transcript import WorkerTranscript
 
 # Placement decides what a fresh allocation costs: with the default thresholds one and the same
@@ -77,14 +79,12 @@ class StartedWorker:
             self._resources.callback(self.kill_orphans)
             self.events_fd, events_w = pipe(self._resources, worker_ends)
             self.output_fd, output_w = pipe(self._resources, worker_ends)
-            self._process = subprocess.Popen(
+            self._process = spawn(
                 [*command, str(events_w), *(["--ready"] if ready else [])],
-                stdin=subprocess.PIPE,
+                stdin=PIPE,
                 stdout=output_w,
                 stderr=output_w,
                 pass_fds=[events_w],
-                # what a write leaves in a buffer would be written again when the pipe is closed
-                bufsize=0,
                 start_new_session=True,
                 env={**environment, **self._orphans.environment},
             )
@@ -130,8 +130,8 @@ class StartedWorker:
         """The supervisor ends by itself; this is for the one that was killed, or does not
         answer.
         """
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(PermissionError):
+            kill_group(self._process.pid, signal.SIGKILL)
 
 
 class ReadyWorker:

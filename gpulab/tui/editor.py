@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import termios
 import time
 from contextlib import nullcontext
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from gpulab.proc.spawn import Process, spawn
 from gpulab.tui.driver import LabDriver
 
 _EDITORS = ("vi", "nano")
@@ -47,7 +47,7 @@ def _run(app: App[int], command: list[str]) -> str | None:
     driver = app._driver
     lent = driver.lent() if isinstance(driver, LabDriver) else nullcontext()
     try:
-        with lent, subprocess.Popen(command) as editor:
+        with lent, spawn(command) as editor:
             while os.waitid(os.P_PID, editor.pid, _ENDED_OR_STOPPED).si_code == os.CLD_STOPPED:  # type: ignore[union-attr]
                 time.sleep(_SETTLE_S)  # a stop of the whole job is over once this goes on
                 if not _is_stopped(editor):
@@ -65,7 +65,7 @@ def _run(app: App[int], command: list[str]) -> str | None:
     return f"exit code {code}" if code else None
 
 
-def _is_stopped(editor: subprocess.Popen[bytes]) -> bool:
+def _is_stopped(editor: Process[bytes]) -> bool:
     try:
         stopped = os.waitid(os.P_PID, editor.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG)
     except ChildProcessError:  # it has ended meanwhile, and can stop no more

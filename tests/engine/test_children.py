@@ -8,7 +8,8 @@ KILLED = """
 import json, os, time
 import psutil
 from gpulab.engine.measure.process_result import RunResults
-from gpulab.engine.processes.child import Child, Forks, adopt_orphans
+from gpulab.engine.processes.child import Child
+from gpulab.proc.tree import Forks, adopt_orphans
 
 def serve(number, pipe):
     for _ in range(2):

@@ -11,8 +11,8 @@ from fuzz.mutations import LINES, mutated_bytes, mutated_json, mutated_lines
 from fuzz.shown import show
 from gpulab.core import events as e
 from gpulab.core.wire import decode
+from gpulab.proc.pipes import Lines
 from gpulab.session.run import Run
-from gpulab.session.streams import Lines
 from gpulab.session.transcript import WorkerTranscript
 
 _MOST, _CHUNK = 80, 4096

@@ -1,6 +1,7 @@
 """ruff, mypy and import-linter's contracts are part of the tests."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,22 @@ def test_no_files_import_one_another():
     while ends := {name for name, imported in left.items() if not imported & left.keys()}:
         left = {name: imported for name, imported in left.items() if name not in ends}
     assert not left, f"these import one another, or what does: {sorted(left)}"
+
+
+_STARTS = re.compile(
+    r"\bPopen\(|subprocess\.(run|call|check_\w+)\(|os\.fork\(|\bPipe\(|socketpair\("
+)
+_OWN = ("proc/", "features/program/agent/")
+"""Of these the second runs in a guest's process."""
+_OTHERS = ("engine/sides/server.py", "session/turns.py")
+"""The second engine, until two sides are measured by the first."""
+
+
+def test_one_kit_starts_processes():
+    starting = [
+        str(file.relative_to(ROOT / "gpulab"))
+        for file in (ROOT / "gpulab").rglob("*.py")
+        if _STARTS.search(file.read_text())
+    ]
+    outside = [name for name in starting if not name.startswith(_OWN)]
+    assert sorted(outside) == sorted(_OTHERS)

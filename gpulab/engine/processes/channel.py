@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-import resource
 import select
 import struct
 import sys
@@ -21,9 +20,8 @@ from typing import NamedTuple, NoReturn
 from gpulab.core.events import PIPE_LOST, Event, Samples
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import numbered, signed
+from gpulab.proc.pipes import to_high_number
 
-_HIGH_FD = 400
-_ABOVE = 8
 _COUNT = struct.Struct("<Q")
 _ROOM = 1 << 20
 _MOST_WAITING = 64 << 20
@@ -103,16 +101,6 @@ class Channel:
         while self._waiting:
             select.select([], [self._fd], [])
             self.pump()
-
-
-def to_high_number(fd: int) -> int:
-    """Move a descriptor far from the low numbers that a scenario may close or write to by
-    mistake.
-    """
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _ABOVE)))
-    os.close(fd)
-    return high
 
 
 def _identity(fd: int) -> tuple[int, int] | None:

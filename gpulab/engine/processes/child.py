@@ -6,127 +6,20 @@ that the scenario started, would keep it waiting.
 
 from __future__ import annotations
 
-import ctypes
-import faulthandler
 import os
 import select
 import signal
-import sys
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, NoReturn, Protocol, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 import msgspec
 import psutil
 
 from gpulab.core.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.core.statuses import StopReason
-from gpulab.engine.processes.channel import to_high_number
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-_KILL_S = 5.0
-
-
-class Shared(Protocol):
-    """What a process shares with its supervisor: a pipe, or memory."""
-
-    def forked(self) -> None:
-        """Let go of it: this is a child that a scenario forked."""
-
-
-class Forks:
-    """Makes the lab's own forks. Every other one, a scenario's, lets go of what is `shared`.
-
-    It would hold the event pipe open for as long as it lives, and write to the shared memory.
-    """
-
-    def __init__(self, shared: Sequence[Shared]) -> None:
-        self._shared = shared
-        self._own = False
-        os.register_at_fork(after_in_child=self._in_child)
-
-    def fork(self) -> int:
-        """As `os.fork`. The child dies with this process."""
-        parent = os.getpid()
-        self._own = True
-        try:
-            pid = os.fork()
-        finally:
-            self._own = False
-        if pid == 0:
-            die_with_parent(parent)
-        return pid
-
-    def _in_child(self) -> None:
-        if self._own:
-            return
-        for shared in self._shared:
-            shared.forked()
-
-
-def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when `parent`, which forked it, ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def exit_like(status: int | None) -> NoReturn:
-    """End as a child ended: the supervisor sees only the worker's first process."""
-    code = os.waitstatus_to_exitcode(status or 0)
-    if code >= 0:
-        os._exit(code)
-    faulthandler.disable()  # the child has written its stack
-    if -code not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(-code, signal.SIG_DFL)
-    os.kill(os.getpid(), -code)
-    os._exit(128 - code)
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every process below this one whose own parent ends."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def kill_orphans(spare: Collection[int] = ()) -> int:
-    """Kill every process below this one, in whatever group or session, except the children `spare`
-    and theirs. Returns how many.
-    """
-    killed: set[int] = set()
-    deadline = time.monotonic() + _KILL_S
-    while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return len(killed)
-        orphans: list[psutil.Process] = []
-        for child in psutil.Process().children():
-            if child.pid not in spare:
-                orphans += [child, *_descendants(child)]
-        # a process that survives SIGKILL is waiting in the kernel
-        if not orphans or time.monotonic() > deadline:
-            return len(killed)
-        for process in orphans:
-            killed.add(process.pid)
-            with suppress(psutil.Error):
-                process.kill()
-        time.sleep(0.005)
-
-
-def _descendants(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)  # type: ignore[no-any-return]
-    except psutil.Error:  # it has ended
-        return []
-
-
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
-        print(f"gpulab: prctl({option}) failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)
-
+from gpulab.proc.pipes import to_high_number, write_all
+from gpulab.proc.tree import Forks
 
 # Lines on the pipes. A child's begin with one of these words, since a scenario may write to every
 # descriptor there is: the parent skips all other lines.
@@ -249,7 +142,7 @@ class Child(Generic[Result]):
 
     def _send(self, line: bytes) -> None:
         with suppress(BrokenPipeError):  # its end is noticed when it is read from
-            _write(self._to_child, line + b"\n")
+            write_all(self._to_child, line + b"\n")
 
     def _take(self, *prefixes: bytes) -> bytes | None:
         """The next line with one of the prefixes; None where the process ended first."""
@@ -325,7 +218,7 @@ class ParentPipe(Generic[Result]):
 
     def _send(self, line: bytes) -> None:
         # a scenario may have written half a line before
-        _write(self._to_parent, b"\n" + line + b"\n")
+        write_all(self._to_parent, b"\n" + line + b"\n")
 
     def _line(self) -> bytes:
         while b"\n" not in self._data:
@@ -335,8 +228,3 @@ class ParentPipe(Generic[Result]):
             self._data += part
         line, _, self._data = self._data.partition(b"\n")
         return line
-
-
-def _write(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]

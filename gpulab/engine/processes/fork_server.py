@@ -33,25 +33,17 @@ from gpulab.engine.measure import runner
 from gpulab.engine.measure.process_result import ProcessResult, RunResults
 from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
-from gpulab.engine.processes.child import (
-    Child,
-    Forks,
-    ParentPipe,
-    Preload,
-    adopt_orphans,
-    exit_like,
-    kill_orphans,
-)
+from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
 from gpulab.engine.processes.failure import first_line
 from gpulab.engine.processes.layout import in_own_layout, seed_of
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.engine.processes.supervisor import work
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.goodput.findings import profiling_ended, profiling_failed
 from gpulab.features.goodput.worker import Profiler
 from gpulab.features.roofline.calibration import Calibration
+from gpulab.proc.tree import Forks, adopt_orphans, exit_like, kill_orphans, serve_and_exit
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
@@ -407,7 +399,7 @@ def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
         for fd in (1, 2):
             os.dup2(nothing, fd)
         os.close(nothing)
-    work(serve)
+    serve_and_exit(serve)
 
 
 def _profiling_ended(variant: str | None, status: int) -> Finding:

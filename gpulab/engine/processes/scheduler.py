@@ -29,16 +29,10 @@ from gpulab.engine.measure.plan import PROCESSES
 from gpulab.engine.measure.process_result import RunResults
 from gpulab.engine.processes import startup
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
-from gpulab.engine.processes.child import (
-    Child,
-    Forks,
-    ParentPipe,
-    Preload,
-    adopt_orphans,
-    exit_like,
-)
+from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.layout import move_libraries, seed_of
-from gpulab.engine.processes.supervisor import Receive, name_variants, work
+from gpulab.engine.processes.supervisor import Receive, name_variants
+from gpulab.proc.tree import Forks, adopt_orphans, exit_like, serve_and_exit
 from gpulab.stats.statistics import FEWEST
 
 _TURNS = 2
@@ -168,7 +162,7 @@ def _serve_child(
         serve_forks(range(first, first + processes), pipe)
         pipe.finish()
 
-    work(serve)
+    serve_and_exit(serve)
 
 
 def _import_before_torch() -> None:

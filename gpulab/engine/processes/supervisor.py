@@ -14,7 +14,6 @@ import select
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,8 +24,16 @@ from gpulab.core.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
 from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job, read_secret
-from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition, to_high_number
-from gpulab.engine.processes.child import Forks, adopt_orphans, die_with_parent, kill_orphans
+from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.proc.pipes import to_high_number
+from gpulab.proc.tree import (
+    Forks,
+    adopt_orphans,
+    fork,
+    kill_group,
+    kill_orphans,
+    serve_and_exit,
+)
 from gpulab.scenario import CONTROL
 
 Receive = Callable[[], AnyJob]
@@ -47,14 +54,13 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     position = WorkerPosition()
     buffer = SampleBuffer()
     trace = os.memfd_create("trace")
-    parent = os.getpid()
     given, give = os.pipe2(os.O_CLOEXEC)
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         os.close(give)
-        forks = _become_worker(channel, position, buffer, commands, trace, parent)
+        forks = _become_worker(channel, position, buffer, commands, trace)
         position.move(Stage.LOAD)
-        work(
+        serve_and_exit(
             lambda: serve(
                 channel, lambda: _received(given, position, buffer), buffer, position, forks
             )
@@ -104,9 +110,7 @@ def _become_worker(
     buffer: SampleBuffer,
     commands: int,
     trace: int,
-    supervisor: int,
 ) -> Forks:
-    die_with_parent(supervisor)
     os.setpgid(0, 0)
     with suppress(OSError):
         # Out of memory must take the worker, never the face.
@@ -138,23 +142,6 @@ def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> Any
     os.close(given)
     name_variants(job, position, buffer)
     return job
-
-
-def work(serve: Callable[[], None]) -> NoReturn:
-    """Serve and exit in any case: what the scenario left in the process, such as a thread, must not
-    keep it alive.
-    """
-    code = 1
-    try:
-        serve()
-        code = 0
-    except BaseException:
-        with suppress(BaseException):
-            traceback.print_exc()
-    finally:
-        with suppress(BaseException):  # it may be an object of the scenario's by now
-            sys.stdout.flush()
-        os._exit(code)
 
 
 def _has_job_to_read(commands: int, pid: int) -> bool:
@@ -197,10 +184,3 @@ def _is_in_group(pid: int, group: int) -> bool:
         return pid > 1 and os.getpgid(pid) == group
     except ProcessLookupError:
         return False
-
-
-def kill_group(pid: int, which: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(pid, which)
-    with suppress(ProcessLookupError):
-        os.kill(pid, which)

@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
 from typing import NoReturn
@@ -34,7 +34,6 @@ from gpulab.core.events import DEVICE_LOST, Event
 from gpulab.core.jobs import AnyJob, TimedJob, subject_of
 from gpulab.core.text import plain
 from gpulab.engine.build.lab import RankOfLab
-from gpulab.engine.processes.child import die_with_parent
 from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
@@ -54,6 +53,8 @@ from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import missing, place
 from gpulab.features import present
+from gpulab.proc.pipes import connection_pair
+from gpulab.proc.tree import fork
 
 _LIMIT_S = 60.0
 _LIMIT = "GPULAB_RANK_TIMEOUT"
@@ -125,12 +126,10 @@ class Ranks:
     def _fork(self, rank: int, seed: int) -> _Other:
         last_words = os.memfd_create("stderr")
         outputs = SharedTensors(os.memfd_create("outputs"))
-        orders, their_orders = Pipe()
-        alarms, their_alarms = Pipe()
-        parent = os.getpid()
-        pid = os.fork()
+        orders, their_orders = connection_pair()
+        alarms, their_alarms = connection_pair()
+        pid = fork()
         if pid == 0:
-            die_with_parent(parent)
             orders.close()
             alarms.close()
             from gpulab.engine.ranks.peer import Peer, silence

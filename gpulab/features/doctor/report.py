@@ -9,11 +9,8 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -43,6 +40,7 @@ from gpulab.features.telemetry.findings import (
     gpu_lost,
     gpu_needs_reset,
 )
+from gpulab.proc.spawn import HangsError, capture
 from gpulab.session.drive import Interrupts
 from gpulab.session.run_files import default_path
 
@@ -85,28 +83,15 @@ def _answer(command: Sequence[str], timeout_s: float, answer_type: type[Answer])
 
 
 def _output_of(command: Sequence[str], timeout_s: float) -> bytes:
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be
-        # waited for.
-        with Interrupts() as interrupts:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
-            )
-            interrupts.stop_with(process.kill)
-            try:
-                code = process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(1.0)
-                raise ProbeError(findings.probe_hangs(timeout_s=timeout_s)) from None
-        output.seek(0)
-        errors.seek(0)
-        answer = output.read()
-        if code or not answer:
-            last_line = plain(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
-            raise ProbeError(findings.probe_ended(code=code, message=last_line))
-        return answer
+    with Interrupts() as interrupts:
+        try:
+            done = capture(command, timeout_s, started=interrupts.stop_with)
+        except HangsError:
+            raise ProbeError(findings.probe_hangs(timeout_s=timeout_s)) from None
+    if done.code or not done.output:
+        last_line = plain(done.errors.decode(errors="replace").strip().rpartition("\n")[2])
+        raise ProbeError(findings.probe_ended(code=done.code, message=last_line))
+    return done.output
 
 
 _INSTALLERS = {

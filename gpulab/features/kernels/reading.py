@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,6 +23,7 @@ from gpulab.core.payloads import KernelCode, KernelText
 from gpulab.features.kernels.compiler import compile_kernel
 from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_body, occupancy
 from gpulab.features.kernels.memory_accesses import accesses
+from gpulab.proc.spawn import HangsError, capture
 
 _PACKAGES = ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12")
 _TIMEOUT_S = 30.0
@@ -72,14 +72,14 @@ def sass_lines(cubin: bytes, entry: str) -> tuple[str, ...] | None:
         Path(binary.name).write_bytes(cubin)
         command = [program, "-json", binary.name]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+            done = capture(command, _TIMEOUT_S)
         # it is listed, and not there or not for this machine
-        except (OSError, subprocess.TimeoutExpired):
+        except (OSError, HangsError):
             return None
-    if done.returncode != 0:
+    if done.code != 0:
         return None
     try:
-        _, functions = msgspec.json.decode(done.stdout, type=tuple[object, list[_Function]])
+        _, functions = msgspec.json.decode(done.output, type=tuple[object, list[_Function]])
     except msgspec.MsgspecError:
         return None
     lines = next((function.lines for function in functions if function.name == entry), None)

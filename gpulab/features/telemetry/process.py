@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -17,7 +16,9 @@ from gpulab.features.telemetry.events import (
     TelemetryStarted,
 )
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_process_ended
-from gpulab.session.streams import Lines, Stream, pipe, read_available
+from gpulab.proc.pipes import Lines, pipe, read_available
+from gpulab.proc.spawn import DEVNULL, PIPE, TimeoutExpired, spawn
+from gpulab.session.streams import Stream
 
 TELEMETRY = (sys.executable, "-P", "-m", "gpulab.features.telemetry")
 _PATIENCE_S = 0.3
@@ -34,11 +35,11 @@ class TelemetryProcess:
         self._started = self._stopped = self._targeted = False
         with self._resources, ExitStack() as process_end:
             fd, events_w = pipe(self._resources, process_end)
-            self._process = subprocess.Popen(
+            self._process = spawn(
                 [*command, str(events_w)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
                 pass_fds=[events_w],
                 start_new_session=True,
             )
@@ -61,9 +62,9 @@ class TelemetryProcess:
             self._process.stdin.close()
         try:
             self._process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             self._process.kill()
-            with suppress(subprocess.TimeoutExpired):
+            with suppress(TimeoutExpired):
                 self._process.wait(_PATIENCE_S)
         events: list[Event] = []
         more = True

@@ -1,0 +1,68 @@
+"""Pipes that are read without waiting, and their descriptors."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+from contextlib import ExitStack
+from multiprocessing.connection import Connection, Pipe
+
+from gpulab.core.limits import LINE_BYTES
+
+_CHUNK = 1 << 18
+_HIGH_FD = 400
+_ABOVE = 8
+
+
+def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
+    """A pipe, read without blocking; each end is closed with its stack."""
+    r, w = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(r, False)
+    reader.callback(os.close, r)
+    writer.callback(os.close, w)
+    return r, w
+
+
+def read_available(fd: int) -> bytes | None:
+    """What there is to read now; None where there is nothing, empty where the pipe has ended."""
+    try:
+        return os.read(fd, _CHUNK)
+    except BlockingIOError:
+        return None
+
+
+class Lines:
+    """Cuts what comes in into lines; of one that is longer than the limit only its beginning, which
+    is no event.
+    """
+
+    def __init__(self) -> None:
+        self._partial = b""
+
+    def take(self, data: bytes) -> list[bytes]:
+        """The lines that are whole by now, without their newlines."""
+        *lines, partial = (self._partial + data).split(b"\n")
+        self._partial = partial[: LINE_BYTES + 1]
+        return [line[: LINE_BYTES + 1] for line in lines]
+
+
+def to_high_number(fd: int) -> int:
+    """Move a descriptor far from the low numbers that a scenario may close or write to by
+    mistake.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _ABOVE)))
+    os.close(fd)
+    return high
+
+
+def connection_pair() -> tuple[Connection, Connection]:
+    """Two ends, each of which sends whole messages to the other."""
+    return Pipe()
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of it, however much the pipe takes at once."""
+    while data:
+        data = data[os.write(fd, data) :]

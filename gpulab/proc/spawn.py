@@ -1,0 +1,72 @@
+"""Starts a program: to talk to it, or for what it prints."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from subprocess import DEVNULL as DEVNULL
+from subprocess import PIPE as PIPE
+from subprocess import TimeoutExpired as TimeoutExpired
+from typing import Any
+
+Process = subprocess.Popen
+_DYING_S = 1.0
+
+
+def spawn(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """As subprocess.Popen, with no buffer of its own: what a write leaves there would be written
+    again when the pipe is closed. OSError.
+    """
+    return subprocess.Popen(command, bufsize=0, **how)
+
+
+@dataclass(frozen=True)
+class Captured:
+    """How a program ended, and what it printed."""
+
+    code: int
+    output: bytes
+    errors: bytes
+
+
+class HangsError(Exception):
+    """It did not end in time, and was killed."""
+
+
+def capture(
+    command: Sequence[str],
+    timeout_s: float | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    started: Callable[[Callable[[], None]], object] = lambda kill: None,
+) -> Captured:
+    """Run it to its end in a session of its own. `started` gets what kills it. OSError where it
+    cannot be started, HangsError where it does not end in time.
+    """
+    # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be
+    # waited for.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = spawn(
+            command,
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
+        )
+        started(process.kill)
+        try:
+            code = process.wait(timeout_s)
+        except TimeoutExpired:
+            raise HangsError from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                with suppress(TimeoutExpired):
+                    process.wait(_DYING_S)
+        output.seek(0)
+        errors.seek(0)
+        return Captured(code, output.read(), errors.read())
