@@ -64,7 +64,11 @@ def _keyword(flag: Flag, value: object) -> Any:
 def _parsed(name: str, value: object, parser: Callable[[str], Any]) -> Any:
     is_text = isinstance(value, (str, PathLike, Real)) and not isinstance(value, bool)
     try:
-        return parser(os.fspath(value) if isinstance(value, PathLike) else str(value) * is_text)
+        text = os.fspath(value) if isinstance(value, PathLike) else str(value)
+    except ValueError:  # of thousands of digits
+        text = ""
+    try:
+        return parser(text if is_text else "")
     except ArgumentTypeError as error:
         message = str(error)
         what = message.partition(" is not ")[2]

@@ -18,7 +18,10 @@ TABLE = "defaults"
 
 def defaults_of(mode: Mode) -> dict[str, Any]:
     """Values by the names of the options; UsageError of a key that the mode does not take."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted: who needs it says so
+        return {}
     path = next(
         (folder / FILE for folder in (here, *here.parents) if (folder / FILE).is_file()), None
     )
