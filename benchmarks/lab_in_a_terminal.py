@@ -22,8 +22,8 @@ from pseudo_terminal import Pty
 
 from gpulab.core.events import Log, ProcessStarted, Samples
 from gpulab.features.telemetry.events import Telemetry
-from gpulab.options import Settings
 from gpulab.session.run import File
+from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
 
 FLOOD_HZ = 10_000

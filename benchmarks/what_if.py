@@ -139,9 +139,9 @@ def lesson(case, device, folder, number):
     """A row for a part of a lesson whose sizes make it smaller, by as much as it was seen to be."""
     from gpulab.features.what_if.parts import PartsRequest
     from gpulab.features.what_if.runs import parts_of
-    from gpulab.options import Settings
     from gpulab.session.launch import plan, single_launch
     from gpulab.session.look import Look, LookError
+    from gpulab.session.settings import Settings
 
     name, variant, part, smaller, sizes = case
     source = _SCENARIOS / f"{name}.py"

@@ -1,8 +1,8 @@
 """gpulab: a terminal lab for GPU performance.
 
 What the author of a scenario imports needs the standard library only. Scripts and notebooks also
-find `run`, `load`, `plot`, `compare` and `history` here, which give the same as the command line,
-and the names of what they return and raise:
+find `run`, `load` and `plot` here, which give the same as the command line, and the names of what
+they return and raise:
 
 >>> import gpulab
 >>> report = gpulab.run("batched_matmul", device="cpu", smoke=True)
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gpulab.core.run_file import RunFileError as RunFileError
     from gpulab.core.statuses import ExitCode as ExitCode
     from gpulab.core.statuses import Verdict as Verdict
-    from gpulab.headless.scripting import compare as compare
-    from gpulab.headless.scripting import history as history
     from gpulab.headless.scripting import load as load
     from gpulab.headless.scripting import plot as plot
     from gpulab.headless.scripting import run as run
@@ -58,8 +56,6 @@ _MODULES = {
     "VariantReport": "report.report",
     "Verdict": "core.statuses",
     "Work": "scenario",
-    "compare": "headless.scripting",
-    "history": "headless.scripting",
     "load": "headless.scripting",
     "plot": "headless.scripting",
     "run": "headless.scripting",

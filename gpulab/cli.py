@@ -13,6 +13,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from gpulab.core.text import one_line, plain
+from gpulab.flags import GROUPS
 from gpulab.headless.standard_streams import (
     OUTPUT_LOST,
     OutputError,
@@ -21,13 +22,14 @@ from gpulab.headless.standard_streams import (
     print_error,
 )
 from gpulab.modes import MODES, Mode, check_installed, function_of
-from gpulab.options import FLAGS, GROUPS, Options, Settings
 
 if TYPE_CHECKING:
-    from gpulab.options import Options, Settings
+    from gpulab.headless.options import Options
+    from gpulab.session.settings import Settings
 
 
 Refined = TypeVar("Refined", bound="Settings")
+_FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
 _WIDTH = 79
@@ -109,14 +111,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     modes = parser.add_mutually_exclusive_group()
     for mode_flag in MODES:
         modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
-    for flag in FLAGS:
+    for flag in _FLAGS:
         parser.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
 
 
 def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
     """Which flags were given that the mode would ignore."""
     ignored = [
-        flag for flag in FLAGS if hasattr(given, flag.destination) and mode not in flag.modes
+        flag for flag in _FLAGS if hasattr(given, flag.destination) and mode not in flag.modes
     ]
     if not ignored:
         return None
@@ -133,7 +135,7 @@ def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
 
 def _check_features(given: argparse.Namespace) -> None:
     """UsageError where a flag is of a feature that was taken out."""
-    for flag in FLAGS:
+    for flag in _FLAGS:
         if flag.feature and hasattr(given, flag.destination):
             check_installed(flag.name, flag.feature)
 
@@ -161,10 +163,10 @@ def help_text(arguments: Sequence[str]) -> str:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
-    for title in GROUPS:
+    for title, flags in GROUPS.items():
         group = page.add_argument_group(title)
-        for flag in FLAGS:
-            if flag.group == title and mode in flag.modes:
+        for flag in flags:
+            if mode in flag.modes:
                 group.add_argument(flag.name, **flag.options)
     return page.format_help()
 
@@ -240,7 +242,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _run_command(arguments: Sequence[str] | None) -> int:
-    arguments = _with_flag(sys.argv[1:] if arguments is None else arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
     own, command = _split(arguments)
     if command is not None and not any(argument in _HELP for argument in own):
         parser = _parser(Mode.FOLLOW if "--run" in own else Mode.SCREEN)
@@ -252,14 +254,6 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         return 0
     parser = _parser(_mode_named(arguments))
     return _guarded(lambda: _run_mode(parser, parser.parse_args(arguments)))
-
-
-def _with_flag(arguments: Sequence[str]) -> Sequence[str]:
-    """The mode may be a word, such as `gpulab run NAME`, unless it is a file or folder here."""
-    modes = {mode_flag.mode.lstrip("-") for mode_flag in MODES}
-    if not arguments or arguments[0] not in modes or os.path.lexists(arguments[0]):
-        return arguments
-    return [f"--{arguments[0]}", *arguments[1:]]
 
 
 def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | None]:
@@ -316,7 +310,7 @@ def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int
     _check_features(given)
     if chosen is None:
         return _open_screen(parser, given)
-    for flag in FLAGS:
+    for flag in _FLAGS:
         if flag.command and hasattr(given, flag.destination):
             chosen = replace(chosen, function=flag.command)
     if chosen.screen and _has_terminal() and not _asks_to_print(given):
@@ -330,7 +324,7 @@ def _asks_to_print(given: argparse.Namespace) -> bool:
     """By a flag, or for the list of what can be replayed."""
     if getattr(given, "replay", None) == "":
         return True
-    return any(hasattr(given, flag.destination) for flag in FLAGS if flag.name != "--ascii")
+    return any(hasattr(given, flag.destination) for flag in _FLAGS if flag.name != "--ascii")
 
 
 def _has_terminal() -> bool:
@@ -367,6 +361,7 @@ def _open_screen(
             "the screen needs a terminal; without one use --list, --run, --guide or --help"
         )
     gc.disable()
+    from gpulab.session.settings import Settings
     from gpulab.tui.app import open_lab
 
     settings = _refined(Settings, parser, given)
@@ -398,10 +393,10 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
 
 
 def _options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
-    from gpulab.session.settings import check_together
+    from gpulab.headless.options import Options
 
     options = _refined(Options, parser, given)
-    check_together(options)
+    options.check_files()
     return options
 
 
@@ -411,11 +406,11 @@ def _refined(
     """The settings of one mode, by the names of its fields; what was not given keeps its
     default.
     """
-    from gpulab.headless.defaults import defaults_of
-
-    chosen = next((mode_flag.mode for mode_flag in MODES if mode_flag.is_chosen(given)), None)
-    known = {**defaults_of(chosen or Mode.SCREEN), **vars(given)}
-    values = {field.name: known[field.name] for field in fields(kind) if field.name in known}
+    values = {
+        field.name: getattr(given, field.name)
+        for field in fields(kind)
+        if hasattr(given, field.name)
+    }
     for name, problem in _NAMED_TWICE.items():
         if name in values and len(dict(values[name])) < len(values[name]):
             parser.error(problem)

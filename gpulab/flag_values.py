@@ -15,28 +15,11 @@ def shown(text: str) -> str:
     return shown(text)
 
 
-DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")
-
-
-def device(text: str) -> str:
-    if not DEVICE.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{shown(text)}: write cpu, cuda or cuda:N")
-    return text
-
-
 def setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{shown(text)}: write NAME=VALUE")
     return name, value
-
-
-def pattern(text: str) -> str:
-    try:
-        re.compile(file_name(text))
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{shown(text)}: {error}") from None
-    return text
 
 
 def seconds(text: str) -> float:

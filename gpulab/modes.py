@@ -29,7 +29,6 @@ class Mode(StrEnum):
     HISTORY = "--history"
     DOCTOR = "--doctor"
     GUIDE = "--guide"
-    COMPLETION = "--completion"
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def check_installed(flag: str, feature: str) -> None:
 
 
 def _not_installed(flag: str, module: str) -> Exception:
-    from gpulab.core.usage import UsageError
+    from gpulab.session.settings import UsageError
 
     return UsageError(f"{flag} is not installed: there is no {module}")
 
@@ -265,13 +264,5 @@ MODES: Sequence[ModeFlag] = (
         "the manual",
         ("The manual. Without PAGE: the list of pages. course LESSON: the questions of a lesson."),
         {"nargs": "*"},
-    ),
-    ModeFlag(
-        Mode.COMPLETION,
-        "gpulab.headless.completion:completion",
-        "bash|zsh|fish",
-        "for your shell",
-        'A script that completes modes and flags: eval "$(gpulab --completion bash)".',
-        {},
     ),
 )

@@ -12,8 +12,8 @@ from textual.events import Key
 from gpulab.catalog import catalog
 from gpulab.core.events import RunEnded
 from gpulab.core.statuses import Outcome
-from gpulab.options import Settings
 from gpulab.session.run import File
+from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.pane import Pane

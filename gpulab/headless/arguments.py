@@ -6,25 +6,24 @@ Every mistake is a `UsageError`.
 from __future__ import annotations
 
 import inspect
-import os
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from math import isfinite, nan
-from numbers import Real
+from numbers import Integral, Real
 from os import PathLike, fspath
 from os.path import lexists
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
 
-import gpulab.flag_values as values
-from gpulab.options import FLAGS, Flag, Settings
+from gpulab.core.limits import LARGEST_INTEGER, SPEEDUPS, TIME_S
+from gpulab.flag_values import PROFILES, TELEMETRY
 from gpulab.scenario import Param, shown
 from gpulab.session.launch import Launch
 from gpulab.session.requests import KINDS
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import DEVICE, Settings, UsageError
+
+_MOST_THREADS = 9999
 
 
 def settings_of(launch: Launch, arguments: Mapping[str, object]) -> Settings:
@@ -32,47 +31,18 @@ def settings_of(launch: Launch, arguments: Mapping[str, object]) -> Settings:
     scenario = launch.entry.scenario
     defaults = scenario.params if scenario and not launch.functions else {}
     required = arguments["required_speedup"]
-    checked: dict[str, Any] = {}
-    if required is not None:
-        if launch.functions:
-            hint = "plain functions are not compared: put them into a scenario"
-            _refuse("required_speedup", required, hint)
-        checked["required_speedup"] = _parsed("required_speedup", required, values.speedup)
-    own = {each.name for each in fields(Settings)}
-    for flag in FLAGS:
-        value = arguments.get(flag.destination)
-        if value is not None and flag.destination in own:
-            checked[flag.destination] = _keyword(flag, value)
+    if required is not None and launch.functions:
+        _refuse(
+            "required_speedup",
+            required,
+            "plain functions are not compared: put them into a scenario",
+        )
+    checked = {
+        name: check(name, arguments[name])
+        for name, check in _CHECKS.items()
+        if arguments[name] is not None or name in _REQUIRED
+    }
     return Settings(chosen=_parameters(arguments["params"], defaults), **checked)
-
-
-def _keyword(flag: Flag, value: object) -> Any:
-    """The value of an option that was given as a keyword: checked as that of its flag is."""
-    name = flag.destination
-    if flag.options.get("action") == "store_true":
-        return _boolean(name, value)
-    choices = flag.options.get("choices")
-    if choices is not None:
-        if value not in choices:
-            _refuse(name, value, f"write {_listed(choices)}")
-        return value
-    if name == "arguments" and callable(value):
-        return _arguments(name, value)
-    return _parsed(name, value, flag.options.get("type", str))
-
-
-def _parsed(name: str, value: object, parser: Callable[[str], Any]) -> Any:
-    is_text = isinstance(value, (str, PathLike, Real)) and not isinstance(value, bool)
-    try:
-        text = os.fspath(value) if isinstance(value, PathLike) else str(value)
-    except ValueError:  # of thousands of digits
-        text = ""
-    try:
-        return parser(text if is_text else "")
-    except ArgumentTypeError as error:
-        message = str(error)
-        what = message.partition(" is not ")[2]
-        _refuse(name, value, f"write {what}" if what else message.partition(": ")[2])
 
 
 def check_progress(value: object) -> None:
@@ -171,11 +141,102 @@ def _number(value: object) -> float:
         return nan
 
 
-def _arguments(name: str, value: Callable[..., object]) -> str:
-    """A function at the top of a file, as FILE:function."""
-    if not isinstance(inspect.unwrap(value), FunctionType):
+def _whole(value: object, allowed: range) -> int | None:
+    """None where it is no whole number, or not one of those."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) not in allowed:
+        return None
+    return int(value)
+
+
+def _seconds(name: str, value: object) -> float:
+    number = _number(value)
+    if not 0 < number <= TIME_S:
+        _refuse(name, value, f"write a number of seconds above 0 and at most {TIME_S:.0f}")
+    return number
+
+
+def _width(name: str, value: object) -> float:
+    number = _number(value)
+    if not 0 < number < 1:
+        _refuse(name, value, "write a share of a speedup, such as 0.002")
+    return number
+
+
+def _speedup(name: str, value: object) -> float:
+    number = _number(value)
+    if not SPEEDUPS[0] <= number <= SPEEDUPS[1]:
+        _refuse(name, value, "write a speedup as a number, such as 1.2")
+    return number
+
+
+def _threads(name: str, value: object) -> int:
+    number = _whole(value, range(1, _MOST_THREADS + 1))
+    if number is None:
+        _refuse(name, value, "write a number of threads, 1 or more")
+    return number
+
+
+def _seed(name: str, value: object) -> int:
+    number = _whole(value, range(-LARGEST_INTEGER, LARGEST_INTEGER + 1))
+    if number is None:
+        hint = f"write a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}"
+        _refuse(name, value, hint)
+    return number
+
+
+def _device(name: str, value: object) -> str:
+    if not isinstance(value, str) or not DEVICE.fullmatch(value):
+        _refuse(name, value, f"write {_listed(('cpu', 'cuda', 'cuda:N'))}")
+    return value
+
+
+def _telemetry(name: str, value: object) -> str:
+    if not isinstance(value, str) or not TELEMETRY.fullmatch(value):
+        hint = "write 'on', 'off', or a GPU's index or UUID as a text (nvidia-smi -L lists them)"
+        _refuse(name, value, hint)
+    return value
+
+
+def _profile(name: str, value: object) -> str:
+    if not isinstance(value, str) or value not in PROFILES:
+        _refuse(name, value, f"write {_listed(PROFILES)}")
+    return value
+
+
+def _trace(name: str, value: object) -> Path:
+    path = path_of(name, value)
+    if path.suffix != ".json" or not path.absolute().parent.is_dir():
+        _refuse(name, value, "write FILE.json, in a folder that exists")
+    return path
+
+
+def _arguments(name: str, value: object) -> str:
+    """FILE:function, or a function at the top of a file."""
+    if isinstance(value, str):
+        return value
+    if not callable(value) or not isinstance(inspect.unwrap(value), FunctionType):
         _refuse(name, value, "write a function that makes them, or FILE:function")
     return name_of(value, with_arguments=True)
+
+
+_CHECKS: Mapping[str, Callable[[str, object], Any]] = {
+    "arguments": _arguments,
+    "device": _device,
+    "threads": _threads,
+    "time_s": _seconds,
+    "width": _width,
+    "required_speedup": _speedup,
+    "seed": _seed,
+    "smoke": _boolean,
+    "timeout_s": _seconds,
+    "telemetry": _telemetry,
+    "quick": _boolean,
+    "profile": _profile,
+    "trace": _trace,
+    "memory": _boolean,
+}
+_REQUIRED = ("threads", "smoke", "quick", "memory")
+"""None is no value of these."""
 
 
 def _listed(choices: Iterable[str]) -> str:

@@ -25,9 +25,9 @@ from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
 from gpulab.headless.export import check_export, export
 from gpulab.headless.gate import Demands, check_junit, write_junit
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.sides import measure_sides, refuse_measuring
-from gpulab.options import Options
 from gpulab.report.report import RunReport
 from gpulab.session.run import File, Run
 from gpulab.session.saved import SUFFIXES, open_run
@@ -55,14 +55,13 @@ def compare(words: Sequence[str], options: Options) -> int:
         report = measure_sides(words, options, terminal, demands.of)
         return finish(report, options, demands, terminal)
     refuse_measuring(options)
-    return finish(compared(*words), options, demands, terminal)
-
-
-def compared(before: str, after: str) -> ComparisonReport:
-    """Saved runs, or folders of them, before and after a change. UsageError, RunFileError."""
+    before, after = words
     skipped: list[Finding] = []
-    report = compare_sides(before, after, _side(before, skipped), _side(after, skipped))
-    return replace(report, findings=[*report.findings, *skipped])
+    a = _side(before, skipped)
+    b = _side(after, skipped)
+    report = compare_sides(before, after, a, b)
+    report = replace(report, findings=[*report.findings, *skipped])
+    return finish(report, options, demands, terminal)
 
 
 def finish(report: ComparisonReport, options: Options, demands: Demands, terminal: Terminal) -> int:

@@ -25,8 +25,8 @@ from gpulab.features.from_trace.stream import trace_events
 from gpulab.features.from_trace.text import NoneIsolableError, operation_file
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.new import write_scenario
+from gpulab.headless.options import Options
 from gpulab.headless.output import open_terminal
-from gpulab.options import Options
 from gpulab.session.settings import UsageError
 
 _MOST = 10

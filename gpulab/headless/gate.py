@@ -19,9 +19,9 @@ from gpulab.features.gate.thresholds import (
     Thresholds,
     read_thresholds,
 )
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
-from gpulab.options import Options
 from gpulab.session.launch import Launch
 from gpulab.session.settings import UsageError
 
@@ -67,7 +67,7 @@ class Demands:
 
     def say(self, terminal: Terminal) -> None:
         """Which file counts, where nobody named it."""
-        if self._file.common != Thresholds() or self._file.scenarios:
+        if self._file.path:
             terminal.note(f"thresholds: {self._file.path}", "dim")
 
     def check(self, launches: Sequence[Launch]) -> None:

@@ -12,9 +12,9 @@ from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
 from gpulab.features.history.trend import HistoryReport, histories
 from gpulab.features.history.trend_view import overview, scenario_view
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
-from gpulab.options import Options
 from gpulab.report.past import PastRun
 from gpulab.report.sentences import sentence
 from gpulab.session.prune import prune
@@ -41,7 +41,12 @@ def history(name: str, options: Options) -> int:
         runs = _of(name, runs)
     if options.prune:
         return _prune(runs, keep, terminal)
-    report = _report(name, runs)
+    report = HistoryReport(
+        folder=str(runs_folder()),
+        runs=len(runs),
+        unfinished=0 if name else _unfinished(runs),
+        scenarios=tuple(histories(runs, with_entries=bool(name))),
+    )
     if options.json:
         write_json(report, options.json)
     if options.json_on_stdout:
@@ -57,25 +62,6 @@ def history(name: str, options: Options) -> int:
             terminal.say("")
         terminal.show(scenario_view(scenario, now, width, verbose=options.verbose))
     return ExitCode.MEASURED
-
-
-def runs_here(name: str = "") -> HistoryReport:
-    """What has run on this machine; of a scenario by its name, or of a file. UsageError where it
-    has not.
-    """
-    with Store() as store:
-        store.unread()
-        runs = store.runs()
-    return _report(name, _of(name, runs) if name else runs)
-
-
-def _report(name: str, runs: Sequence[PastRun]) -> HistoryReport:
-    return HistoryReport(
-        folder=str(runs_folder()),
-        runs=len(runs),
-        unfinished=0 if name else _unfinished(runs),
-        scenarios=tuple(histories(runs, with_entries=bool(name))),
-    )
 
 
 def _read(terminal: Terminal) -> list[PastRun]:

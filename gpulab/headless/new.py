@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 from gpulab.catalog.exercises import NoExerciseError, exercises, handed_out, solution
+from gpulab.headless.options import Options
 from gpulab.headless.output import open_terminal
-from gpulab.options import Options
 from gpulab.session.run import has_attempt
 from gpulab.session.settings import UsageError
 

@@ -23,7 +23,7 @@ from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
-    from gpulab.options import Options
+    from gpulab.headless.options import Options
 
 
 class _AsciiFile:
@@ -113,6 +113,8 @@ def say_sharing(options: Options) -> None:
     folder = options.share
     if folder is None:
         return
+    if options.output is not None:
+        raise UsageError("--share and --output: one or the other")
     from gpulab.session.sharing import check_share
 
     problem = check_share(folder)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
 from gpulab.features import features
+from gpulab.headless.options import Options
 from gpulab.headless.output import (
     check_json,
     open_terminal,
@@ -23,7 +24,6 @@ from gpulab.headless.output import (
 )
 from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, closed_by_caller, print_error
-from gpulab.options import Options
 from gpulab.report.commands import combine
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import drive_to_end

@@ -16,6 +16,7 @@ from gpulab.core.statuses import ExitCode
 from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.headless.export import check_export, export
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.printed import (
@@ -25,7 +26,6 @@ from gpulab.headless.printed import (
     show_program,
     show_report,
 )
-from gpulab.options import Options
 from gpulab.report.commands import CalibrationReport, CommandReport, calibration_report, combine
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run

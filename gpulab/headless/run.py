@@ -25,11 +25,11 @@ from gpulab.features.goodput.job import with_from_start
 from gpulab.features.goodput.view import UNRELIABLE, share
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
-from gpulab.options import Options
 from gpulab.report.build import run_parts
 from gpulab.report.commands import CommandReport, combine
 from gpulab.report.report import RunReport
@@ -53,7 +53,7 @@ def swept_scenarios(
     """Every scenario that is swept, with the runs that were made, should they have been
     interrupted.
     """
-    sweeps: dict[tuple[object, ...], SweepRuns] = {}
+    sweeps: dict[tuple[Path, str], SweepRuns] = {}
     for planned_run, report in zip(planned, reports, strict=False):
         launch, request = planned_run.launch, planned_run.request
         if launch.point is None:
@@ -62,7 +62,7 @@ def swept_scenarios(
 
         parameter, value = launch.point
         whole = SweepRuns(replace(launch, point=None), parameter, [], options)
-        sweep = sweeps.setdefault((launch.entry.path, launch.fixed, parameter), whole)
+        sweep = sweeps.setdefault((launch.entry.path, parameter), whole)
         sweep.values.append(value)
         sweep.add(request if isinstance(request, RunRequest) else None, report)
     return list(sweeps.values())

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
 from gpulab.core.statuses import CeilingChoice
 from gpulab.headless.export import check_export
+from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, check_written
 from gpulab.headless.plot import check_plot
-from gpulab.options import Options
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
@@ -49,7 +49,10 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     launches = []
     for name in names:
         for launch in launches_of(name):
-            launches += _swept(launch, options)
+            if options.sweep is None:
+                launches.append(launch)
+            else:
+                launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
     if demands:
@@ -87,22 +90,6 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     ]
 
 
-def _swept(launch: Launch, options: Options) -> list[Launch]:
-    """A launch for each value of the last sweep, at each combination of those before it."""
-    if not options.sweep:
-        return [launch]
-    *outer, inner = options.sweep
-    combinations: list[tuple[tuple[str, str], ...]] = [()]
-    for text in outer:
-        points = [each.point for each in sweep_launches(launch, text, options) if each.point]
-        combinations = [(*before, point) for before in combinations for point in points]
-    return [
-        replace_fields(each, fixed=fixed)
-        for fixed in combinations
-        for each in sweep_launches(launch, inner, options)
-    ]
-
-
 def _with_demands(launch: Launch, options: Options, demands: Demands | None) -> Options:
     """What a run that is repeated must reach is asked of all of them together."""
     if demands is None or options.repeat or launch.functions:
@@ -120,6 +107,10 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
         raise UsageError(
             "--fail-below: plain functions are not compared; put them into a scenario (--new FILE)"
         )
+    if options.repeat and options.sweep is not None:
+        raise UsageError("--repeat and --sweep: one or the other")
+    if options.repeat and options.smoke:
+        raise UsageError("--repeat and --smoke: smoke runs are not compared")
     available: set[str] = set()
     for launch in launches:
         if launch.entry.scenario:

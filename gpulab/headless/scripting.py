@@ -31,9 +31,6 @@ from gpulab.session.settings import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gpulab.features.compare.report import ComparisonReport
-    from gpulab.features.history.trend import HistoryReport
-
 
 def _display() -> Display:
     from gpulab.show import display
@@ -111,24 +108,6 @@ def load(path: str | PathLike[str]) -> RunReport:
     except OSError as error:
         raise RunFileError(f"{file}: {error.strerror}") from None
     return recorded.report
-
-
-def compare(before: str | PathLike[str], after: str | PathLike[str]) -> ComparisonReport:
-    """Saved runs before and after a change: files, names of scenarios, or folders of run files, as
-    `gpulab --compare` reads them. UsageError and RunFileError of what is none.
-    """
-    from gpulab.headless.compare import compared
-
-    return compared(str(path_of("before", before)), str(path_of("after", after)))
-
-
-def history(scenario: str = "") -> HistoryReport:
-    """The runs of this machine, as `gpulab --history --json` gives them; with a name those of one
-    scenario. UsageError where it has not run here.
-    """
-    from gpulab.headless.history import runs_here
-
-    return runs_here(scenario)
 
 
 def plot(reports: Sequence[RunReport], path: str | PathLike[str] | None = None) -> Figure:

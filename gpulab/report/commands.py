@@ -42,8 +42,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
     scenario: str
     parameter: str
-    fixed: dict[str, str] = {}
-    """Other parameters of a grid, with their values in these runs."""
     best: dict[str, Param] = {}
     best_among: dict[str, list[Param]] = {}
     paired: dict[str, bool] = {}

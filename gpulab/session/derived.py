@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import RunRequest, StepRequest, TimeFunctions
-from gpulab.options import Settings
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.launch import Launch, plan
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.session.temporary import temporary_folder
 
 

@@ -11,10 +11,9 @@ from gpulab.catalog.catalog import Entry
 from gpulab.core.files import read_regular
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.features import present, taken_out
-from gpulab.options import Settings
 from gpulab.session.requests import program_of, program_request
 from gpulab.session.run_files import default_path, new_run_file
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 
 if TYPE_CHECKING:
     from gpulab.session.program import ProgramSession

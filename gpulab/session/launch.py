@@ -4,7 +4,6 @@ live source.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,13 +18,12 @@ from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import FILE_NAME_BYTES
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
-from gpulab.options import Settings
 from gpulab.report.build import run_parts
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
 from gpulab.session.run_files import default_path, new_run_file
 from gpulab.session.session import Session
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 
 ALL = "all"
 
@@ -41,8 +39,6 @@ class Launch:
     named: bool = True
     point: tuple[str, str] | None = None
     """The parameter that is swept, and its value in this run."""
-    fixed: tuple[tuple[str, str], ...] = ()
-    """The same of the other parameters of a grid."""
 
     @property
     def label(self) -> str:
@@ -52,8 +48,7 @@ class Launch:
         From the file and its functions: the entry's name also depends on what else a face lists.
         """
         name = file_name("-".join((self.entry.path.stem, *self.functions)), FILE_NAME_BYTES // 2)
-        others = (word for point in self.fixed for word in point)
-        return file_name("-".join((name, *others, *(self.point or ()))))
+        return file_name("-".join((name, *(self.point or ()))))
 
 
 def launches_of(name: str) -> list[Launch]:
@@ -76,21 +71,7 @@ def launches_of(name: str) -> list[Launch]:
         return [
             Launch(entry, named=False) for entry in catalog([folder]) if entry.path.parent == folder
         ]
-    try:
-        return [Launch(find(name))]
-    except ScenarioNotFoundError:
-        if matching := _matching(name):
-            return [Launch(entry, named=False) for entry in matching]
-        raise
-
-
-def _matching(pattern: str) -> list[Entry]:
-    """The scenarios whose whole names match it, where it is one: a name alone was not found."""
-    try:
-        matches = re.compile(pattern).fullmatch
-    except re.error:
-        return []
-    return [entry for entry in catalog() if matches(entry.name)]
+    return [Launch(find(name))]
 
 
 def single_launch(name: str) -> Launch:
@@ -126,9 +107,8 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
     if several:
         parameters = scenario.params if scenario and not launch.functions else {}
         chosen = {name: value for name, value in chosen.items() if name in parameters}
-    chosen = {**chosen, **dict(launch.fixed)}
     if launch.point:
-        chosen[launch.point[0]] = launch.point[1]
+        chosen = {**chosen, launch.point[0]: launch.point[1]}
     return request_for(launch.entry, replace(settings, chosen=chosen), launch.functions)
 
 

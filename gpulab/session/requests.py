@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -43,9 +42,8 @@ from gpulab.core.limits import (
 from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
-from gpulab.options import Settings
 from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
-from gpulab.session.settings import UsageError, check_settings, device_of, telemetry_of
+from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 KINDS: Mapping[type, str] = {
@@ -223,7 +221,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         source=entry.source,
         hides=entry.hides,
         title=entry.title,
-        variants=_variants(scenario, str(common["device"]), settings.variant),
+        variants=_variants(scenario, str(common["device"])),
         topic=one_line(scenario.topic),
         claim=one_line(scenario.claim),
         no_effect_reason=one_line(scenario.no_effect_reason),
@@ -232,7 +230,6 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         env=scenario.env,
         exercise=entry.text.exercise or "" if entry.judge else "",
         judge=entry.judge,
-        chosen=settings.variant or "",
     )
     return Measure(
         **common,  # type: ignore[arg-type]
@@ -334,21 +331,12 @@ def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
     return ProfileOptions(trace=trace, memory="" if settings.memory else None, every=every)
 
 
-def _variants(scenario: Scenario, device: str, chosen: str | None) -> tuple[VariantInfo, ...]:
-    """All, or the baseline and those whose names match what was chosen. UsageError."""
-    baseline, *others = scenario.variants
-    shown = {name for name in others if chosen is None or re.fullmatch(chosen, name)}
-    if chosen is not None and not shown:
-        raise UsageError(f"--variant {beginning(chosen)}: none of {', '.join(scenario.variants)}")
-    shown.add(baseline)
+def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
+    baseline = next(iter(scenario.variants))
     infos = []
     alone = scenario.shows in (Shows.CURVE, Shows.CLOCKS)
     for variant in scenario.variants.values():
-        if variant.name not in shown:
-            continue
         named = baseline if variant.against == FIRST else variant.against
-        if named is not None and named not in shown:
-            named = baseline
         against = None if alone or variant.name == baseline else named
         infos.append(
             VariantInfo(

@@ -3,17 +3,68 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
 from gpulab.catalog.source import is_there
-from gpulab.core.files import is_appended_to
+from gpulab.core.findings import Finding
 from gpulab.core.limits import NAME_LENGTH, TELEMETRY_OFF, TELEMETRY_ON, TIME_S
-from gpulab.core.text import cut
-from gpulab.core.usage import UsageError as UsageError
-from gpulab.flag_values import DEVICE
-from gpulab.options import EXCLUSIVE, Options, Settings, flag_of
+from gpulab.core.text import cut, plain
+
+DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,4})?")
+
+
+class UsageError(ValueError):
+    """The command cannot be carried out as it was given. `reason` says what the machine lacks for
+    it.
+    """
+
+    def __init__(self, message: str, reason: Finding | None = None) -> None:
+        super().__init__(plain(message))  # it quotes what was given, which may hold anything
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Named as the command line names them; seconds."""
+
+    device: str | None = None
+    chosen: dict[str, str] = field(default_factory=dict)
+    """Parameters by name, as text."""
+    threads: int = 1
+    ranks: int = 0
+    """Of a calibration: processes whose links are measured."""
+    time_s: float | None = None
+    width: float | None = None
+    """The relative half-width of every interval at which a run stops."""
+    required_speedup: float | None = None
+    required_speedups: dict[str, float] = field(default_factory=dict)
+    """Of some variants, in its place."""
+    """What every comparison must reach."""
+    from_start: int | None = None
+    """The steps of a whole job, from the start of its process; 0: those of a minute."""
+    seed: int | None = None
+    """None: fresh entropy in every process."""
+    smoke: bool = False
+    timeout_s: float | None = None
+    telemetry: str | None = None
+    """on, off, or the index or UUID of a GPU; None: on, but off in a quick run."""
+    quick: bool = False
+    share: Path | None = None
+    """The folder of run files that have no name of their own, for others to watch."""
+    profile: str | None = None
+    """on, off, or all for every variant; None: on, and of several runs of the same in the first."""
+    retune: bool = False
+    """Whether what `gpulab.tune` chose in an earlier run is measured again."""
+    trace: Path | None = None
+    memory: bool = False
+    arguments: str | None = None
+    """FILE:function that makes the arguments of plain functions; without FILE, one of their own
+    file.
+    """
 
 
 def telemetry_of(settings: Settings) -> str:
@@ -49,22 +100,3 @@ def device_of(settings: Settings) -> str:
     if device != "cpu" and (reason := missing("cuda")):
         raise UsageError(f"{device} is not available here (cpu is)", reason)
     return "cuda:0" if device == "cuda" else device
-
-
-def check_together(options: Options) -> None:
-    """UsageError where two options exclude each other, or name one file to be written."""
-    for name, others in EXCLUSIVE.items():
-        for other in others:
-            if {name, other} <= options.given:
-                raise UsageError(f"{flag_of(name)} and {flag_of(other)}: one or the other")
-    files: dict[str, str] = {}
-    for name in ("output", "json", "junit", "plot", "export", "trace", "keep"):
-        value = options.json_file if name == "json" else getattr(options, name)
-        try:
-            if not isinstance(value, Path) or is_appended_to(value):
-                continue
-        except OSError:  # who writes it says why not
-            continue
-        first = files.setdefault(os.path.realpath(value), flag_of(name))
-        if first != flag_of(name):
-            raise UsageError(f"{first} and {flag_of(name)} name one file: {value}")

@@ -29,9 +29,8 @@ from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.features import present, taken_out
-from gpulab.options import Settings
 from gpulab.session.drive import Interrupts
-from gpulab.session.settings import UsageError, check_paths, check_settings
+from gpulab.session.settings import Settings, UsageError, check_paths, check_settings
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap

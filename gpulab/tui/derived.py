@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Text
-from gpulab.options import Settings
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
+from gpulab.session.settings import Settings
 from gpulab.tui.screens.choose import ChooseScreen
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from gpulab.catalog.view import best_comparison
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.features import needed, present, taken_out
-from gpulab.options import Settings
 from gpulab.report.sentences import sentence, with_reason
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered, Prediction

@@ -12,8 +12,8 @@ from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
-from gpulab.options import Settings
 from gpulab.report.sentences import sentence
+from gpulab.session.settings import Settings
 
 NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
 

@@ -13,12 +13,11 @@ from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
-from gpulab.options import Settings
 from gpulab.session.going_on import FoundRun, RunsFolder, place_of, source_of
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 

@@ -14,9 +14,8 @@ from gpulab.catalog.catalog import function_entry, read_again, read_file
 from gpulab.catalog.view import lesson, listing
 from gpulab.core.jobs import RunRequest
 from gpulab.headless.output import PlainConsole
-from gpulab.options import Settings
 from gpulab.session.launch import Launch, plan, sweep_launches
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 
 RAN = "GPULAB_FUZZED_FILE_RAN"
 SENTINEL = f'__import__("os").environ[{RAN!r}] = "1"\n'

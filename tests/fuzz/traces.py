@@ -15,7 +15,7 @@ from traces import call, document, event, kernel
 from fuzz.mutations import LINES, NAMES, mutated_bytes, mutated_json
 from gpulab.catalog.catalog import read_file
 from gpulab.headless.from_trace import from_trace
-from gpulab.options import Options
+from gpulab.headless.options import Options
 from gpulab.session.settings import UsageError
 
 _OPERATIONS = (

@@ -10,13 +10,13 @@ import pytest
 
 from gpulab import modes
 from gpulab.cli import add_flags, flag_problem, help_text
+from gpulab.flags import GROUPS
 from gpulab.modes import MODES, Mode
-from gpulab.options import FLAGS
 
+FLAGS = [flag for group in GROUPS.values() for flag in group]
 VALUES = {
     "--device": "cpu",
     "--set": "n=1",
-    "--variant": "fast.*",
     "--sweep": "n=1,2",
     "--with": "train.py:inputs",
     "--keep": "fixes.py",
@@ -228,7 +228,7 @@ def test_the_screen_takes_what_refines_its_runs():
     ("arguments", "values"),
     [
         (["--set", "n=1", "--set", "name=a=b"], {"chosen": [("n", "1"), ("name", "a=b")]}),
-        (["--sweep"], {"sweep": [""]}),
+        (["--sweep"], {"sweep": ""}),
         (["--json"], {"json": "-"}),
         (["--time", "0.5"], {"time_s": 0.5}),
         (["--repeat", "8"], {"repeat": 8}),

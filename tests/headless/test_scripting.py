@@ -145,11 +145,11 @@ def test_a_failure_is_a_report(command, lab):
 
 SECONDS = "write a number of seconds above 0 and at most 604800"
 SEED = "write a whole number between -9223372036854775807 and 9223372036854775807"
-TELEMETRY = "write on, off, or a GPU's index or UUID (nvidia-smi -L lists them)"
+TELEMETRY = "write 'on', 'off', or a GPU's index or UUID as a text (nvidia-smi -L lists them)"
 PARAMETERS = "its parameters: n=100, m='x', fails_at=0"
 WRONG = [
-    ({"device": "tpu"}, "device='tpu': write cpu, cuda or cuda:N"),
-    ({"device": 0}, "device=0: write cpu, cuda or cuda:N"),
+    ({"device": "tpu"}, "device='tpu': write 'cpu', 'cuda' or 'cuda:N'"),
+    ({"device": 0}, "device=0: write 'cpu', 'cuda' or 'cuda:N'"),
     (
         {"device": "cuda:7"},
         "cuda:7 is not available here (cpu is): no NVIDIA device in this machine",
@@ -169,22 +169,29 @@ WRONG = [
     ({"threads": 0}, "threads=0: write a number of threads, 1 or more"),
     ({"threads": True}, "threads=True: write a number of threads, 1 or more"),
     ({"threads": 9999}, f"9999 threads: this process may use {CORES} cores"),
+    ({"time_s": "5"}, f"time_s='5': {SECONDS}"),
     ({"time_s": 0}, f"time_s=0: {SECONDS}"),
     ({"time_s": float("nan")}, f"time_s=nan: {SECONDS}"),
     ({"timeout_s": True}, f"timeout_s=True: {SECONDS}"),
-    ({"width": 1}, "width=1: write a share, such as 3%"),
-    ({"required_speedup": 0}, "required_speedup=0: write a speedup, such as 1.2x"),
+    ({"width": "1%"}, "width='1%': write a share of a speedup, such as 0.002"),
+    ({"width": 1}, "width=1: write a share of a speedup, such as 0.002"),
+    (
+        {"required_speedup": "1.2x"},
+        "required_speedup='1.2x': write a speedup as a number, such as 1.2",
+    ),
+    ({"required_speedup": 0}, "required_speedup=0: write a speedup as a number, such as 1.2"),
     ({"seed": 1.5}, f"seed=1.5: {SEED}"),
     ({"seed": 2**64}, f"seed=18446744073709551616: {SEED}"),
     ({"smoke": "yes"}, "smoke='yes': write True or False"),
     ({"quick": 1}, "quick=1: write True or False"),
+    ({"memory": None}, "memory=None: write True or False"),
     ({"progress": "bar"}, "progress='bar': write True or False"),
     ({"profile": False}, "profile=False: write 'on', 'off' or 'all'"),
     ({"telemetry": "maybe"}, f"telemetry='maybe': {TELEMETRY}"),
     ({"telemetry": False}, f"telemetry=False: {TELEMETRY}"),
     ({"trace": "x.txt"}, "trace='x.txt': write FILE.json, in a folder that exists"),
     ({"trace": "no/x.json"}, "trace='no/x.json': write FILE.json, in a folder that exists"),
-    ({"trace": True}, "trace=True: write the name of a file"),
+    ({"trace": True}, "trace=True: write a path"),
     ({"output": "mine.py"}, "output='mine.py': it exists, and runs are never overwritten"),
     (
         {"output": "mine.py/run.jsonl"},

@@ -35,8 +35,8 @@ def gpulab(lab, monkeypatch, capsys):
             "--set gives one parameter twice",
         ),
         (
-            ["--run", "batched_matmul", "--seed", "1", "--seed", "2"],
-            "argument --seed: given twice: write it once",
+            ["--run", "batched_matmul", "--sweep", "n=1,2", "--sweep", "batch=1,2"],
+            "argument --sweep: given twice: write it once",
         ),
         (
             ["--run", "mine.py", "--fail-below", "1.2x", "--fail-below", "1.3x"],

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from recorded import recorded_path, run_file
 
 from gpulab.core.run_file import read_run_file
-from gpulab.options import Settings
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.past import past_run
 from gpulab.session.playback import Playback
+from gpulab.session.settings import Settings
 from gpulab.session.store import Store
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import WIDE

@@ -10,7 +10,6 @@ from scenario_files import FUNCTIONS, SCENARIO, write
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode
-from gpulab.options import Settings
 from gpulab.session import launch as launches
 from gpulab.session.launch import (
     launches_of,
@@ -20,7 +19,7 @@ from gpulab.session.launch import (
     start_entry,
     sweep_launches,
 )
-from gpulab.session.settings import UsageError, check_paths
+from gpulab.session.settings import Settings, UsageError, check_paths
 
 ON_CPU = Settings(device="cpu")
 NO_GPU = finding("no_gpu", need="cuda")

@@ -12,8 +12,8 @@ from session_workers import request
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.events import Planned, RunEnded
-from gpulab.options import Settings
 from gpulab.session.launch import start_entry
+from gpulab.session.settings import Settings
 from gpulab.session.worker_process import READY
 
 SCENARIO = '''

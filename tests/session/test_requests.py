@@ -12,11 +12,10 @@ from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.statuses import CeilingChoice, Clock
-from gpulab.options import Settings
 from gpulab.session import requests, settings
 from gpulab.session.following import entry_of
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 
 SWEEP = 'sweep={"n": (16, 64), "ratio": (0.25, 0.5)},'
 

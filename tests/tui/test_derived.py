@@ -16,11 +16,11 @@ from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
 from gpulab.features.fixes.runs import Fixes
 from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.features.what_if.parts import MAIN, PartsSeen
-from gpulab.options import Settings
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look, LookError
 from gpulab.session.run import File
+from gpulab.session.settings import Settings
 from gpulab.tui.screens.choose import ChooseScreen
 
 TRAIN = """

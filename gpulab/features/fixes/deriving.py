@@ -11,12 +11,11 @@ from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Text
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.runs import Fixes
-from gpulab.options import Settings
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.drive import StoppedError
 from gpulab.session.look import Look
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.derived import Choice, Start, launch_of, looking, one_of
 
 if TYPE_CHECKING:

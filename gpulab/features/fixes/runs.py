@@ -11,13 +11,12 @@ from gpulab.core.jobs import Measure, RunRequest, TriedFix
 from gpulab.features.fixes.declarations import FIXES, Fix, gaining
 from gpulab.features.fixes.facts import StepFacts
 from gpulab.features.fixes.text import ALL_TOGETHER, scenario_text
-from gpulab.options import Settings
 from gpulab.report.report import RunReport
 from gpulab.scenario import shown
 from gpulab.session.derived import planned_request, request_of_text, step_request
 from gpulab.session.launch import Launch, plan
 from gpulab.session.look import Look, LookError
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.session.worker_process import usual_environment
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from gpulab.core.statuses import ExitCode
 from gpulab.features.fleet.folder import fold_folder
 from gpulab.features.fleet.view import fleet_view
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
-from gpulab.options import Options
 from gpulab.session.launch import single_launch
 from gpulab.session.run_files import runs_folder
 from gpulab.session.settings import UsageError

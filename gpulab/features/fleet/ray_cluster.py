@@ -11,12 +11,12 @@ from typing import Any
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.units import plural
+from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_run_file
-from gpulab.options import Options, Settings
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.launch import Launch, plan, start
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.session.temporary import temporary_folder
 
 _INSTALL = "--fleet ray needs Ray: pip install 'gpulab[ray]', here and on every node"

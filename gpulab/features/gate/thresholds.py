@@ -82,7 +82,6 @@ def read_thresholds(path: Path) -> ThresholdFile:
         raise ThresholdError(f"{path}: a number has too many digits") from None
     except RecursionError:
         raise ThresholdError(f"{path}: nested too deeply") from None
-    tables.pop("defaults", None)  # those of options
     scenarios = {name: table for name, table in tables.items() if isinstance(table, dict)}
     common = {name: value for name, value in tables.items() if name not in scenarios}
     return ThresholdFile(

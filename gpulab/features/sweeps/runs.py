@@ -14,10 +14,10 @@ from gpulab.core.jobs import Measure, RunRequest, VariantInfo
 from gpulab.core.statuses import CeilingChoice, ExitCode, Per
 from gpulab.core.units import plural
 from gpulab.features.sweeps.report import Finalists, contenders_of, finalists_of, sweep_of
-from gpulab.options import Settings
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, sweep_launches
+from gpulab.session.settings import Settings
 
 
 def final_request(
@@ -146,5 +146,4 @@ class SweepRuns:
 
     @property
     def sweep(self) -> Sweep:
-        swept = sweep_of(self.parameter, self.reports, self.final)
-        return replace(swept, fixed=dict(self._launch.fixed))
+        return sweep_of(self.parameter, self.reports, self.final)

@@ -10,6 +10,7 @@ from gpulab.features.what_if.runs import Parts
 from gpulab.features.what_if.view import NOTHING_TO_DELAY
 from gpulab.features.what_if.view import what_if as table
 from gpulab.headless.drive import drive
+from gpulab.headless.options import Options, refuse_others
 from gpulab.headless.output import (
     Terminal,
     check_json,
@@ -19,7 +20,6 @@ from gpulab.headless.output import (
     write_json,
 )
 from gpulab.headless.printed import show_failures, show_report
-from gpulab.options import Options
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, StoppedError
@@ -35,6 +35,7 @@ def what_if(names: Sequence[str], options: Options) -> int:
     say_sharing(options)
     if len(names) != 1:
         raise UsageError("--what-if takes one scenario or function")
+    refuse_others("--what-if", options, params=True)
     launch = single_launch(names[0])
     path = options.output or default_path(f"{launch.label}-what-if", options.share)
     if options.output:

@@ -12,11 +12,10 @@ from gpulab.draw.blocks import Text
 from gpulab.features.what_if.keys import KEY
 from gpulab.features.what_if.runs import Parts
 from gpulab.features.what_if.view import NOTHING_TO_DELAY, part_name
-from gpulab.options import Settings
 from gpulab.report.sentences import with_reason
 from gpulab.session.drive import StoppedError
 from gpulab.session.look import Look
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.derived import Choice, Start, launch_of, looking, one_of
 
 __all__ = ["KEY", "start_of"]

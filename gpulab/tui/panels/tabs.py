@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
     from gpulab.features.predictions.report import Prediction
     from gpulab.features.sweeps.runs import SweepRuns
-    from gpulab.options import Settings
     from gpulab.report.report import RunReport
     from gpulab.session.run import Run
+    from gpulab.session.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.features import modules, present, taken_out
-from gpulab.options import Settings
+from gpulab.session.settings import Settings
 from gpulab.tui import bindings, status
 from gpulab.tui.budget import Budget
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList

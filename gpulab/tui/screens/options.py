@@ -21,9 +21,8 @@ from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.catalog.needs import default_device
 from gpulab.draw.blocks import Text
 from gpulab.features import present
-from gpulab.options import Settings
 from gpulab.session.requests import request_for, usual_time_s
-from gpulab.session.settings import UsageError
+from gpulab.session.settings import Settings, UsageError
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 

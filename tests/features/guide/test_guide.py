@@ -17,8 +17,8 @@ from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
 from gpulab.features.history.trend import HistoryReport
 from gpulab.features.late.result import JobReport
+from gpulab.flags import GROUPS
 from gpulab.modes import Mode
-from gpulab.options import FLAGS
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.parts import PARTS
 from gpulab.report.sentences import declarations
@@ -31,6 +31,7 @@ COLUMNS = (
     (Mode.CALIBRATE,),
     (Mode.LIST, Mode.DOCTOR),
 )
+FLAGS = [flag for flags in GROUPS.values() for flag in flags]
 
 
 def table_of_flags():

@@ -5,9 +5,9 @@ import pytest
 from gpulab.core.jobs import StepPart
 from gpulab.features.what_if.parts import MAIN, PartKind, PartsSeen
 from gpulab.features.what_if.runs import Parts
-from gpulab.options import Settings
 from gpulab.session.launch import single_launch
 from gpulab.session.look import Look
+from gpulab.session.settings import Settings
 
 SCENARIO = """
 from gpulab import Scenario, Work

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from gpulab.options import Settings
+from gpulab.session.settings import Settings
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 

@@ -9,9 +9,9 @@ from faults import scenario
 from journey import QUICK, choose, finish, flat, idle, listed, shown, until
 from worker_without_torch import COMMAND
 
-from gpulab.options import Settings
 from gpulab.session import launch
 from gpulab.session.session import Session
+from gpulab.session.settings import Settings
 
 LONG = Settings(device="cpu", time_s=60, telemetry="off")
 
