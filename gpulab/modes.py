@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpulab.options import Options
 
 
 class Mode(StrEnum):
@@ -33,44 +35,37 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class ModeFlag:
-    """A flag that chooses a mode.
+    """A mode: `gpulab run`, or `gpulab --run`.
 
-    `function`, as module:name, carries the mode out: it gets the value of the flag, where it has
-    one, and the options of the command, and returns the exit code. It is imported only then.
-    `options` are those of argparse; `help` is its line of `gpulab --help`, `about` the beginning of
-    its own page of help.
+    `function`, as module:name, carries the mode out: it gets what the mode names, where it names
+    something, and the options of the command, and returns the exit code. It is imported only then.
+    `words` is how many names it takes, at least and at most; `help` its line of `gpulab --help`,
+    `about` the beginning of its own page of help. Of one name at most the function gets a text,
+    which is empty without it.
     """
 
     mode: Mode
     function: str
+    words: tuple[int, int]
     usage: str
     help: str
     about: str
-    options: Mapping[str, Any]
     screen: str = ""
 
-    @property
-    def destination(self) -> str:
-        return self.mode.lstrip("-").replace("-", "_")
-
-    def is_chosen(self, given: argparse.Namespace) -> bool:
-        return hasattr(given, self.destination)
-
-    def carry_out(self, given: argparse.Namespace, options: Callable[[], Any]) -> int:
-        value = getattr(given, self.destination)
+    def carry_out(self, words: Sequence[str], options: Options) -> int:
         function = function_of(self.mode, self.function)
-        if self.mode == Mode.GUIDE:  # whose only option is how it is printed
-            return int(function(value, ascii_only=hasattr(given, "ascii")))
-        if value is True:
-            return int(function(options()))
-        return int(function(value, options()))
-
-    def open_screen(self, given: argparse.Namespace) -> int:
-        value = getattr(given, self.destination)
-        return int(function_of(self.mode, self.screen)(value, ascii_only=hasattr(given, "ascii")))
+        least, most = self.words
+        if not least <= len(words) <= most:
+            raise _usage_error(f"{self.mode} takes {self.usage or 'no name'}")
+        if most == 0:
+            return int(function(options))
+        if most == 1:
+            return int(function(words[0] if words else "", options))
+        return int(function(words, options))
 
 
 _FEATURES = "gpulab.features."
+_MANY = 1_000_000
 
 
 def function_of(mode: Mode, place: str) -> Callable[..., Any]:
@@ -94,37 +89,42 @@ def check_installed(flag: str, feature: str) -> None:
 
 
 def _not_installed(flag: str, module: str) -> Exception:
-    from gpulab.session.settings import UsageError
-
-    return UsageError(f"{flag} is not installed: there is no {module}")
+    return _usage_error(f"{flag} is not installed: there is no {module}")
 
 
-MODES: Sequence[ModeFlag] = (
+def _usage_error(message: str) -> Exception:
+    from gpulab.options import UsageError
+
+    return UsageError(message)
+
+
+_ALL = (
     ModeFlag(
         Mode.LIST,
         "gpulab.headless.list:show_list",
+        (0, _MANY),
         "[PATH ...]",
         "scenarios, their needs",
         (
             "The scenarios, and what is missing to run them. Those of the files and folders in "
             "PATH come first."
         ),
-        {"nargs": "*"},
     ),
     ModeFlag(
         Mode.RUN,
         "gpulab.headless.run:run",
+        (1, _MANY),
         "WHAT [WHAT ...]",
         "measure, show the result",
         (
             "Measure scenarios or functions, and print the result. WHAT is a scenario's name, "
             "FILE, FILE:function[,function], a folder, or all."
         ),
-        {"nargs": "+", "action": "extend"},
     ),
     ModeFlag(
         Mode.REPLAY,
         "gpulab.headless.replay:replay",
+        (0, 1),
         "[RUN | NAME]",
         "show a recorded run",
         (
@@ -133,12 +133,12 @@ MODES: Sequence[ModeFlag] = (
             "a run file. NAME: a scenario's newest run here (NAME~1: the one before), else a "
             "recording that ships; without it the list of those."
         ),
-        {"nargs": "?", "const": ""},
         screen="gpulab.tui.app:open_replay",
     ),
     ModeFlag(
         Mode.COMPARE,
         "gpulab.headless.compare:compare",
+        (2, 2),
         "BEFORE AFTER [-- WHAT]",
         "two runs or revisions",
         (
@@ -151,11 +151,11 @@ MODES: Sequence[ModeFlag] = (
             "twice. Nothing in a checkout is written. Exit code 3: nothing to compare; that of "
             "AFTER where it is 3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
         ),
-        {"nargs": "+"},
     ),
     ModeFlag(
         Mode.WATCH,
         "gpulab.headless.watch:watch",
+        (0, 1),
         "[RUN | FOLDER]",
         "follow a live run",
         (
@@ -164,12 +164,12 @@ MODES: Sequence[ModeFlag] = (
             "them; by default those of yours on this machine. With any of the flags below but "
             "--ascii, or without a terminal: waits for its end and prints the result."
         ),
-        {"nargs": "?", "const": ""},
         screen="gpulab.tui.watching:watch",
     ),
     ModeFlag(
         Mode.SERVE,
         "gpulab.headless.serve:serve",
+        (0, 1),
         "[FOLDER]",
         "the screen in a browser",
         (
@@ -177,55 +177,55 @@ MODES: Sequence[ModeFlag] = (
             "this machine, or through ssh -L. Each address holds a new token; nothing can be run "
             "there."
         ),
-        {"nargs": "?", "const": ""},
     ),
     ModeFlag(
         Mode.SHOW,
         "gpulab.headless.show:show",
+        (1, 1),
         "WHAT[:VARIANT]",
         "the code of a scenario",
         (
             "The code of a scenario's variants, with the lines marked that differ from the "
             "baseline, and of their kernels. WHAT: a scenario or a file."
         ),
-        {},
     ),
     ModeFlag(
         Mode.CALIBRATE,
         "gpulab.headless.calibrate:calibrate",
+        (0, 0),
         "",
         "ceilings of the device",
         (
             "Measure the device's ceilings and draw its roofline. They are kept for later runs on"
             " the same device."
         ),
-        {"action": "store_true"},
     ),
     ModeFlag(
         Mode.NEW,
         "gpulab.headless.new:new",
+        (0, 1),
         "FILE | --new --exercise NAME",
         "write a scenario to edit",
         (
             "Write a scenario to start from, or an exercise. The file runs as it is. A file that "
             "exists is never overwritten."
         ),
-        {"nargs": "?", "const": ""},
     ),
     ModeFlag(
         Mode.FROM_TRACE,
         "gpulab.headless.from_trace:from_trace",
+        (1, 2),
         "TRACE [FILE]",
         "a scenario of a trace",
         (
             "Write a scenario of the heaviest operations of a trace. TRACE: a torch.profiler "
             "trace with shapes. FILE: default TRACE_operations.py."
         ),
-        {"nargs": "+"},
     ),
     ModeFlag(
         Mode.FLEET,
         "gpulab.features.fleet.command:fleet",
+        (1, 2),
         "FOLDER | ray SCENARIO",
         "run files of many GPUs",
         (
@@ -233,36 +233,60 @@ MODES: Sequence[ModeFlag] = (
             "run files. Exit code 0: no outlier; 8: outliers; 6: too few to compare; 3: no run "
             "file could be read. ray SCENARIO first measures it on every GPU of a Ray cluster."
         ),
-        {"nargs": "+"},
     ),
     ModeFlag(
         Mode.HISTORY,
         "gpulab.headless.history:history",
+        (0, 1),
         "[NAME]",
         "runs here, trends, changes",
         (
-            "All runs of this machine. NAME: those of a scenario or a file, and where its\n"
+            "All runs of this machine. NAME: those of a scenario or a file, and where its "
             "speedups changed, by device, with what of the environment changed there."
         ),
-        {"nargs": "?", "const": ""},
     ),
     ModeFlag(
         Mode.DOCTOR,
         "gpulab.headless.doctor:show_doctor",
+        (0, 0),
         "",
         "what is missing here",
         (
             "What this machine has, what is missing, and how to fix it. Exit code 3 where "
             "something is broken or torch is missing."
         ),
-        {"action": "store_true"},
     ),
     ModeFlag(
         Mode.GUIDE,
         "gpulab.headless.guide:show_guide",
+        (0, 2),
         "[PAGE] | course LESSON",
         "the manual",
         ("The manual. Without PAGE: the list of pages. course LESSON: the questions of a lesson."),
-        {"nargs": "*"},
+    ),
+    ModeFlag(
+        Mode.SCREEN,
+        "gpulab.tui.app:open_lab",
+        (0, _MANY),
+        "[PATH ...]",
+        "",
+        (
+            "Open the screen, with the scenarios of PATH first. The flags apply to every run that "
+            "is started there."
+        ),
+    ),
+    ModeFlag(
+        Mode.FOLLOW,
+        "gpulab.headless.program:follow",
+        (1, _MANY),
+        "[flags] -- PROGRAM [ARGUMENT ...]",
+        "",
+        (
+            "Start a program as it is, time its steps, and record some of them. stdin, stdout and "
+            "the exit code are the program's own; the result goes to stderr. Of a Python that "
+            "imports torch the steps are those of the first optimizer, or else outermost calls of "
+            "modules; a call of gpulab.step() at the end of each names them itself."
+        ),
     ),
 )
+MODES: Mapping[Mode, ModeFlag] = {each.mode: each for each in _ALL}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpulab.core.statuses import ExitCode
 from gpulab.features.doctor.report import can_measure, examine
 from gpulab.features.doctor.view import doctor
-from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.options import Options
 
 
 def show_doctor(options: Options) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpulab.core.files import write_whole
 from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 from gpulab.show.forms import MARKS
 
 

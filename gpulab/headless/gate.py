@@ -19,11 +19,10 @@ from gpulab.features.gate.thresholds import (
     Thresholds,
     read_thresholds,
 )
-from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
+from gpulab.options import Options, UsageError
 from gpulab.session.launch import Launch
-from gpulab.session.settings import UsageError
 
 _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
@@ -38,8 +37,8 @@ class Demands:
 
     def __init__(self, options: Options) -> None:
         self._flags = Thresholds(
-            speedup=dict(options.fail_below).get(""),
-            speedups={name: least for name, least in options.fail_below if name},
+            speedup=options.fail_below.get(""),
+            speedups={name: least for name, least in options.fail_below.items() if name},
             slower=options.fail_if_slower,
         )
         self._file = ThresholdFile()

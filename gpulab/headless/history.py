@@ -12,14 +12,13 @@ from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
 from gpulab.features.history.trend import HistoryReport, histories
 from gpulab.features.history.trend_view import overview, scenario_view
-from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
+from gpulab.options import Options, UsageError
 from gpulab.report.past import PastRun
 from gpulab.report.sentences import sentence
 from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder
-from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
 
 _KEEP = 100
@@ -97,12 +96,6 @@ def _unfinished(runs: Sequence[PastRun]) -> int:
 
 
 def _runs_to_keep(options: Options) -> int:
-    if not options.prune:
-        if options.keep is not None:
-            raise UsageError("--keep of --history: add --prune")
-        return _KEEP
-    if options.json:
-        raise UsageError("--json of --history: not with --prune")
     if options.keep is None:
         return _KEEP
     text = str(options.keep)

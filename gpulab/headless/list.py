@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gpulab.catalog.catalog import catalog
 from gpulab.catalog.view import listing
-from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.options import Options
 from gpulab.session.settings import check_paths
 
 

@@ -19,11 +19,11 @@ from gpulab.core.readable import readable
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.text import plain, plain_json
 from gpulab.headless.standard_streams import OutputError
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 
 if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
-    from gpulab.headless.options import Options
+    from gpulab.options import Options
 
 
 class _AsciiFile:
@@ -113,8 +113,6 @@ def say_sharing(options: Options) -> None:
     folder = options.share
     if folder is None:
         return
-    if options.output is not None:
-        raise UsageError("--share and --output: one or the other")
     from gpulab.session.sharing import check_share
 
     problem = check_share(folder)

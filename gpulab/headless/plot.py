@@ -10,8 +10,8 @@ from pathlib import Path
 from gpulab.core.files import PICTURES, write_whole
 from gpulab.headless.output import Terminal, check_written
 from gpulab.headless.standard_streams import OutputError
+from gpulab.options import UsageError
 from gpulab.report.report import RunReport
-from gpulab.session.settings import UsageError
 
 _MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<dc:title>gpulab</dc:title>")
 """What its pictures say of their maker, in each format."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
 from gpulab.features import features
-from gpulab.headless.options import Options
 from gpulab.headless.output import (
     check_json,
     open_terminal,
@@ -24,6 +23,7 @@ from gpulab.headless.output import (
 )
 from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, closed_by_caller, print_error
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import drive_to_end
@@ -31,7 +31,6 @@ from gpulab.session.following import start_program
 from gpulab.session.program import NOT_EXECUTABLE, NOT_FOUND, ProgramSession
 from gpulab.session.requests import program_of
 from gpulab.session.run_files import default_path, kept_elsewhere
-from gpulab.session.settings import UsageError
 from gpulab.session.witness import Witness
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from gpulab.core.statuses import ExitCode
 from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.headless.export import check_export, export
-from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.plot import check_plot, plot
 from gpulab.headless.printed import (
@@ -26,11 +25,11 @@ from gpulab.headless.printed import (
     show_program,
     show_report,
 )
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import CalibrationReport, CommandReport, calibration_report, combine
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.session.saved import open_run
-from gpulab.session.settings import UsageError
 from gpulab.show.forms import rendered
 
 
@@ -61,8 +60,8 @@ def check_files(run: Run, options: Options) -> None:
         check_export(options.export)
 
 
-_OF_TIMES = ("--raw", "--markdown", "--from-start")
-_OF_OPERATIONS = ("--checklist", "--top", "--sort", "--group-by")
+_OF_TIMES = ("raw", "markdown", "from_start")
+_OF_OPERATIONS = ("checklist", "top", "sort", "group_by")
 
 
 def _check_flags(run: Run, options: Options) -> None:
@@ -74,10 +73,8 @@ def _check_flags(run: Run, options: Options) -> None:
         case _:
             return
     operations = () if isinstance(run.state.job, Follow) else _OF_OPERATIONS
-    for flag in (*_OF_TIMES, *operations):
-        value = getattr(options, flag.lstrip("-").replace("-", "_"))
-        if value is not None and value is not False:  # --from-start may be 0
-            raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
+    for flag in options.given(*_OF_TIMES, *operations):
+        raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 
 def show_run(run: Run, options: Options, terminal: Terminal) -> int:

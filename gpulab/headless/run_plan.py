@@ -15,13 +15,12 @@ from msgspec.structs import replace
 from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
 from gpulab.core.statuses import CeilingChoice
 from gpulab.headless.export import check_export
-from gpulab.headless.options import Options
 from gpulab.headless.output import check_json, check_run_file, check_written
 from gpulab.headless.plot import check_plot
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from gpulab.headless.gate import Demands
@@ -49,10 +48,7 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     launches = []
     for name in names:
         for launch in launches_of(name):
-            if options.sweep is None:
-                launches.append(launch)
-            else:
-                launches += sweep_launches(launch, options.sweep, options)
+            launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
     if demands:
@@ -107,10 +103,6 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
         raise UsageError(
             "--fail-below: plain functions are not compared; put them into a scenario (--new FILE)"
         )
-    if options.repeat and options.sweep is not None:
-        raise UsageError("--repeat and --sweep: one or the other")
-    if options.repeat and options.smoke:
-        raise UsageError("--repeat and --smoke: smoke runs are not compared")
     available: set[str] = set()
     for launch in launches:
         if launch.entry.scenario:

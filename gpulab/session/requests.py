@@ -42,8 +42,9 @@ from gpulab.core.limits import (
 from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
+from gpulab.options import Options, UsageError
 from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
-from gpulab.session.settings import Settings, UsageError, check_settings, device_of, telemetry_of
+from gpulab.session.settings import check_machine, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 KINDS: Mapping[type, str] = {
@@ -62,9 +63,9 @@ _LEAST_FOR_ALONE_S = 5.0
 """A shorter run has no time for variants that are built and timed one by one."""
 
 
-def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
+def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the functions of it that are named."""
-    check_settings(settings)
+    check_machine(settings)
     if settings.arguments and not functions:
         raise UsageError("--with makes arguments of functions: write --run FILE:function")
     time_s = settings.time_s or usual_time_s(settings)
@@ -103,14 +104,14 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
     )
 
 
-def usual_time_s(settings: Settings) -> float:
+def usual_time_s(settings: Options) -> float:
     """How long is measured where nobody says how long."""
     return _SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S
 
 
-def calibration_request(settings: Settings) -> RunRequest:
+def calibration_request(settings: Options) -> RunRequest:
     """The request that measures the ceilings of the device, and nothing else."""
-    check_settings(settings)
+    check_machine(settings)
     job = Calibrate(
         device=device_of(settings),
         threads=settings.threads,
@@ -120,9 +121,9 @@ def calibration_request(settings: Settings) -> RunRequest:
     return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
 
 
-def program_request(command: Sequence[str], settings: Settings) -> RunRequest:
+def program_request(command: Sequence[str], settings: Options) -> RunRequest:
     """The request to follow a program; `command` is not empty. UsageError."""
-    check_settings(settings)
+    check_machine(settings)
     subject = program_of(command)
     profile = None
     if settings.profile != "off":
@@ -208,7 +209,7 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
     return name, values
 
 
-def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> Measure:
+def _measure(entry: Entry, settings: Options, common: Mapping[str, object]) -> Measure:
     scenario, on_cpu = entry.scenario, common["device"] == "cpu"
     if scenario is None:
         raise UsageError(f"{entry.path.name} has no Scenario")
@@ -256,7 +257,7 @@ def _ranks(scenario: Scenario, params: Mapping[str, Param]) -> int:
 
 
 def _time_functions(
-    entry: Entry, settings: Settings, functions: Sequence[str], common: Mapping[str, object]
+    entry: Entry, settings: Options, functions: Sequence[str], common: Mapping[str, object]
 ) -> TimeFunctions:
     if settings.chosen:
         name = next(iter(settings.chosen))
@@ -319,7 +320,7 @@ def _arguments(entry: Entry, given: str) -> Arguments:
     )
 
 
-def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
+def _profile(settings: Options, time_s: float) -> ProfileOptions | None:
     """A run shorter than a second asks for its speedup and no more, unless it says so."""
     requested = settings.trace is not None or settings.memory
     if not requested and (

@@ -7,10 +7,10 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from gpulab.flags import GROUPS
 
 from gpulab import modes
 from gpulab.cli import add_flags, flag_problem, help_text
-from gpulab.flags import GROUPS
 from gpulab.modes import MODES, Mode
 
 FLAGS = [flag for group in GROUPS.values() for flag in group]

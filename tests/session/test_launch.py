@@ -10,6 +10,7 @@ from scenario_files import FUNCTIONS, SCENARIO, write
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode
+from gpulab.options import Options, UsageError
 from gpulab.session import launch as launches
 from gpulab.session.launch import (
     launches_of,
@@ -19,9 +20,9 @@ from gpulab.session.launch import (
     start_entry,
     sweep_launches,
 )
-from gpulab.session.settings import Settings, UsageError, check_paths
+from gpulab.session.settings import check_paths
 
-ON_CPU = Settings(device="cpu")
+ON_CPU = Options(device="cpu")
 NO_GPU = finding("no_gpu", need="cuda")
 
 
@@ -158,21 +159,21 @@ def test_what_cannot_be_swept_is_a_usage_error(files):
         sweep_launches(single_launch("many/train.py:step"), "n=1", ON_CPU)
     with pytest.raises(UsageError, match=r"--set n=\.\.\. and --sweep n: one or the other"):
         sweep_launches(
-            single_launch("many/b_good.py"), "n=1", Settings(device="cpu", chosen={"n": "3"})
+            single_launch("many/b_good.py"), "n=1", Options(device="cpu", chosen={"n": "3"})
         )
     broken = single_launch("many/a_broken.py")
     assert sweep_launches(broken, "n=1", ON_CPU) == [broken]  # its error is what there is to say
 
 
 def test_a_plan_is_a_request(files):
-    request = plan(single_launch("many/b_good.py"), Settings(device="cpu", chosen={"n": "7"}))
+    request = plan(single_launch("many/b_good.py"), Options(device="cpu", chosen={"n": "7"}))
     assert isinstance(request.job, Measure)
     assert request.job.subject.params["n"] == 7
 
 
 def test_of_several_each_takes_the_parameters_that_it_has(files):
     good, functions = single_launch("many/b_good.py"), single_launch("many/train.py:step")
-    chosen = Settings(device="cpu", chosen={"n": "7", "mib": "3"})
+    chosen = Options(device="cpu", chosen={"n": "7", "mib": "3"})
     assert plan(good, chosen, several=True).job.subject.params["n"] == 7
     assert isinstance(plan(functions, chosen, several=True).job, TimeFunctions)
     with pytest.raises(UsageError, match="has no parameter 'mib'"):

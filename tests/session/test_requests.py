@@ -12,10 +12,10 @@ from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.statuses import CeilingChoice, Clock
+from gpulab.options import Options, UsageError
 from gpulab.session import requests, settings
 from gpulab.session.following import entry_of
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
-from gpulab.session.settings import Settings, UsageError
 
 SWEEP = 'sweep={"n": (16, 64), "ratio": (0.25, 0.5)},'
 
@@ -36,7 +36,7 @@ def _machine_with_a_gpu(monkeypatch):
 def request_of(tmp_path):
     def build(text=SCENARIO, functions=(), **options):
         entry = read_file(write(tmp_path / "x.py", text))
-        return request_for(entry, Settings(**{"device": "cpu", **options}), functions)
+        return request_for(entry, Options(**{"device": "cpu", **options}), functions)
 
     return build
 
@@ -238,11 +238,11 @@ def test_a_run_that_asks_for_no_time_and_no_width_ends_once_it_is_decided(reques
 
 
 def test_a_calibration_measures_the_device_and_nothing_else():
-    request = calibration_request(Settings(device="cpu", threads=1, seed=3, telemetry="off"))
+    request = calibration_request(Options(device="cpu", threads=1, seed=3, telemetry="off"))
     assert request.job == Calibrate(device="cpu", threads=1, seed=3)
     assert (request.telemetry, request.timeout_s, request.profile) == ("off", None, None)
     with pytest.raises(UsageError, match="write cpu, cuda or cuda:N"):
-        calibration_request(Settings(device="tpu"))
+        calibration_request(Options(device="tpu"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from gpulab.features.fixes.view import fixes as table
 from gpulab.features.fixes.view import what_ran_together
 from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
-from gpulab.headless.options import Options, refuse_others
 from gpulab.headless.output import (
     Terminal,
     check_json,
@@ -26,6 +25,7 @@ from gpulab.headless.output import (
     write_json,
 )
 from gpulab.headless.printed import show_failures, show_report
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.derived import names_in
@@ -33,7 +33,6 @@ from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 from gpulab.show.view import header
 
 
@@ -44,7 +43,6 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     say_sharing(options)
     if len(names) != 1:
         raise UsageError("--try takes one function: --run FILE:function --try")
-    refuse_others("--try", options, params=False)
     if options.keep and options.keep.exists():
         raise UsageError(f"--keep {options.keep}: it exists, and files are never overwritten")
     launch = single_launch(names[0])

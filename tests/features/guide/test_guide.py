@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from gpulab.flags import GROUPS
 
 from gpulab.cli import add_flags
 from gpulab.features import features
@@ -17,7 +18,6 @@ from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
 from gpulab.features.history.trend import HistoryReport
 from gpulab.features.late.result import JobReport
-from gpulab.flags import GROUPS
 from gpulab.modes import Mode
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.parts import PARTS

@@ -8,7 +8,7 @@ import pytest
 from scripted import SCENARIO, CommandLine
 
 from gpulab.headless import run
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 
 QUIET = ("--time", "0.2", "--telemetry", "off", "--json", "out.json")
 

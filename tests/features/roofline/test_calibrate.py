@@ -12,7 +12,7 @@ from workers import WORKERS
 
 from gpulab.headless import plot
 from gpulab.headless.output import open_terminal
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 from gpulab.session.store import NAME
 from gpulab.show.picture import picture
 
