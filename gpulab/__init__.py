@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gpulab.core.run_file import RunFileError as RunFileError
     from gpulab.core.statuses import ExitCode as ExitCode
     from gpulab.core.statuses import Verdict as Verdict
+    from gpulab.headless.scripting import compare as compare
+    from gpulab.headless.scripting import history as history
     from gpulab.headless.scripting import load as load
     from gpulab.headless.scripting import plot as plot
     from gpulab.headless.scripting import run as run
@@ -56,6 +58,8 @@ _MODULES = {
     "VariantReport": "report.report",
     "Verdict": "core.statuses",
     "Work": "scenario",
+    "compare": "headless.scripting",
+    "history": "headless.scripting",
     "load": "headless.scripting",
     "plot": "headless.scripting",
     "run": "headless.scripting",

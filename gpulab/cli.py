@@ -14,6 +14,7 @@ from textwrap import fill
 from typing import Any, NoReturn
 
 from gpulab.core.text import one_line, plain
+from gpulab.defaults import defaults_of
 from gpulab.headless.standard_streams import (
     OUTPUT_LOST,
     OutputError,
@@ -269,7 +270,7 @@ def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
             check_installed(flag.name, flag.feature)
         if flag.command:
             chosen = replace(chosen, function=flag.command)
-    options = options_of(given, mode)
+    options = options_of(given, defaults_of(mode), mode)
     if mode == Mode.COMPARE:
         options = replace(options, what=tuple(after or ()))
     elif mode in (Mode.SCREEN, Mode.FOLLOW):

@@ -31,6 +31,7 @@ class Mode(StrEnum):
     HISTORY = "--history"
     DOCTOR = "--doctor"
     GUIDE = "--guide"
+    COMPLETION = "--completion"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ _FEATURES = "gpulab.features."
 _MANY = 1_000_000
 
 
-def function_of(mode: Mode, place: str) -> Callable[..., Any]:
+def function_of(mode: str, place: str) -> Callable[..., Any]:
     """By module:name. UsageError where a feature that it imports was taken out."""
     module, _, name = place.partition(":")
     try:
@@ -263,6 +264,17 @@ _ALL = (
         "[PAGE] | course LESSON",
         "the manual",
         ("The manual. Without PAGE: the list of pages. course LESSON: the questions of a lesson."),
+    ),
+    ModeFlag(
+        Mode.COMPLETION,
+        "gpulab.completion:print_completion",
+        (1, 1),
+        "bash|zsh|fish",
+        "for your shell",
+        (
+            'A script that completes modes, flags and scenarios. bash: eval "$(gpulab --completion '
+            'bash)" in ~/.bashrc; zsh likewise; fish: gpulab --completion fish | source'
+        ),
     ),
     ModeFlag(
         Mode.SCREEN,

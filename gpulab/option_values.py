@@ -77,6 +77,14 @@ address = matching(
 )
 
 
+def expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise WrongValueError(f"a regular expression ({error})") from None
+    return text
+
+
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in choices:

@@ -130,6 +130,13 @@ class Options:
         ("FILE:function", kinds.file_name),
         name="--with",
     )
+    variant: Sequence[str] = _to_run(
+        _MEASURES,
+        "only the baseline and the variants of this name, which may be a regular expression",
+        ("NAME", kinds.expression),
+        several=True,
+        default=(),
+    )
     try_fixes: str | None = _to_run(
         _RUN,
         "measure every fix that applies to FILE:function, one by one and together, without an edit "
@@ -411,7 +418,7 @@ class Options:
 
 _WRITTEN = ("output", "json", "junit", "plot", "export", "trace", "keep")
 _GATE = ("fail_below", "gate", "junit")
-_ONE_RUN = ("sweep", "repeat", *_GATE, "plot", "export", "trace", "from_start")
+_ONE_RUN = ("variant", "sweep", "repeat", *_GATE, "plot", "export", "trace", "from_start")
 _APART = (
     ("try_fixes", (*_ONE_RUN, "chosen", "what_if")),
     ("what_if", _ONE_RUN),
@@ -444,10 +451,10 @@ def flag_of(name: str) -> Flag:
     return flags()[name]
 
 
-def options_of(given: Mapping[str, Any], mode: Mode) -> Options:
+def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
     """Of a command: what its flags gave, by the names of their fields. UsageError."""
     values = {name: flag_of(name).value(given[name], f"{flag_of(name).name} ") for name in given}
-    options = Options(**values)
+    options = Options(**{**defaults, **values})
     options.check(mode)
     return options
 

@@ -52,13 +52,16 @@ def compare(words: Sequence[str], options: Options) -> int:
         report = measure_sides(words, options, terminal, demands.of)
         return finish(report, options, demands, terminal)
     refuse_measuring(options)
-    before, after = words
+    return finish(compare_saved(*words), options, demands, terminal)
+
+
+def compare_saved(before: str, after: str) -> ComparisonReport:
+    """Of saved runs, or folders of them. UsageError where a side is none."""
     skipped: list[Finding] = []
     a = _side(before, skipped)
     b = _side(after, skipped)
     report = compare_sides(before, after, a, b)
-    report = replace(report, findings=[*report.findings, *skipped])
-    return finish(report, options, demands, terminal)
+    return replace(report, findings=[*report.findings, *skipped])
 
 
 def finish(report: ComparisonReport, options: Options, demands: Demands, terminal: Terminal) -> int:

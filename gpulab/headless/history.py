@@ -10,7 +10,7 @@ from pathlib import Path
 from gpulab.core.readable import readable
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
-from gpulab.features.history.trend import HistoryReport, histories
+from gpulab.features.history.trend import HistoryReport, ScenarioHistory, histories
 from gpulab.features.history.trend_view import overview, scenario_view
 from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
@@ -74,6 +74,13 @@ def _read(terminal: Terminal) -> list[PastRun]:
     if problem := store.problem():
         terminal.note(sentence(problem), "yellow")
     return runs
+
+
+def history_of(name: str) -> list[ScenarioHistory]:
+    """Of a scenario that has run here, or of a file. UsageError where it has not."""
+    with Store() as store:
+        return histories(_of(name, store.runs()), with_entries=True)
+    return []
 
 
 def _of(name: str, runs: Sequence[PastRun]) -> list[PastRun]:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from inspect import Parameter, signature
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.run_file import RunFileError
 from gpulab.headless.arguments import name_of, options_of, path_of, run_file_of
+from gpulab.modes import function_of
 from gpulab.options import KEYWORDS, Options, UsageError
 from gpulab.report.report import Display, RunReport, display_with
 from gpulab.report.sentences import with_reason
@@ -25,6 +26,9 @@ from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from gpulab.features.compare.report import ComparisonReport
+    from gpulab.features.history.trend import ScenarioHistory
 
 
 def _display() -> Display:
@@ -97,6 +101,24 @@ def load(path: str | PathLike[str]) -> RunReport:
     except OSError as error:
         raise RunFileError(f"{file}: {error.strerror}") from None
     return recorded.report
+
+
+def compare(before: str | PathLike[str], after: str | PathLike[str]) -> ComparisonReport:
+    """What `gpulab --compare` says of two saved runs, or folders of them, by name or path.
+    UsageError where a side is none.
+    """
+    compare_saved = function_of("gpulab.compare", "gpulab.headless.compare:compare_saved")
+    report: ComparisonReport = compare_saved(fspath(before), fspath(after))
+    return report
+
+
+def history(scenario: str) -> list[ScenarioHistory]:
+    """Its runs on this machine, and where its speedups changed, as `gpulab --history` says; of each
+    file of that name. UsageError where it has not run here.
+    """
+    history_of = function_of("gpulab.history", "gpulab.headless.history:history_of")
+    found: list[ScenarioHistory] = history_of(scenario)
+    return found
 
 
 def plot(reports: Sequence[RunReport], path: str | PathLike[str] | None = None) -> Figure:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry, read_file
+from gpulab.catalog.findings import not_asked_for
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.files import read_regular
@@ -222,7 +224,7 @@ def _measure(entry: Entry, settings: Options, common: Mapping[str, object]) -> M
         source=entry.source,
         hides=entry.hides,
         title=entry.title,
-        variants=_variants(scenario, str(common["device"])),
+        variants=_variants(entry.name, scenario, str(common["device"]), settings.variant),
         topic=one_line(scenario.topic),
         claim=one_line(scenario.claim),
         no_effect_reason=one_line(scenario.no_effect_reason),
@@ -259,6 +261,8 @@ def _ranks(scenario: Scenario, params: Mapping[str, Param]) -> int:
 def _time_functions(
     entry: Entry, settings: Options, functions: Sequence[str], common: Mapping[str, object]
 ) -> TimeFunctions:
+    if settings.variant:
+        raise UsageError("--variant: the functions that are named are the variants")
     if settings.chosen:
         name = next(iter(settings.chosen))
         raise UsageError(f"a plain function has no parameters, and no {shown(name)}")
@@ -332,8 +336,21 @@ def _profile(settings: Options, time_s: float) -> ProfileOptions | None:
     return ProfileOptions(trace=trace, memory="" if settings.memory else None, every=every)
 
 
-def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
+def _variants(
+    name: str, scenario: Scenario, device: str, wanted: Sequence[str]
+) -> tuple[VariantInfo, ...]:
+    """All of the file: those that are not `wanted` are skipped, as with unmet needs."""
     baseline = next(iter(scenario.variants))
+    asked_for = {
+        variant
+        for variant in scenario.variants
+        if not wanted or any(re.fullmatch(each, variant) for each in wanted)
+    }
+    if not asked_for:
+        raise UsageError(
+            f"--variant {wanted[0]}: {name} has no such variant; it has "
+            f"{', '.join(scenario.variants)}"
+        )
     infos = []
     alone = scenario.shows in (Shows.CURVE, Shows.CLOCKS)
     for variant in scenario.variants.values():
@@ -346,7 +363,9 @@ def _variants(scenario: Scenario, device: str) -> tuple[VariantInfo, ...]:
                 against=against,
                 claim=one_line(variant.claim) if variant.claim else None,
                 unchecked=variant.unchecked,
-                missing=first_missing(variant.needs, device),
+                missing=first_missing(variant.needs, device)
+                if variant.name in (baseline, *asked_for)
+                else not_asked_for(),
             )
         )
     return tuple(infos)

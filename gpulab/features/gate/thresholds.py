@@ -19,6 +19,7 @@ import msgspec
 from gpulab.core.files import read_regular
 from gpulab.core.jobs import Required
 from gpulab.core.limits import SPEEDUPS
+from gpulab.modes import Mode
 from gpulab.scenario import shown
 
 DEFAULT_FILE = Path("gpulab.toml")
@@ -82,6 +83,8 @@ def read_thresholds(path: Path) -> ThresholdFile:
         raise ThresholdError(f"{path}: a number has too many digits") from None
     except RecursionError:
         raise ThresholdError(f"{path}: nested too deeply") from None
+    modes = [mode.lstrip("-") for mode in Mode] + ["screen"]  # whose tables are defaults of flags
+    tables = {name: table for name, table in tables.items() if name not in modes}
     scenarios = {name: table for name, table in tables.items() if isinstance(table, dict)}
     common = {name: value for name, value in tables.items() if name not in scenarios}
     return ThresholdFile(

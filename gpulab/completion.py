@@ -1,0 +1,68 @@
+"""`--completion`: what a shell needs to complete modes, flags and scenarios, from their
+declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpulab.catalog.catalog import catalog
+from gpulab.modes import MODES, Mode
+from gpulab.options import Flag, Options, UsageError, flags
+
+_BASH = """\
+_gpulab() {{
+  local word flags="{modes}"
+  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    case "$word" in
+      --) return ;;
+{cases}
+    esac
+  done
+  COMPREPLY=($(compgen -W "$flags" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _gpulab gpulab
+"""
+_NAMES_A_SCENARIO = (Mode.RUN, Mode.SHOW, Mode.REPLAY, Mode.HISTORY, Mode.COMPARE)
+
+
+def print_completion(shell: str, _: Options) -> int:
+    """Print the script. UsageError of another shell."""
+    if shell == "fish":
+        print("\n".join(_fish()))
+    elif shell in ("bash", "zsh"):
+        print("autoload -Uz bashcompinit && bashcompinit\n" * (shell == "zsh") + _bash(), end="")
+    else:
+        raise UsageError(f"--completion {shell}: write bash, zsh or fish")
+    return 0
+
+
+def _modes() -> dict[str, Mode]:
+    return {mode.lstrip("-"): mode for mode, each in MODES.items() if each.help}
+
+
+def _flags_of(mode: Mode) -> list[Flag]:
+    return [flag for flag in flags().values() if mode in flag.modes]
+
+
+def _bash() -> str:
+    names = " ".join(entry.name for entry in catalog())
+    cases = []
+    for name, mode in _modes().items():
+        words = [flag.name for flag in _flags_of(mode)]
+        if mode in _NAMES_A_SCENARIO:
+            words.append(names)
+        cases.append(f'      {name}|{mode}) flags="{" ".join(words)}" ;;')
+    return _BASH.format(modes=" ".join(_modes().values()), cases="\n".join(cases))
+
+
+def _fish() -> Iterator[str]:
+    names = " ".join(entry.name for entry in catalog())
+    for name, mode in _modes().items():
+        yield f"complete -c gpulab -l {name} -d '{MODES[mode].help}'"
+        chosen = f"complete -c gpulab -n '__fish_contains_opt {name}'"
+        for flag in _flags_of(mode):
+            text = flag.help.replace("%%", "%").replace("'", "\\'")
+            yield f"{chosen} -l {flag.name.lstrip('-')} -d '{text}'"
+        if mode in _NAMES_A_SCENARIO:
+            yield f"{chosen} -a '{names}'"

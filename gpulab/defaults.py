@@ -1,0 +1,52 @@
+"""Defaults of flags, from the nearest gpulab.toml: a table for each mode.
+
+[run]
+time = 20
+set = { n = 64 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpulab.modes import Mode
+from gpulab.options import UsageError, flags
+
+NAME = "gpulab.toml"
+"""In the working directory or above; thresholds of scenarios stand there too."""
+
+
+def defaults_of(mode: Mode) -> Mapping[str, Any]:
+    """By the names of options. UsageError, which names the file and the key."""
+    here = Path.cwd()
+    path = next(
+        (path for folder in (here, *here.parents) if (path := folder / NAME).is_file()), None
+    )
+    if path is None:
+        return {}
+    import tomllib
+
+    try:
+        tables = tomllib.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    table_mode = Mode.RUN if mode == Mode.FOLLOW else mode
+    name = "screen" if mode == Mode.SCREEN else table_mode.lstrip("-")
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: {name}: write [{name}], and a line for each flag")
+    by_key = {flag.name.lstrip("-"): (option, flag) for option, flag in flags().items()}
+    values = {}
+    for key, given in table.items():
+        option, flag = by_key.get(key.replace("_", "-"), ("", None))
+        if flag is None or table_mode not in flag.modes:
+            raise UsageError(f"{path}: [{name}] {key}: {table_mode} takes no --{key}")
+        if isinstance(given, dict):
+            given = [f"{each}={value}" for each, value in given.items()]
+        elif flag.several and not isinstance(given, list):
+            given = [given]
+        if mode in flag.modes:
+            values[option] = flag.value(given, f"{path}: [{name}] {key} = ")
+    return values
