@@ -14,7 +14,6 @@ from textwrap import fill
 from typing import Any, NoReturn
 
 from gpulab.core.text import one_line, plain
-from gpulab.defaults import defaults_of
 from gpulab.headless.standard_streams import (
     OUTPUT_LOST,
     OutputError,
@@ -22,7 +21,7 @@ from gpulab.headless.standard_streams import (
     prepare,
     print_error,
 )
-from gpulab.modes import MODES, Mode, check_installed, function_of
+from gpulab.modes import MODES, Mode, NotInstalledError, check_installed, function_of
 from gpulab.options import Flag, Options, UsageError, flag_of, flags, options_of
 
 _HELP = ("-h", "--help")
@@ -240,18 +239,22 @@ def _mode_of(own: Sequence[str], after: Sequence[str] | None) -> Mode:
 
 def _guarded(run: Callable[[], int]) -> int:
     """Exit code 2 of a command that cannot be carried out as it was given."""
-    from gpulab.catalog.catalog import ScenarioNotFoundError
-
     try:
         return run()
     except SystemExit as ended:  # by argparse: a mistake, or --version
         return int(ended.code or 0)
-    except ScenarioNotFoundError as error:
-        print_error(str(error.args[0]))
     except UsageError as error:
         from gpulab.report.sentences import with_reason
 
         print_error(with_reason(str(error), error.reason))
+    except NotInstalledError as error:
+        print_error(str(error))
+    except LookupError as error:
+        from gpulab.catalog.catalog import ScenarioNotFoundError
+
+        if not isinstance(error, ScenarioNotFoundError):
+            raise
+        print_error(str(error.args[0]))
     return 2
 
 
@@ -270,6 +273,8 @@ def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
             check_installed(flag.name, flag.feature)
         if flag.command:
             chosen = replace(chosen, function=flag.command)
+    from gpulab.defaults import defaults_of
+
     options = options_of(given, defaults_of(mode), mode)
     if mode == Mode.COMPARE:
         options = replace(options, what=tuple(after or ()))
@@ -289,7 +294,15 @@ def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
         # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
         gc.disable()
         chosen = replace(chosen, function=chosen.screen)
-    return chosen.carry_out(words, options)
+    function = function_of(mode, chosen.function)
+    least, most = chosen.words
+    if not least <= len(words) <= most:
+        parser.error(f"{mode} takes {chosen.usage or 'no name'}")
+    if most == 0:
+        return int(function(options))
+    if most == 1:
+        return int(function(words[0] if words else "", options))
+    return int(function(words, options))
 
 
 def _has_terminal() -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from gpulab.modes import Mode
 from gpulab.options import UsageError, flags
 
+_MOST_BYTES = 1_000_000
 NAME = "gpulab.toml"
 """In the working directory or above; thresholds of scenarios stand there too."""
 
@@ -26,12 +27,7 @@ def defaults_of(mode: Mode) -> Mapping[str, Any]:
     )
     if path is None:
         return {}
-    import tomllib
-
-    try:
-        tables = tomllib.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {error}") from None
+    tables = tables_in(path)
     table_mode = Mode.RUN if mode == Mode.FOLLOW else mode
     name = "screen" if mode == Mode.SCREEN else table_mode.lstrip("-")
     table = tables.get(name, {})
@@ -50,3 +46,21 @@ def defaults_of(mode: Mode) -> Mapping[str, Any]:
         if mode in flag.modes:
             values[option] = flag.value(given, f"{path}: [{name}] {key} = ")
     return values
+
+
+def tables_in(path: Path) -> dict[str, Any]:
+    """UsageError where it is no TOML, or cannot be read."""
+    import tomllib
+
+    from gpulab.core.files import read_regular
+
+    try:
+        return tomllib.loads(read_regular(path, _MOST_BYTES).decode())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    except ValueError:
+        raise UsageError(f"{path}: a number has too many digits") from None
+    except RecursionError:
+        raise UsageError(f"{path}: nested too deeply") from None

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from gpulab.options import Options
+from typing import Any
 
 
 class Mode(StrEnum):
@@ -53,16 +50,12 @@ class ModeFlag:
     about: str
     screen: str = ""
 
-    def carry_out(self, words: Sequence[str], options: Options) -> int:
-        function = function_of(self.mode, self.function)
-        least, most = self.words
-        if not least <= len(words) <= most:
-            raise _usage_error(f"{self.mode} takes {self.usage or 'no name'}")
-        if most == 0:
-            return int(function(options))
-        if most == 1:
-            return int(function(words[0] if words else "", options))
-        return int(function(words, options))
+
+class NotInstalledError(ValueError):
+    """What was asked for is of a feature that was taken out."""
+
+    def __init__(self, flag: str, module: str) -> None:
+        super().__init__(f"{flag} is not installed: there is no {module}")
 
 
 _FEATURES = "gpulab.features."
@@ -70,33 +63,23 @@ _MANY = 1_000_000
 
 
 def function_of(mode: str, place: str) -> Callable[..., Any]:
-    """By module:name. UsageError where a feature that it imports was taken out."""
+    """By module:name. NotInstalledError where a feature that it imports was taken out."""
     module, _, name = place.partition(":")
     try:
         function: Callable[..., Any] = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if not str(error.name).startswith(_FEATURES):
             raise
-        raise _not_installed(mode, str(error.name)) from None
+        raise NotInstalledError(mode, str(error.name)) from None
     return function
 
 
 def check_installed(flag: str, feature: str) -> None:
-    """UsageError where the feature of a flag was taken out."""
+    """NotInstalledError where the feature of a flag was taken out."""
     from gpulab.features import present
 
     if present(feature) is None:
-        raise _not_installed(flag, f"{_FEATURES}{feature}")
-
-
-def _not_installed(flag: str, module: str) -> Exception:
-    return _usage_error(f"{flag} is not installed: there is no {module}")
-
-
-def _usage_error(message: str) -> Exception:
-    from gpulab.options import UsageError
-
-    return UsageError(message)
+        raise NotInstalledError(flag, f"{_FEATURES}{feature}")
 
 
 _ALL = (

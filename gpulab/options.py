@@ -396,7 +396,7 @@ class Options:
         for one, needed, of in _TOGETHER:
             if mode == of and self.given(one) and not self.given(needed):
                 raise UsageError(f"{flag_of(one).name} requires {flag_of(needed).name}")
-        if mode != Mode.HISTORY:
+        if mode != Mode.HISTORY and len(self.given(*_WRITTEN)) > 1:
             self._check_files()
 
     def _check_files(self) -> None:

@@ -49,8 +49,6 @@ class Demands:
                 self._file = read_thresholds(path)
             except ThresholdError as error:
                 raise UsageError(str(error)) from None
-            except OSError as error:
-                raise UsageError(f"{path}: {error.strerror or error}") from None
 
     def of(self, scenario: str) -> Thresholds:
         """Of the variants that flags name those that the scenario has, as far as that is known."""

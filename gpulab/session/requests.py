@@ -35,7 +35,6 @@ from gpulab.core.limits import (
     MESSAGE_LENGTH,
     NAME_LENGTH,
     SOURCE_BYTES,
-    SWEEP_VALUES,
     TELEMETRY_OFF,
     TELEMETRY_ON,
     TEXT_LENGTH,
@@ -57,6 +56,8 @@ KINDS: Mapping[type, str] = {
 }
 """What a parameter takes, by the type of its default."""
 
+_REQUIRED = ("required_speedup", "required_speedups")
+_OF_ONE_NAME = ("threads", "seed", "smoke", "quick", "width", "retune", *_REQUIRED)
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take
 longer.
@@ -75,16 +76,9 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
     device = device_of(settings)
     common = {
         "device": device,
-        "threads": settings.threads,
-        "seed": settings.seed,
+        **{name: getattr(settings, name) for name in _OF_ONE_NAME},
         "time_s": time_s,
-        "smoke": settings.smoke,
-        "quick": settings.quick,
         "brief": settings.time_s is None and settings.width is None,
-        "width": settings.width,
-        "required_speedup": settings.required_speedup,
-        "required_speedups": settings.required_speedups,
-        "retune": settings.retune,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
         "alone": time_s >= _LEAST_FOR_ALONE_S and not settings.quick,
@@ -178,36 +172,19 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
     if scenario is None:
         raise UsageError(f"--sweep requires a scenario, and {entry.path.name} has none")
     name, equals, listed = text.partition("=")
-    own = "; ".join(
-        f"{parameter}={beginning(','.join(map(str, values)))}"
-        for parameter, values in scenario.sweep.items()
-    )
-    if not name:
-        if len(scenario.sweep) != 1:
-            reason = (
-                f"{entry.name} has several, name one: {own}"
-                if own
-                else f"{entry.name} has no sweep of its own"
-            )
-            raise UsageError(f"--sweep: {reason}; write --sweep name=a,b,c")
+    if not name and len(scenario.sweep) == 1:
         name = next(iter(scenario.sweep))
-    if not equals:
-        if name not in scenario.sweep:
-            text = beginning(name)
-            raise UsageError(
-                f"--sweep {text}: {entry.name} has no sweep of it; write --sweep {text}=a,b,c"
-            )
-        return name, [str(value) for value in scenario.sweep[name]]
-    values = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
+    shown_name = beginning(name) or "name"
+    if not equals and name not in scenario.sweep:
+        own = ", ".join(scenario.sweep) or "none"
+        raise UsageError(
+            f"--sweep {beginning(text)}: {entry.name} has no sweep of it (its own: {own}); write "
+            f"--sweep {shown_name}=a,b,c"
+        )
+    given = listed.split(",") if equals else map(str, scenario.sweep[name])
+    values = list(dict.fromkeys(value.strip() for value in given if value.strip()))
     if not values:
-        raise UsageError(
-            f"--sweep {beginning(text)}: it has no values; write --sweep {beginning(name)}=a,b,c"
-        )
-    if len(values) > SWEEP_VALUES:
-        raise UsageError(
-            f"--sweep {beginning(name)}: {len(values)} values, and one sweep takes at most "
-            f"{SWEEP_VALUES}"
-        )
+        raise UsageError(f"--sweep {shown_name}: it has no values; write {shown_name}=a,b,c")
     return name, values
 
 

@@ -88,14 +88,14 @@ def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
         ("n", "\0\n\x1b[2J"),
         ("n", "\udcff"),
     ):
-        label = replace(good, point=point).label
+        label = replace(good, points=(point,)).label
         assert "/" not in label
         assert len(label.encode()) < 200
 
 
 def test_a_long_name_leaves_its_swept_value(files):
     path = write(files / f"{'名' * 80}.py")
-    label = replace(single_launch(str(path)), point=("n", "64")).label
+    label = replace(single_launch(str(path)), points=(("n", "64"),)).label
     assert label.endswith("名-n-64")
     assert len(label.encode()) < 200
 
@@ -144,25 +144,47 @@ def test_several_runs_are_not_one(files):
 
 
 def test_a_sweep_is_a_run_a_value_with_labels_for_files(files):
-    swept = sweep_launches(single_launch("many/b_good.py"), "name=a/b,c d", ON_CPU)
-    assert [launch.point for launch in swept] == [("name", "a/b"), ("name", "c d")]
+    swept = sweep_launches(single_launch("many/b_good.py"), ["name=a/b,c d"], ON_CPU)
+    assert [launch.points for launch in swept] == [(("name", "a/b"),), (("name", "c d"),)]
     assert [launch.label for launch in swept] == ["b_good-name-a_b", "b_good-name-c_d"]
     requests = [
         plan(launch, ON_CPU)
-        for launch in sweep_launches(single_launch("many/b_good.py"), "n", ON_CPU)
+        for launch in sweep_launches(single_launch("many/b_good.py"), ["n"], ON_CPU)
     ]
     assert [request.job.subject.params["n"] for request in requests] == [16, 64]
 
 
+def test_several_sweeps_are_a_grid(files):
+    grid = sweep_launches(single_launch("many/b_good.py"), ["name=a,b", "n=1,2"], ON_CPU)
+    assert [launch.label for launch in grid][1:3] == ["b_good-name-a-n-2", "b_good-name-b-n-1"]
+    params = [plan(launch, ON_CPU).job.subject.params for launch in grid]
+    assert [(each["name"], each["n"]) for each in params] == [
+        ("a", 1),
+        ("a", 2),
+        ("b", 1),
+        ("b", 2),
+    ]
+
+
+def test_a_name_may_be_a_pattern_of_several(files):
+    assert {launch.entry.name for launch in launches_of("batched_.*")} == {
+        "batched_matmul",
+        "batched_gemm_cublas",
+    }
+    for name in ("batched_", "batched_(", "no.*such"):
+        with pytest.raises(ScenarioNotFoundError):
+            launches_of(name)
+
+
 def test_what_cannot_be_swept_is_a_usage_error(files):
     with pytest.raises(UsageError, match="a plain function has no parameters"):
-        sweep_launches(single_launch("many/train.py:step"), "n=1", ON_CPU)
+        sweep_launches(single_launch("many/train.py:step"), ["n=1"], ON_CPU)
     with pytest.raises(UsageError, match=r"--set n=\.\.\. and --sweep n: one or the other"):
         sweep_launches(
-            single_launch("many/b_good.py"), "n=1", Options(device="cpu", chosen={"n": "3"})
+            single_launch("many/b_good.py"), ["n=1"], Options(device="cpu", chosen={"n": "3"})
         )
     broken = single_launch("many/a_broken.py")
-    assert sweep_launches(broken, "n=1", ON_CPU) == [broken]  # its error is what there is to say
+    assert sweep_launches(broken, ["n=1"], ON_CPU) == [broken]  # its error is what there is to say
 
 
 def test_a_plan_is_a_request(files):
@@ -214,7 +236,7 @@ def test_a_need_of_the_baseline_alone_keeps_the_scenario_from_running(tmp_path, 
 
 
 def test_a_swept_run_that_cannot_be_made_keeps_its_value(files, unmet):
-    (point,) = sweep_launches(single_launch("many/c_cuda.py"), "n=8", ON_CPU)
+    (point,) = sweep_launches(single_launch("many/c_cuda.py"), ["n=8"], ON_CPU)
     assert plan(point, ON_CPU).params == {"n": "8"}
 
 

@@ -125,15 +125,10 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
         ({"chosen": {"name": "\udcff"}}, "name=.*: write it in UTF-8"),
         ({"chosen": {"name": "x" * 4097}}, "a text has at most 4096 characters"),
         ({"chosen": {"m" * 9000: "1"}}, "has no parameter 'mmm.*8900 more characters"),
-        ({"time_s": 1e300}, "--time 1e.300: write seconds above 0, and at most 604800"),
-        ({"time_s": float("nan")}, "--time nan: write seconds"),
-        ({"device": "cuda:" + "9" * 9000}, "--device cuda:999.*write cpu, cuda or cuda:N"),
         (
             {"functions": [f"f{number}" for number in range(300)]},
             "300 functions, and one run takes at most 200",
         ),
-        ({"device": "gpu"}, "--device gpu: write cpu, cuda or cuda:N"),
-        ({"device": "cuda:x"}, "write cpu, cuda or cuda:N"),
         ({"threads": 10**6}, "1000000 threads: this process may use"),
         ({"text": FUNCTIONS}, r"x\.py has no Scenario"),
         (
@@ -241,8 +236,6 @@ def test_a_calibration_measures_the_device_and_nothing_else():
     request = calibration_request(Options(device="cpu", threads=1, seed=3, telemetry="off"))
     assert request.job == Calibrate(device="cpu", threads=1, seed=3)
     assert (request.telemetry, request.timeout_s, request.profile) == ("off", None, None)
-    with pytest.raises(UsageError, match="write cpu, cuda or cuda:N"):
-        calibration_request(Options(device="tpu"))
 
 
 @pytest.mark.parametrize(
