@@ -89,10 +89,8 @@ _ALL = (
         (0, _MANY),
         "[PATH ...]",
         "scenarios, their needs",
-        (
-            "The scenarios, and what is missing to run them. Those of the files and folders in "
-            "PATH come first."
-        ),
+        "The scenarios, and what is missing to run them. Those of the files and folders in "
+        "PATH come first.",
     ),
     ModeFlag(
         Mode.RUN,
@@ -100,10 +98,8 @@ _ALL = (
         (1, _MANY),
         "WHAT [WHAT ...]",
         "measure, show the result",
-        (
-            "Measure scenarios or functions, and print the result. WHAT is a scenario's name, "
-            "FILE, FILE:function[,function], a folder, or all."
-        ),
+        "Measure scenarios or functions, and print the result. WHAT is a scenario's name, "
+        "FILE, FILE:function[,function], a folder, or all.",
     ),
     ModeFlag(
         Mode.REPLAY,
@@ -111,12 +107,10 @@ _ALL = (
         (0, 1),
         "[RUN | NAME]",
         "show a recorded run",
-        (
-            "A run from its file alone, on the screen as it went: pause, speed, steps, stages. "
-            "With any of the flags below but --ascii, or without a terminal: what it printed. RUN: "
-            "a run file. NAME: a scenario's newest run here (NAME~1: the one before), else a "
-            "recording that ships; without it the list of those."
-        ),
+        "A run from its file alone, on the screen as it went: pause, speed, steps, stages. "
+        "With any of the flags below but --ascii, or without a terminal: what it printed. RUN: "
+        "a run file. NAME: a scenario's newest run here (NAME~1: the one before), else a "
+        "recording that ships; without it the list of those.",
         screen="gpulab.tui.app:open_replay",
     ),
     ModeFlag(
@@ -125,16 +119,14 @@ _ALL = (
         (2, 2),
         "BEFORE AFTER [-- WHAT]",
         "two runs or revisions",
-        (
-            "Compare saved runs before and after a change: what differs between them, then how "
-            "fast each variant is. A side is a run file, a scenario's newest run here (NAME, "
-            "NAME~1 the one before), a recording, or a folder of run files: several runs a side "
-            "say how much runs differ. Measured anew, in pairs of fresh processes, are two files "
-            "(before.py after.py, or FILE:function twice), and with -- WHAT, a scenario or "
-            "FILE:function: git:REVISION, a folder (. is this checkout), or python:ENV/bin/python "
-            "twice. Nothing in a checkout is written. Exit code 3: nothing to compare; that of "
-            "AFTER where it is 3, 4 or 7; with a gate 5: it fails, 6: inconclusive."
-        ),
+        "Compare saved runs before and after a change: what differs between them, then how "
+        "fast each variant is. A side is a run file, a scenario's newest run here (NAME, "
+        "NAME~1 the one before), a recording, or a folder of run files: several runs a side "
+        "say how much runs differ. Measured anew, in pairs of fresh processes, are two files "
+        "(before.py after.py, or FILE:function twice), and with -- WHAT, a scenario or "
+        "FILE:function: git:REVISION, a folder (. is this checkout), or python:ENV/bin/python "
+        "twice. Nothing in a checkout is written. Exit code 3: nothing to compare; that of "
+        "AFTER where it is 3, 4 or 7; with a gate 5: it fails, 6: inconclusive.",
     ),
     ModeFlag(
         Mode.WATCH,
@@ -142,12 +134,10 @@ _ALL = (
         (0, 1),
         "[RUN | FOLDER]",
         "follow a live run",
-        (
-            "Follow a run of another process, user or host by its file, which is only read. RUN: a "
-            "run file, or a scenario that runs here. FOLDER: the runs in it, as --share writes "
-            "them; by default those of yours on this machine. With any of the flags below but "
-            "--ascii, or without a terminal: waits for its end and prints the result."
-        ),
+        "Follow a run of another process, user or host by its file, which is only read. RUN: a "
+        "run file, or a scenario that runs here. FOLDER: the runs in it, as --share writes "
+        "them; by default those of yours on this machine. With any of the flags below but "
+        "--ascii, or without a terminal: waits for its end and prints the result.",
         screen="gpulab.tui.watching:watch",
     ),
     ModeFlag(
@@ -156,11 +146,9 @@ _ALL = (
         (0, 1),
         "[FOLDER]",
         "the screen in a browser",
-        (
-            "Lessons, earlier runs and runs that go on, in FOLDER or in your own, for a browser on "
-            "this machine, or through ssh -L. Each address holds a new token; nothing can be run "
-            "there."
-        ),
+        "Lessons, earlier runs and runs that go on, in FOLDER or in your own, for a browser on "
+        "this machine, or through ssh -L. Each address holds a new token; nothing can be run "
+        "there.",
     ),
     ModeFlag(
         Mode.SHOW,
@@ -168,10 +156,8 @@ _ALL = (
         (1, 1),
         "WHAT[:VARIANT]",
         "the code of a scenario",
-        (
-            "The code of a scenario's variants, with the lines marked that differ from the "
-            "baseline, and of their kernels. WHAT: a scenario or a file."
-        ),
+        "The code of a scenario's variants, with the lines marked that differ from the "
+        "baseline, and of their kernels. WHAT: a scenario or a file.",
     ),
     ModeFlag(
         Mode.CALIBRATE,
@@ -179,10 +165,8 @@ _ALL = (
         (0, 0),
         "",
         "ceilings of the device",
-        (
-            "Measure the device's ceilings and draw its roofline. They are kept for later runs on"
-            " the same device."
-        ),
+        "Measure the device's ceilings and draw its roofline. They are kept for later runs on"
+        " the same device.",
     ),
     ModeFlag(
         Mode.NEW,
@@ -190,10 +174,8 @@ _ALL = (
         (0, 1),
         "FILE | --new --exercise NAME",
         "write a scenario to edit",
-        (
-            "Write a scenario to start from, or an exercise. The file runs as it is. A file that "
-            "exists is never overwritten."
-        ),
+        "Write a scenario to start from, or an exercise. The file runs as it is. A file that "
+        "exists is never overwritten.",
     ),
     ModeFlag(
         Mode.FROM_TRACE,
@@ -201,10 +183,8 @@ _ALL = (
         (1, 2),
         "TRACE [FILE]",
         "a scenario of a trace",
-        (
-            "Write a scenario of the heaviest operations of a trace. TRACE: a torch.profiler "
-            "trace with shapes. FILE: default TRACE_operations.py."
-        ),
+        "Write a scenario of the heaviest operations of a trace. TRACE: a torch.profiler "
+        "trace with shapes. FILE: default TRACE_operations.py.",
     ),
     ModeFlag(
         Mode.FLEET,
@@ -212,11 +192,9 @@ _ALL = (
         (1, 2),
         "FOLDER | ray SCENARIO",
         "run files of many GPUs",
-        (
-            "Which of many GPUs is slower, and why: each against the median of its model, from "
-            "run files. Exit code 0: no outlier; 8: outliers; 6: too few to compare; 3: no run "
-            "file could be read. ray SCENARIO first measures it on every GPU of a Ray cluster."
-        ),
+        "Which of many GPUs is slower, and why: each against the median of its model, from "
+        "run files. Exit code 0: no outlier; 8: outliers; 6: too few to compare; 3: no run "
+        "file could be read. ray SCENARIO first measures it on every GPU of a Ray cluster.",
     ),
     ModeFlag(
         Mode.HISTORY,
@@ -224,10 +202,8 @@ _ALL = (
         (0, 1),
         "[NAME]",
         "runs here, trends, changes",
-        (
-            "All runs of this machine. NAME: those of a scenario or a file, and where its "
-            "speedups changed, by device, with what of the environment changed there."
-        ),
+        "All runs of this machine. NAME: those of a scenario or a file, and where its "
+        "speedups changed, by device, with what of the environment changed there.",
     ),
     ModeFlag(
         Mode.DOCTOR,
@@ -235,10 +211,8 @@ _ALL = (
         (0, 0),
         "",
         "what is missing here",
-        (
-            "What this machine has, what is missing, and how to fix it. Exit code 3 where "
-            "something is broken or torch is missing."
-        ),
+        "What this machine has, what is missing, and how to fix it. Exit code 3 where "
+        "something is broken or torch is missing.",
     ),
     ModeFlag(
         Mode.GUIDE,
@@ -254,10 +228,8 @@ _ALL = (
         (1, 1),
         "bash|zsh|fish",
         "for your shell",
-        (
-            'A script that completes modes, flags and scenarios. bash: eval "$(gpulab --completion '
-            'bash)" in ~/.bashrc; zsh likewise; fish: gpulab --completion fish | source'
-        ),
+        'A script that completes modes, flags and scenarios. bash: eval "$(gpulab --completion '
+        'bash)" in ~/.bashrc; zsh likewise; fish: gpulab --completion fish | source',
     ),
     ModeFlag(
         Mode.SCREEN,
@@ -265,10 +237,8 @@ _ALL = (
         (0, _MANY),
         "[PATH ...]",
         "",
-        (
-            "Open the screen, with the scenarios of PATH first. The flags apply to every run that "
-            "is started there."
-        ),
+        "Open the screen, with the scenarios of PATH first. The flags apply to every run that "
+        "is started there.",
     ),
     ModeFlag(
         Mode.FOLLOW,
@@ -276,12 +246,10 @@ _ALL = (
         (1, _MANY),
         "[flags] -- PROGRAM [ARGUMENT ...]",
         "",
-        (
-            "Start a program as it is, time its steps, and record some of them. stdin, stdout and "
-            "the exit code are the program's own; the result goes to stderr. Of a Python that "
-            "imports torch the steps are those of the first optimizer, or else outermost calls of "
-            "modules; a call of gpulab.step() at the end of each names them itself."
-        ),
+        "Start a program as it is, time its steps, and record some of them. stdin, stdout and "
+        "the exit code are the program's own; the result goes to stderr. Of a Python that "
+        "imports torch the steps are those of the first optimizer, or else outermost calls of "
+        "modules; a call of gpulab.step() at the end of each names them itself.",
     ),
 )
 MODES: Mapping[Mode, ModeFlag] = {each.mode: each for each in _ALL}
