@@ -13,7 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpulab.catalog.catalog import Entry, read_file
-from gpulab.catalog.findings import not_asked_for
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.files import read_regular
@@ -44,6 +43,7 @@ from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
 from gpulab.options import Options, UsageError
+from gpulab.report.findings import not_asked_for
 from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
 from gpulab.session.settings import check_machine, device_of, telemetry_of
 

@@ -124,15 +124,13 @@ class SweepRuns:
     @property
     def final_label(self) -> str:
         """The name of the final's run file."""
-        return dataclasses.replace(
-            self._launch, points=(*self._launch.points, ("final", self.parameter))
-        ).label
+        return f"{self.label}-final-{self.parameter}"
 
     @property
     def announcement(self) -> str:
         """The line before the final."""
         request = self.final_request
-        assert request is not None
+        assert request
         assert isinstance(request.job, Measure)
         points = plural(len(request.job.subject.variants), "point")
         return f"{self._launch.label} final: {points} in turn"
