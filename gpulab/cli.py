@@ -276,6 +276,10 @@ def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
     from gpulab.defaults import defaults_of
 
     options = options_of(given, defaults_of(mode), mode)
+    if options.given("json", "junit", "plot", "export", "trace"):
+        from gpulab.headless.written import check_outputs
+
+        check_outputs(options)
     if mode == Mode.COMPARE:
         options = replace(options, what=tuple(after or ()))
     elif mode in (Mode.SCREEN, Mode.FOLLOW):

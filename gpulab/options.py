@@ -388,6 +388,11 @@ class Options:
     def json_file(self) -> Path | None:
         return Path(self.json) if self.json and not self.json_on_stdout else None
 
+    def file(self, name: str) -> Path | None:
+        """What an option writes."""
+        file = self.json_file if name == "json" else getattr(self, name)
+        return file if isinstance(file, Path) else None
+
     def check(self, mode: Mode) -> None:
         """UsageError for what does not go together, and two flags that name one file."""
         for one, others in _APART:
@@ -404,7 +409,7 @@ class Options:
 
         flags: dict[str, str] = {}
         for name in _WRITTEN:
-            file = self.json_file if name == "json" else getattr(self, name)
+            file = self.file(name)
             try:
                 if file is None or is_appended_to(file):
                     continue

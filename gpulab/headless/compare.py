@@ -23,9 +23,9 @@ from gpulab.features.compare.for_ci import cases_of
 from gpulab.features.compare.gating import gated
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.headless.export import check_export, export
-from gpulab.headless.gate import Demands, check_junit, write_junit
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.export import export
+from gpulab.headless.gate import Demands, write_junit
+from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.sides import measure_sides, refuse_measuring
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
@@ -42,10 +42,6 @@ def compare(words: Sequence[str], options: Options) -> int:
     side is no run, and nothing that can be measured.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file)
-    if options.export:
-        check_export(options.export)
-    check_junit(options)
     demands = Demands(options)
     demands.say(terminal)
     if is_measured(words, options.what):

@@ -19,15 +19,13 @@ from gpulab.features.gate.thresholds import (
     Thresholds,
     read_thresholds,
 )
-from gpulab.headless.output import Terminal, check_written
+from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
 from gpulab.options import Options, UsageError
 from gpulab.session.launch import Launch
 
 _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
-_MARKS = (b'<testsuites name="gpulab"',)
-"""What is in a file that was written here."""
 
 
 class Demands:
@@ -114,14 +112,6 @@ def _has_file(scenario: str, folder: Path) -> bool:
     return any(
         next(folder.glob(f"{'*/' * depth}{name}"), None) is not None for depth in range(_DEPTH + 1)
     )
-
-
-def check_junit(options: Options) -> None:
-    """UsageError where it cannot be written, or would replace a file of somebody else: it is known
-    before anything is measured.
-    """
-    if options.junit is not None:
-        check_written("--junit", options.junit, _MARKS)
 
 
 def write_junit(target: Path, cases: Sequence[Case]) -> None:

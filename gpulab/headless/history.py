@@ -12,7 +12,7 @@ from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
 from gpulab.features.history.trend import HistoryReport, ScenarioHistory, histories
 from gpulab.features.history.trend_view import overview, scenario_view
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
 from gpulab.options import Options, UsageError
 from gpulab.report.past import PastRun
@@ -33,7 +33,6 @@ def history(name: str, options: Options) -> int:
     UsageError where no run has that name, or a flag needs another.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file)
     keep = _runs_to_keep(options)
     runs = _read(terminal)
     if name:

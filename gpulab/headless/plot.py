@@ -7,23 +7,10 @@ from contextlib import chdir
 from importlib import util
 from pathlib import Path
 
-from gpulab.core.files import PICTURES, write_whole
-from gpulab.headless.output import Terminal, check_written
+from gpulab.core.files import write_whole
+from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
-from gpulab.options import UsageError
 from gpulab.report.report import RunReport
-
-_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<dc:title>gpulab</dc:title>")
-"""What its pictures say of their maker, in each format."""
-
-
-def check_plot(target: Path) -> None:
-    """UsageError where the picture could not be made: found before anything is measured."""
-    if target.suffix.lower() not in PICTURES:
-        raise UsageError(f"--plot {target}: the name ends in {', '.join(PICTURES)}")
-    if util.find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
-    check_written("--plot", target, _MARKS)
 
 
 def plot(pictures: Iterable[tuple[Sequence[RunReport], Path]], terminal: Terminal) -> None:
@@ -51,7 +38,7 @@ def _image(reports: Sequence[RunReport], kind: str) -> bytes:
     # all others. In its own folder they are its defaults, and no file of a stranger can break a
     # picture or run TeX.
     spec = util.find_spec("matplotlib")
-    assert spec is not None  # check_plot has looked
+    assert spec is not None  # check_output has looked
     assert spec.origin is not None
     with chdir(Path(spec.origin).parent / "mpl-data"):
         from gpulab.show.picture import image

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from gpulab.core.text import one_line
 from gpulab.features import features
 from gpulab.headless.output import (
-    check_json,
     open_terminal,
     say_sharing,
     write_json,
@@ -57,7 +56,6 @@ def follow(command: Sequence[str], options: Options) -> int:
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=True)
     try:
         path = options.output or default_path(program_of(command).scenario, options.share)
-        check_json(options.json_file, [path])
         session = start_program(command, options, path, captured=False, closed=closed_by_caller)
     except OSError as error:
         print_error(f"no file can be written ({error.strerror}): the program is not followed")

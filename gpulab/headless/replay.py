@@ -15,9 +15,9 @@ from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.statuses import ExitCode
 from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
-from gpulab.headless.export import check_export, export
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
-from gpulab.headless.plot import check_plot, plot
+from gpulab.headless.export import export
+from gpulab.headless.output import Terminal, open_terminal, write_json
+from gpulab.headless.plot import plot
 from gpulab.headless.printed import (
     show_calibration,
     show_failures,
@@ -42,7 +42,7 @@ def replay(name: str, options: Options) -> int:
         terminal.say(*_what_ships(recordings(), terminal.results.width))
         return 0
     run = open_run(name)
-    check_files(run, options)
+    check_flags(run, options)
     report = run.report
     if view := present("replay.view"):
         origin = view.Origin(report.device, report.environment, report.at)
@@ -50,21 +50,12 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
-def check_files(run: Run, options: Options) -> None:
-    """UsageError where what is to be written cannot be, and for flags that would change nothing."""
-    _check_flags(run, options)
-    check_json(options.json_file, [run.source.path])
-    if options.plot:
-        check_plot(options.plot)
-    if options.export:
-        check_export(options.export)
-
-
 _OF_TIMES = ("raw", "markdown", "from_start")
 _OF_OPERATIONS = ("checklist", "top", "sort", "group_by")
 
 
-def _check_flags(run: Run, options: Options) -> None:
+def check_flags(run: Run, options: Options) -> None:
+    """UsageError for flags that would change nothing."""
     match run.state.job:
         case Follow():
             kind = "a followed program"

@@ -239,11 +239,9 @@ def _demands(options: Options) -> Demands | None:
     """None where the feature was taken out, whose flags are refused then."""
     if present("gate") is None:
         return None
-    from gpulab.headless.gate import Demands, check_junit
+    from gpulab.headless.gate import Demands
 
-    demands = Demands(options)
-    check_junit(options)
-    return demands
+    return Demands(options)
 
 
 class _Command:

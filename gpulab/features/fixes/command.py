@@ -18,7 +18,6 @@ from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
 from gpulab.headless.output import (
     Terminal,
-    check_json,
     check_run_file,
     open_terminal,
     say_sharing,
@@ -47,7 +46,6 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
         raise UsageError(f"--keep {options.keep}: it exists, and files are never overwritten")
     launch = single_launch(names[0])
     paths = _paths(launch, options)
-    check_json(options.json_file, paths)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at a step", "dim")
     with Interrupts() as interrupts:

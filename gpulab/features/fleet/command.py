@@ -9,7 +9,7 @@ from pathlib import Path
 from gpulab.core.statuses import ExitCode
 from gpulab.features.fleet.folder import fold_folder
 from gpulab.features.fleet.view import fleet_view
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.options import Options, UsageError
 from gpulab.session.launch import single_launch
 from gpulab.session.run_files import runs_folder
@@ -22,7 +22,6 @@ def fleet(words: Sequence[str], options: Options) -> int:
     their cause; returns the exit code. UsageError where there is no such folder, or no cluster.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file)
     if words[0] == _RAY and len(words) == 2:
         return _measured_by_ray(words[1], options, terminal)
     if len(words) > 1:
