@@ -6,7 +6,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -22,7 +22,7 @@ from gpulab.headless.standard_streams import (
     print_error,
 )
 from gpulab.modes import MODES, Mode, NotInstalledError, check_installed, function_of
-from gpulab.options import Flag, Options, UsageError, flag_of, flags, options_of
+from gpulab.options import Options, UsageError, flag_of, flags, helps, options_of
 
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
@@ -92,18 +92,18 @@ class _Once(argparse.Action):
 
 
 def _add_flags(
-    parser: argparse._ActionsContainer, taken: Callable[[Flag], bool], title: str = ""
+    parser: argparse._ActionsContainer, names: Sequence[str], help_of: Mapping[str, str]
 ) -> None:
-    """Those that are taken, of all groups or of one. What was not given is not in the namespace."""
-    for name, flag in flags().items():
-        if not flag.name or not taken(flag) or title not in ("", flag.title):
-            continue
+    """What was not given is not in the namespace."""
+    for name in names:
+        flag = flag_of(name)
         how: dict[str, Any] = {"action": "store_true"}
         if flag.takes:
             how = {"metavar": flag.takes[0], "action": "append" if flag.several else _Once}
         if flag.const is not None:
             how |= {"nargs": "?", "const": flag.const}
-        parser.add_argument(flag.name, dest=name, default=argparse.SUPPRESS, help=flag.help, **how)
+        how["help"] = help_of.get(name, "").replace("%", "%%")
+        parser.add_argument(flag.name, dest=name, default=argparse.SUPPRESS, **how)
 
 
 def flag_problem(mode: Mode, given: Sequence[str]) -> str | None:
@@ -141,9 +141,11 @@ def help_text(arguments: Sequence[str]) -> str:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
-    for title in dict.fromkeys(flag.title for flag in flags().values() if flag.title):
+    of_mode = [name for name, flag in flags().items() if mode in flag.modes]
+    for title in dict.fromkeys(flag_of(name).title for name in of_mode):
         group = page.add_argument_group(title)
-        _add_flags(group, lambda flag: mode in flag.modes, title)
+        taken = [name for name in of_mode if flag_of(name).title == title]
+        _add_flags(group, taken, helps())
     return page.format_help()
 
 
@@ -350,7 +352,7 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
     modes = parser.add_mutually_exclusive_group()
     for flag in _FLAGS:
         modes.add_argument(flag, dest="mode", action="store_const", const=flag)
-    _add_flags(parser, bool)
+    _add_flags(parser, list(flags()), {})
     return parser
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gpulab.catalog.catalog import catalog
 from gpulab.modes import MODES, Mode
-from gpulab.options import Flag, Options, UsageError, flags
+from gpulab.options import Options, UsageError, flags, helps
 
 _BASH = """\
 _gpulab() {{
@@ -41,15 +41,11 @@ def _modes() -> dict[str, Mode]:
     return {mode.lstrip("-"): mode for mode, each in MODES.items() if each.help}
 
 
-def _flags_of(mode: Mode) -> list[Flag]:
-    return [flag for flag in flags().values() if mode in flag.modes]
-
-
 def _bash() -> str:
     names = " ".join(entry.name for entry in catalog())
     cases = []
     for name, mode in _modes().items():
-        words = [flag.name for flag in _flags_of(mode)]
+        words = [flag.name for flag in flags().values() if mode in flag.modes]
         if mode in _NAMES_A_SCENARIO:
             words.append(names)
         cases.append(f'      {name}|{mode}) flags="{" ".join(words)}" ;;')
@@ -61,8 +57,10 @@ def _fish() -> Iterator[str]:
     for name, mode in _modes().items():
         yield f"complete -c gpulab -l {name} -d '{MODES[mode].help}'"
         chosen = f"complete -c gpulab -n '__fish_contains_opt {name}'"
-        for flag in _flags_of(mode):
-            text = flag.help.replace("%%", "%").replace("'", "\\'")
+        for option, flag in flags().items():
+            if mode not in flag.modes:
+                continue
+            text = helps()[option].replace("'", "\\'")
             yield f"{chosen} -l {flag.name.lstrip('-')} -d '{text}'"
         if mode in _NAMES_A_SCENARIO:
             yield f"{chosen} -a '{names}'"

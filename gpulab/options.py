@@ -8,10 +8,13 @@ keys of a file of defaults. A new one is a field here, and the place that reads 
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +47,6 @@ class Flag:
 
     title: str
     modes: Collection[Mode]
-    help: str
     takes: tuple[str, Callable[[str], Any]] | None = None
     name: str = ""
     const: Any = None
@@ -79,9 +81,9 @@ class Flag:
             raise UsageError(f"{label}{shown(given)}: write {error}") from None
 
 
-def _flag(title: str, modes: Collection[Mode], help: str, *how: Any, **more: Any) -> Any:
+def _flag(title: str, modes: Collection[Mode], *how: Any, **more: Any) -> Any:
     default = more.pop("default", None if how else False)
-    metadata = {"flag": Flag(title, modes, help, *how, **more)}
+    metadata = {"flag": Flag(title, modes, *how, **more)}
     if default is dict:
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -108,257 +110,172 @@ _SLOWER = 0.03
 
 @dataclass(frozen=True)
 class Options:
-    """What refines a command, whichever face takes it. None is what was not given."""
+    """What refines a command, whichever face takes it. None is what was not given. The text below a
+    field is its help.
+    """
 
     device: str | None = _to_run(
-        {*_OF_A_STEP, Mode.CALIBRATE, Mode.FLEET},
-        "default: cuda:0 if available, otherwise cpu",
-        ("cuda:N|cpu", kinds.device),
+        {*_OF_A_STEP, Mode.CALIBRATE, Mode.FLEET}, ("cuda:N|cpu", kinds.device)
     )
+    """default: cuda:0 if available, otherwise cpu"""
     chosen: dict[str, str] = _to_run(
         {*_OF_A_STEP, Mode.SHOW, Mode.FLEET},
-        "a parameter of the scenario",
         ("NAME=VALUE", kinds.setting),
         name="--set",
         several=True,
         default=dict,
     )
-    arguments: str | None = _to_run(
-        _GATED,
-        "a function that makes the arguments of plain functions: a tuple, a dict of keywords, or "
-        "one value",
-        ("FILE:function", kinds.file_name),
-        name="--with",
-    )
+    """a parameter of the scenario"""
+    arguments: str | None = _to_run(_GATED, ("FILE:function", kinds.file_name), name="--with")
+    """a function that makes the arguments of plain functions: a tuple, a dict of keywords, or one
+    value
+    """
     variant: Sequence[str] = _to_run(
-        _MEASURES,
-        "only the baseline and the variants of this name, which may be a regular expression",
-        ("NAME", kinds.expression),
-        several=True,
-        default=(),
+        _MEASURES, ("NAME", kinds.expression), several=True, default=()
     )
+    """only the baseline and the variants of this name, which may be a regular expression"""
     try_fixes: str | None = _to_run(
         _RUN,
-        "measure every fix that applies to FILE:function, one by one and together, without an edit "
-        "of it; NAME: only these fixes",
         ("NAME,...", str),
         name="--try",
         const="",
         feature="fixes",
         command="gpulab.features.fixes.command:try_fixes",
     )
+    """measure every fix that applies to FILE:function, one by one and together, without an edit of
+    it; NAME: only these fixes
+    """
     what_if: str | None = _to_run(
         _RUN,
-        "what each part of a step would gain, measured by delaying it; NAME: a variant, operations "
-        "such as aten::mm",
         ("NAME,...", str),
         const="",
         feature="what_if",
         command="gpulab.features.what_if.command:what_if",
     )
-    keep: Path | None = _to_run(
-        {Mode.RUN, Mode.HISTORY},
-        "with --try: write the scenario with the fixes, which --run FILE.py measures; with "
-        "--prune: the newest N runs of each scenario stay (default: 100)",
-        ("FILE.py|N", kinds.path),
-    )
-    prune: bool = _to_run(
-        {Mode.HISTORY},
-        "delete older run files; those of runs that go on, that lie elsewhere or are linked to "
-        "stay",
-    )
+    """what each part of a step would gain, measured by delaying it; NAME: a variant, operations
+    such as aten::mm
+    """
+    keep: Path | None = _to_run({Mode.RUN, Mode.HISTORY}, ("FILE.py|N", kinds.path))
+    """with --try: write the scenario with the fixes, which --run FILE.py measures; with --prune:
+    the newest N runs of each scenario stay (default: 100)
+    """
+    prune: bool = _to_run({Mode.HISTORY})
+    """delete older run files; those of runs that go on, that lie elsewhere or are linked to stay"""
     sweep: Sequence[str] = _to_run(
-        _RUN,
-        "one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own",
-        ("NAME=A,B,C", str),
-        const="",
-        several=True,
-        default=(),
-        feature="sweeps",
+        _RUN, ("NAME=A,B,C", str), const="", several=True, default=(), feature="sweeps"
     )
-    repeat: int | None = _to_run(
-        _RUN,
-        "N runs in fresh processes: 99 %% interval over runs (needs N >= 8)",
-        ("N", kinds.repetitions),
-        feature="repeats",
-    )
-    time_s: float | None = _to_run(
-        {*_OF_A_STEP, Mode.FLEET},
-        "time limit of the measurement in seconds (default: 10; of --compare 30); it stops earlier "
-        "when intervals are narrow",
-        ("S", kinds.seconds),
-        name="--time",
-    )
-    width: float | None = _to_run(
-        _MEASURES,
-        "stop when the half-width of every interval is below this share of its speedup "
-        "(default: 1%%)",
-        ("0.2%", kinds.share),
-    )
-    threads: int = _to_run(
-        {*_ON_A_DEVICE, Mode.COMPARE},
-        "CPU threads of torch (default: 1)",
-        ("N", kinds.threads),
-        default=1,
-    )
-    ranks: int = _to_run(
-        {Mode.CALIBRATE},
-        "measure what joins N processes: all-reduce and sends, by size",
-        ("N", kinds.ranks),
-        default=0,
-    )
-    seed: int | None = _to_run(
-        {*_ON_A_DEVICE, Mode.COMPARE},
-        "seed of data and order of variants (default: random)",
-        ("N", kinds.seed),
-    )
-    smoke: bool = _to_run({*_OF_A_STEP, Mode.FLEET}, "tiny sizes: check that it runs")
+    """one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own"""
+    repeat: int | None = _to_run(_RUN, ("N", kinds.repetitions), feature="repeats")
+    """N runs in fresh processes: 99 % interval over runs (needs N >= 8)"""
+    time_s: float | None = _to_run({*_OF_A_STEP, Mode.FLEET}, ("S", kinds.seconds), name="--time")
+    """time limit of the measurement in seconds (default: 10; of --compare 30); it stops earlier
+    when intervals are narrow
+    """
+    width: float | None = _to_run(_MEASURES, ("0.2%", kinds.share))
+    """stop when the half-width of every interval is below this share of its speedup (default: 1%)
+    """
+    threads: int = _to_run({*_ON_A_DEVICE, Mode.COMPARE}, ("N", kinds.threads), default=1)
+    """CPU threads of torch (default: 1)"""
+    ranks: int = _to_run({Mode.CALIBRATE}, ("N", kinds.ranks), default=0)
+    """measure what joins N processes: all-reduce and sends, by size"""
+    seed: int | None = _to_run({*_ON_A_DEVICE, Mode.COMPARE}, ("N", kinds.seed))
+    """seed of data and order of variants (default: random)"""
+    smoke: bool = _to_run({*_OF_A_STEP, Mode.FLEET})
+    """tiny sizes: check that it runs"""
     timeout_s: float | None = _to_run(
-        {*_ON_A_DEVICE, Mode.FOLLOW},
-        "stop a run after S seconds (default: after 10 minutes without progress)",
-        ("S", kinds.seconds),
-        name="--timeout",
+        {*_ON_A_DEVICE, Mode.FOLLOW}, ("S", kinds.seconds), name="--timeout"
     )
-    telemetry: str | None = _to_run(
-        {*_ON_A_DEVICE, Mode.FOLLOW},
-        "sample the device of the run (on, default), nothing, or a GPU by index or UUID",
-        ("on|off|GPU", kinds.telemetry),
-    )
-    retune: bool = _to_run(
-        _RUN, "tune again instead of reusing choices of gpulab.tune", feature="tuning"
-    )
-    quick: bool = _to_run(
-        {*_MEASURES, Mode.FLEET}, "shorter and less precise; results are marked with *"
-    )
+    """stop a run after S seconds (default: after 10 minutes without progress)"""
+    telemetry: str | None = _to_run({*_ON_A_DEVICE, Mode.FOLLOW}, ("on|off|GPU", kinds.telemetry))
+    """sample the device of the run (on, default), nothing, or a GPU by index or UUID"""
+    retune: bool = _to_run(_RUN, feature="tuning")
+    """tune again instead of reusing choices of gpulab.tune"""
+    quick: bool = _to_run({*_MEASURES, Mode.FLEET})
+    """shorter and less precise; results are marked with *"""
     profile: str | None = _to_run(
-        {*_MEASURES, Mode.FOLLOW},
-        "profile a step after the measurement, in a second process: the baseline and the fastest "
-        "variant (on, default; with --repeat only in the first run), or all",
-        ("{on,off,all}", kinds.one_of(("on", "off", "all"))),
+        {*_MEASURES, Mode.FOLLOW}, ("{on,off,all}", kinds.one_of(("on", "off", "all")))
     )
-    listen: str | None = _to_serve(
-        {Mode.SERVE},
-        "where to listen (default: 127.0.0.1:8000, or another port if that is in use)",
-        ("[HOST:]PORT", kinds.address),
-    )
-    ptx: bool = _to_show({Mode.SHOW}, "kernels as PTX")
-    sass: bool = _to_show({Mode.SHOW}, "kernels as disassembled machine code")
-    arch: str | None = _to_show(
-        {Mode.SHOW}, "architecture to compile for (default: sm_90)", ("sm_90", kinds.architecture)
-    )
-    exercise: str | None = _to_write(
-        {Mode.NEW},
-        "write a slow function to make fast, which --run then judges; without NAME: the list of "
-        "exercises",
-        ("NAME", str),
-        const="",
-    )
-    solution: bool = _to_write(
-        {Mode.NEW}, "with --exercise: the reference solution, after a run of your own attempt"
-    )
-    print: bool = _to_print(_OF_A_FILE, "print the result, also on a terminal")
-    top: int | None = _to_print(
-        {*_PRINTS_OPERATIONS, Mode.FROM_TRACE},
-        "rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort or "
-        "--group-by is given, 10 of a trace)",
-        ("N", kinds.operations),
-    )
-    sort: SortBy | None = _to_print(
-        _PRINTS_OPERATIONS,
-        f"table of operations by a column: {', '.join(SortBy)}",
-        ("COLUMN", kinds.one_of(tuple(SortBy))),
-    )
-    group_by: GroupBy | None = _to_print(
-        _PRINTS_OPERATIONS,
-        "operations summed by operation (default), line of the program, module, or kernel",
-        ("WHAT", kinds.one_of(tuple(GroupBy))),
-    )
+    """profile a step after the measurement, in a second process: the baseline and the fastest
+    variant (on, default; with --repeat only in the first run), or all
+    """
+    listen: str | None = _to_serve({Mode.SERVE}, ("[HOST:]PORT", kinds.address))
+    """where to listen (default: 127.0.0.1:8000, or another port if that is in use)"""
+    ptx: bool = _to_show({Mode.SHOW})
+    """kernels as PTX"""
+    sass: bool = _to_show({Mode.SHOW})
+    """kernels as disassembled machine code"""
+    arch: str | None = _to_show({Mode.SHOW}, ("sm_90", kinds.architecture))
+    """architecture to compile for (default: sm_90)"""
+    exercise: str | None = _to_write({Mode.NEW}, ("NAME", str), const="")
+    """write a slow function to make fast, which --run then judges; without NAME: the list of
+    exercises
+    """
+    solution: bool = _to_write({Mode.NEW})
+    """with --exercise: the reference solution, after a run of your own attempt"""
+    print: bool = _to_print(_OF_A_FILE)
+    """print the result, also on a terminal"""
+    top: int | None = _to_print({*_PRINTS_OPERATIONS, Mode.FROM_TRACE}, ("N", kinds.operations))
+    """rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort or
+    --group-by is given, 10 of a trace)
+    """
+    sort: SortBy | None = _to_print(_PRINTS_OPERATIONS, ("COLUMN", kinds.one_of(tuple(SortBy))))
+    """table of operations by a column: self, total, device, device-total, calls, share, memory,
+    flops, bytes, intensity, rate, roof, name
+    """
+    group_by: GroupBy | None = _to_print(_PRINTS_OPERATIONS, ("WHAT", kinds.one_of(tuple(GroupBy))))
+    """operations summed by operation (default), line of the program, module, or kernel"""
     json: str | None = _to_print(
         {*_WITH_FILES, *_OF_A_FILE, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
-        "result as JSON, to FILE or to stdout",
         ("FILE", kinds.file_name),
         const="-",
     )
-    output: Path | None = _to_print(
-        {*_WITH_FILES, Mode.FLEET},
-        "run file: all events and raw samples (a folder for several runs); %%N is the host, %%t "
-        "the task of srun, MPI, torchrun or Kubernetes",
-        ("FILE", kinds.output),
-    )
-    share: Path | None = _to_print(
-        {*_MEASURES, Mode.FOLLOW},
-        "run files into FOLDER, where others watch them: gpulab --watch FOLDER",
-        ("FOLDER", kinds.path),
-    )
+    """result as JSON, to FILE or to stdout"""
+    output: Path | None = _to_print({*_WITH_FILES, Mode.FLEET}, ("FILE", kinds.output))
+    """run file: all events and raw samples (a folder for several runs); %N is the host, %t the task
+    of srun, MPI, torchrun or Kubernetes
+    """
+    share: Path | None = _to_print({*_MEASURES, Mode.FOLLOW}, ("FOLDER", kinds.path))
+    """run files into FOLDER, where others watch them: gpulab --watch FOLDER"""
     fail_below: dict[str, float] = _to_print(
-        _GATED,
-        "exit code 5 if a speedup (of this variant) is below, 6 if inconclusive",
-        ("[VARIANT=]1.2x", kinds.least_speedup),
-        several=True,
-        default=dict,
-        feature="gate",
+        _GATED, ("[VARIANT=]1.2x", kinds.least_speedup), several=True, default=dict, feature="gate"
     )
+    """exit code 5 if a speedup (of this variant) is below, 6 if inconclusive"""
     fail_if_slower: float | None = _to_print(
-        {Mode.COMPARE},
-        "exit code 5 if B takes that much longer than A (3%%), 6 if inconclusive",
-        ("3%", kinds.share),
-        const=_SLOWER,
-        feature="gate",
+        {Mode.COMPARE}, ("3%", kinds.share), const=_SLOWER, feature="gate"
     )
-    gate: Path | None = _to_print(
-        _GATED,
-        "thresholds of each scenario (default: gpulab.toml, where there is one)",
-        ("FILE.toml", kinds.path),
-        feature="gate",
-    )
-    junit: Path | None = _to_print(
-        _GATED, "what passed and failed, as JUnit XML", ("FILE.xml", kinds.path), feature="gate"
-    )
+    """exit code 5 if B takes that much longer than A (3%), 6 if inconclusive"""
+    gate: Path | None = _to_print(_GATED, ("FILE.toml", kinds.path), feature="gate")
+    """thresholds of each scenario (default: gpulab.toml, where there is one)"""
+    junit: Path | None = _to_print(_GATED, ("FILE.xml", kinds.path), feature="gate")
+    """what passed and failed, as JUnit XML"""
     plot: Path | None = _to_print(
-        {*_PRINTS_A_RUN, Mode.CALIBRATE},
-        "picture for slides: roofline, and times with intervals",
-        ("FILE.png|svg|pdf", kinds.path),
+        {*_PRINTS_A_RUN, Mode.CALIBRATE}, ("FILE.png|svg|pdf", kinds.path)
     )
-    export: Path | None = _to_print(
-        {*_PRINTS_A_RUN, Mode.COMPARE},
-        "the run as a page to share, or as a report in Markdown",
-        ("FILE.html|md", kinds.path),
-    )
-    trace: Path | None = _to_print(
-        _RUN_OR_FOLLOW,
-        "trace of the profiled steps, for Perfetto or chrome://tracing",
-        ("FILE.json", kinds.trace),
-    )
-    memory: bool = _to_print(
-        _RUN, "peak memory of a step; on a GPU also a memory snapshot", feature="memory"
-    )
+    """picture for slides: roofline, and times with intervals"""
+    export: Path | None = _to_print({*_PRINTS_A_RUN, Mode.COMPARE}, ("FILE.html|md", kinds.path))
+    """the run as a page to share, or as a report in Markdown"""
+    trace: Path | None = _to_print(_RUN_OR_FOLLOW, ("FILE.json", kinds.trace))
+    """trace of the profiled steps, for Perfetto or chrome://tracing"""
+    memory: bool = _to_print(_RUN, feature="memory")
+    """peak memory of a step; on a GPU also a memory snapshot"""
     from_start: int | None = _to_print(
-        _PRINTS_A_RUN,
-        "goodput of a whole job from process start: imports, build, first step and STEPS steps "
-        "(default: those that the baseline takes in a minute)",
-        ("STEPS", kinds.steps),
-        const=0,
-        feature="goodput",
+        _PRINTS_A_RUN, ("STEPS", kinds.steps), const=0, feature="goodput"
     )
-    raw: bool = _to_print(
-        _PRINTS_A_RUN, "raw times too: min, median, mean, standard deviation, percentiles"
-    )
-    markdown: bool = _to_print(
-        {*_PRINTS_A_RUN, Mode.COMPARE},
-        "the result as tables in Markdown instead; of a run its raw times too",
-    )
-    checklist: bool = _to_print(
-        _PRINTS_OPERATIONS,
-        "answer every question of the performance checklists, with its number",
-        feature="findings",
-    )
-    verbose: bool = _to_print(
-        {*_PRINTS_OPERATIONS, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
-        "all tables, checks, findings, operations, lines that differ, and the roofline",
-    )
-    ascii: bool = _to_print(frozenset(Mode), "ASCII characters only")
+    """goodput of a whole job from process start: imports, build, first step and STEPS steps
+    (default: those that the baseline takes in a minute)
+    """
+    raw: bool = _to_print(_PRINTS_A_RUN)
+    """raw times too: min, median, mean, standard deviation, percentiles"""
+    markdown: bool = _to_print({*_PRINTS_A_RUN, Mode.COMPARE})
+    """the result as tables in Markdown instead; of a run its raw times too"""
+    checklist: bool = _to_print(_PRINTS_OPERATIONS, feature="findings")
+    """answer every question of the performance checklists, with its number"""
+    verbose: bool = _to_print({*_PRINTS_OPERATIONS, Mode.FLEET, Mode.COMPARE, Mode.HISTORY})
+    """all tables, checks, findings, operations, lines that differ, and the roofline"""
+    ascii: bool = _to_print(frozenset(Mode))
+    """ASCII characters only"""
 
-    required_speedup: float | None = _flag("", (), "", ("", kinds.speedup))
+    required_speedup: float | None = _flag("", (), ("", kinds.speedup))
     """What every comparison must reach; no flag, but a keyword."""
     required_speedups: dict[str, float] = field(default_factory=dict)
     """Of some variants, in its place."""
@@ -375,6 +292,19 @@ class Options:
             if each.name in names and getattr(self, each.name) != default:
                 flags.append(flag_of(each.name).name)
         return flags
+
+    def words(self) -> list[str]:
+        """The flags that give the same again."""
+        words = []
+        for name, flag in flags().items():
+            value = getattr(self, name)
+            if not self.given(name):
+                continue
+            if isinstance(value, dict):
+                words += [word for key in value for word in (flag.name, f"{key}={value[key]}")]
+            else:
+                words += [flag.name, str(value)][: 1 if value is True else 2]
+        return words
 
     @property
     def asks_for_operations(self) -> bool:
@@ -454,6 +384,18 @@ def flags() -> Mapping[str, Flag]:
 
 def flag_of(name: str) -> Flag:
     return flags()[name]
+
+
+@cache
+def helps() -> Mapping[str, str]:
+    """The help of each, by the name of its field."""
+    (options,) = ast.parse(inspect.getsource(Options)).body
+    assert isinstance(options, ast.ClassDef)
+    texts = {}
+    for each, below in pairwise(options.body):
+        if isinstance(each, ast.AnnAssign) and isinstance(below, ast.Expr):
+            texts[ast.unparse(each.target)] = " ".join(ast.literal_eval(below.value).split())
+    return texts
 
 
 def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
