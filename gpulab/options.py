@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -295,15 +295,16 @@ class Options:
 
     def words(self) -> list[str]:
         """The flags that give the same again."""
-        words = []
+        words: list[str] = []
         for name, flag in flags().items():
             value = getattr(self, name)
-            if not self.given(name):
-                continue
+            texts = value if flag.several else [str(value)]
             if isinstance(value, dict):
-                words += [word for key in value for word in (flag.name, f"{key}={value[key]}")]
-            else:
-                words += [flag.name, str(value)][: 1 if value is True else 2]
+                texts = [f"{key}={each}".lstrip("=") for key, each in value.items()]
+            if self.given(name):
+                words += chain.from_iterable((flag.name, text) for text in texts)
+            if value is True:
+                words.pop()
         return words
 
     @property

@@ -105,13 +105,12 @@ def command(request: RunRequest, report: RunReport) -> str:
     if subject is None:
         words = ["gpulab", "--calibrate"]
     if isinstance(subject, FunctionFile):
-        names = ",".join(variant.name for variant in subject.variants)
-        words[-1] = f"{Path(subject.path).name}:{names}"
-    job = request.job
+        words[-1] = f"{Path(subject.path).name}:{report.scenario.partition(':')[2]}"
+    device = request.job.device
     options = Options(
-        device=None if job.device == "cuda:0" else job.device,
+        device=None if device == "cuda:0" else device,
         chosen={name: str(value) for name, value in report.params.items()},
-        threads=job.threads,
+        threads=request.job.threads,
         seed=report.seed,
         smoke=report.smoke,
         quick=report.quick,

@@ -214,7 +214,7 @@ def test_without_a_compiler_a_lesson_that_ships_has_what_was_kept(gpulab, monkey
         (["mine.py:"], "mine.py"),
         (["mine.py", "--set", "n=1"], "its parameters: block=256, rows=2"),
         (["mine.py", "--set", "rows=x"], "rows takes a whole number"),
-        (["mine.py", "--arch", "h100"], "is not an architecture, such as sm_80, sm_90"),
+        (["mine.py", "--arch", "h100"], "write an architecture, such as sm_80, sm_90"),
         (["mine.py", "--arch", "sm_12"], "sm_90"),
         (
             ["mine.py:none", "--ptx"],
