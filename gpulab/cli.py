@@ -229,7 +229,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], Sequence[str] | None]:
         own[0] = _NAMED[own[0]]
     for place, argument in enumerate(own):
         name, equals, value = argument.partition("=")
-        if equals and name in _NAMED:
+        if equals and name in _FLAGS:
             own[place : place + 1] = [name, value]
     return own, after
 
@@ -268,47 +268,52 @@ def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
     given.pop("mode", None)
     if problem := flag_problem(mode, list(given)):
         parser.error(problem)
-    chosen = MODES[mode]
-    for name in given:
-        flag = flag_of(name)
-        if flag.feature:
-            check_installed(flag.name, flag.feature)
-        if flag.command:
-            chosen = replace(chosen, function=flag.command)
-    from gpulab.defaults import defaults_of
-
-    options = options_of(given, defaults_of(mode), mode)
-    if options.given("json", "junit", "plot", "export", "trace"):
-        from gpulab.headless.written import check_outputs
-
-        check_outputs(options)
+    program = after if mode in (Mode.SCREEN, Mode.FOLLOW) else None
+    if program is not None and words:
+        parser.error(f"{words[0]}: a program follows --, and nothing else runs beside it")
+    if program is not None and not program:
+        parser.error("write a program after --, such as: gpulab --run -- python train.py")
+    options, command = _options(mode, given)
+    if mode == Mode.SCREEN:
+        return _open_screen(parser, words, options, program or ())
     if mode == Mode.COMPARE:
         options = replace(options, what=tuple(after or ()))
-    elif mode in (Mode.SCREEN, Mode.FOLLOW):
-        if after is not None and words:
-            parser.error(f"{words[0]}: a program follows --, and nothing else runs beside it")
-        if after == []:
-            parser.error("write a program after --, such as: gpulab --run -- python train.py")
-    elif after:
-        words += after
-    if mode == Mode.SCREEN:
-        return _open_screen(parser, words, options, after or ())
-    if mode == Mode.FOLLOW:
-        words = [*(after or ())]
+    else:
+        words += after or ()
     asks_to_print = any(name != "ascii" for name in given) or (mode == Mode.REPLAY and not words)
-    if chosen.screen and _has_terminal() and not asks_to_print:
+    screen = MODES[mode].screen
+    if screen and _has_terminal() and not asks_to_print:
         # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
         gc.disable()
-        chosen = replace(chosen, function=chosen.screen)
-    function = function_of(mode, chosen.function)
-    least, most = chosen.words
+        command = screen
+    function = function_of(mode, command)
+    least, most = MODES[mode].words
     if not least <= len(words) <= most:
-        parser.error(f"{mode} takes {chosen.usage or 'no name'}")
+        parser.error(f"{mode} takes {MODES[mode].usage or 'no name'}")
     if most == 0:
         return int(function(options))
     if most == 1:
         return int(function(words[0] if words else "", options))
     return int(function(words, options))
+
+
+def _options(mode: Mode, given: Mapping[str, object]) -> tuple[Options, str]:
+    """Those of a command, with defaults, and what carries it out. UsageError, NotInstalledError."""
+    from gpulab.defaults import defaults_of
+
+    defaults = defaults_of(mode)
+    command = MODES[mode].function
+    for name in {**defaults, **given}:
+        flag = flag_of(name)
+        if flag.feature:
+            check_installed(flag.name, flag.feature)
+        command = flag.command or command
+    options = options_of(given, defaults, mode)
+    if options.given("json", "junit", "plot", "export", "trace"):
+        from gpulab.headless.written import check_outputs
+
+        check_outputs(options)
+    return options, command
 
 
 def _has_terminal() -> bool:
