@@ -16,6 +16,7 @@ from gpulab.catalog.catalog import Entry, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.files import read_regular
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import (
     Arguments,
     Calibrate,
@@ -333,6 +334,9 @@ def _variants(
     for variant in scenario.variants.values():
         named = baseline if variant.against == FIRST else variant.against
         against = None if alone or variant.name == baseline else named
+        missing: Finding | None = not_asked_for()
+        if variant.name in (baseline, *asked_for):
+            missing = first_missing(variant.needs, device)
         infos.append(
             VariantInfo(
                 name=variant.name,
@@ -340,9 +344,7 @@ def _variants(
                 against=against,
                 claim=one_line(variant.claim) if variant.claim else None,
                 unchecked=variant.unchecked,
-                missing=first_missing(variant.needs, device)
-                if variant.name in (baseline, *asked_for)
-                else not_asked_for(),
+                missing=missing,
             )
         )
     return tuple(infos)
