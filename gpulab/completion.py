@@ -56,7 +56,8 @@ def _fish() -> Iterator[str]:
     names = " ".join(entry.name for entry in catalog())
     for name, mode in _modes().items():
         yield f"complete -c gpulab -l {name} -d '{MODES[mode].help}'"
-        chosen = f"complete -c gpulab -n '__fish_contains_opt {name}'"
+        given = f"__fish_contains_opt {name}; or __fish_seen_subcommand_from {name}"
+        chosen = f"complete -c gpulab -n '{given}'"
         for option, flag in flags().items():
             if mode not in flag.modes:
                 continue

@@ -8,6 +8,7 @@ set = { n = 64 }
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,8 @@ NAME = "gpulab.toml"
 
 def defaults_of(mode: Mode) -> Mapping[str, Any]:
     """By the names of options. UsageError, which names the file and the key."""
-    here = Path.cwd()
-    path = next(
-        (path for folder in (here, *here.parents) if (path := folder / NAME).is_file()), None
-    )
-    if path is None:
-        return {}
-    tables = tables_in(path)
+    path = _nearest()
+    tables = tables_in(path) if path else {}
     table_mode = Mode.RUN if mode == Mode.FOLLOW else mode
     name = "screen" if mode == Mode.SCREEN else table_mode.lstrip("-")
     table = tables.get(name, {})
@@ -39,6 +35,8 @@ def defaults_of(mode: Mode) -> Mapping[str, Any]:
         option, flag = by_key.get(key.replace("_", "-"), ("", None))
         if flag is None or table_mode not in flag.modes:
             raise UsageError(f"{path}: [{name}] {key}: {table_mode} takes no --{key}")
+        if given in ([], {}):
+            continue
         if isinstance(given, dict):
             given = [f"{each}={value}" for each, value in given.items()]
         elif flag.several and not isinstance(given, list):
@@ -46,6 +44,19 @@ def defaults_of(mode: Mode) -> Mapping[str, Any]:
         if mode in flag.modes:
             values[option] = flag.value(given, f"{path}: [{name}] {key} = ")
     return values
+
+
+def _nearest() -> Path | None:
+    """Above the folder one stands in only a file of whoever owns that: a stranger's, in /tmp, could
+    name code to run.
+    """
+    with suppress(OSError):  # the folder was deleted, or one above may not be searched
+        here = Path.cwd()
+        for folder in (here, *here.parents):
+            path = folder / NAME
+            if path.is_file() and (folder == here or path.stat().st_uid == here.stat().st_uid):
+                return path
+    return None
 
 
 def tables_in(path: Path) -> dict[str, Any]:

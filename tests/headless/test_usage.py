@@ -3,6 +3,7 @@ instead; every flag belongs to modes, and does something in each.
 """
 
 import json
+import os
 import re
 import subprocess
 
@@ -207,6 +208,17 @@ def test_defaults_of_a_mode_stand_in_a_file(lab, gpulab):
     assert json.loads((lab.folder / "out.json").read_text())[0]["name"] == "mine"
     assert "--json x/y.json" in gpulab("--run", "mine.py").stderr
     assert "--json z/y.json" in gpulab("--run", "mine.py", "--json", "z/y.json").stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder away")
+def test_a_file_of_defaults_above_is_not_that_of_a_stranger(lab, gpulab, monkeypatch):
+    lab.write("gpulab.toml", "[list]\nspeed = 3")
+    below = lab.folder / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert gpulab("--list").code == 2
+    os.chown(below, 4321, -1)
+    assert gpulab("--list").code == 0
 
 
 def test_a_shell_completes_modes_flags_and_scenarios(gpulab):

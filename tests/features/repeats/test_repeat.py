@@ -106,7 +106,7 @@ def test_a_run_that_cannot_be_started_takes_nothing_from_the_others(gpulab, monk
     [
         (("--repeat", "2", "--sweep", "n=1,2"), "--repeat and --sweep: one or the other"),
         (("--repeat", "2", "--smoke"), "--repeat and --smoke: one or the other"),
-        (("--repeat", "1"), "not a number of runs, 2 or more"),
+        (("--repeat", "1"), "write a number of runs, 2 or more"),
     ],
 )
 def test_what_makes_no_sense_is_refused(gpulab, options, message):
