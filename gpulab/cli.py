@@ -307,7 +307,8 @@ def _options(mode: Mode, given: Mapping[str, object]) -> tuple[Options, str]:
         flag = flag_of(name)
         if flag.feature:
             check_installed(flag.name, flag.feature)
-        command = flag.command or command
+        if flag.command:
+            command = f"gpulab.features.{flag.feature}.command:{flag.command}"
     options = options_of(given, defaults, mode)
     if options.given("json", "junit", "plot", "export", "trace"):
         from gpulab.headless.written import check_outputs

@@ -41,8 +41,8 @@ class UsageError(ValueError):
 @dataclass(frozen=True)
 class Flag:
     """How an option is given. It `takes` what its help calls so, and its parser reads; with `const`
-    it may, and `several` are collected. `command`, as module:name, carries the mode out with it;
-    without the `feature` there is none such.
+    it may, and `several` are collected. `command`, of the `feature`, carries the mode out with it;
+    where that was taken out there is none such.
     """
 
     title: str
@@ -81,9 +81,10 @@ class Flag:
             raise UsageError(f"{label}{shown(given)}: write {error}") from None
 
 
-def _flag(title: str, modes: Collection[Mode], *how: Any, **more: Any) -> Any:
-    default = more.pop("default", None if how else False)
-    metadata = {"flag": Flag(title, modes, *how, **more)}
+def _flag(title: str, modes: Collection[Mode], takes: Any = None, **more: Any) -> Any:
+    default = more.pop("default", None if takes else False)
+    several = default in (dict, ())
+    metadata = {"flag": Flag(title, modes, takes, several=several, **more)}
     if default is dict:
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -122,7 +123,6 @@ class Options:
         {*_OF_A_STEP, Mode.SHOW, Mode.FLEET},
         ("NAME=VALUE", kinds.setting),
         name="--set",
-        several=True,
         default=dict,
     )
     """a parameter of the scenario"""
@@ -130,27 +130,16 @@ class Options:
     """a function that makes the arguments of plain functions: a tuple, a dict of keywords, or one
     value
     """
-    variant: Sequence[str] = _to_run(
-        _MEASURES, ("NAME", kinds.expression), several=True, default=()
-    )
+    variant: Sequence[str] = _to_run(_MEASURES, ("NAME", kinds.expression), default=())
     """only the baseline and the variants of this name, which may be a regular expression"""
     try_fixes: str | None = _to_run(
-        _RUN,
-        ("NAME,...", str),
-        name="--try",
-        const="",
-        feature="fixes",
-        command="gpulab.features.fixes.command:try_fixes",
+        _RUN, ("NAME,...", str), name="--try", const="", feature="fixes", command="try_fixes"
     )
     """measure every fix that applies to FILE:function, one by one and together, without an edit of
     it; NAME: only these fixes
     """
     what_if: str | None = _to_run(
-        _RUN,
-        ("NAME,...", str),
-        const="",
-        feature="what_if",
-        command="gpulab.features.what_if.command:what_if",
+        _RUN, ("NAME,...", str), const="", feature="what_if", command="what_if"
     )
     """what each part of a step would gain, measured by delaying it; NAME: a variant, operations
     such as aten::mm
@@ -162,7 +151,7 @@ class Options:
     prune: bool = _to_run({Mode.HISTORY})
     """delete older run files; those of runs that go on, that lie elsewhere or are linked to stay"""
     sweep: Sequence[str] = _to_run(
-        _RUN, ("NAME=A,B,C", str), const="", several=True, default=(), feature="sweeps"
+        _RUN, ("NAME=A,B,C", str), const="", default=(), feature="sweeps"
     )
     """one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own"""
     repeat: int | None = _to_run(_RUN, ("N", kinds.repetitions), feature="repeats")
@@ -237,7 +226,7 @@ class Options:
     share: Path | None = _to_print({*_MEASURES, Mode.FOLLOW}, ("FOLDER", kinds.path))
     """run files into FOLDER, where others watch them: gpulab --watch FOLDER"""
     fail_below: dict[str, float] = _to_print(
-        _GATED, ("[VARIANT=]1.2x", kinds.least_speedup), several=True, default=dict, feature="gate"
+        _GATED, ("[VARIANT=]1.2x", kinds.least_speedup), default=dict, feature="gate"
     )
     """exit code 5 if a speedup (of this variant) is below, 6 if inconclusive"""
     fail_if_slower: float | None = _to_print(
