@@ -12,7 +12,7 @@ import ast
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -273,14 +273,9 @@ class Options:
 
     def given(self, *names: str) -> list[str]:
         """The flags of those that were given."""
-        flags = []
-        for each in fields(self):
-            default = each.default
-            if each.default_factory is not MISSING:
-                default = each.default_factory()
-            if each.name in names and getattr(self, each.name) != default:
-                flags.append(flag_of(each.name).name)
-        return flags
+        usual = Options()
+        given = [name for name in names if getattr(self, name) != getattr(usual, name)]
+        return [flag_of(name).name for name in given]
 
     def words(self) -> list[str]:
         """The flags that give the same again."""

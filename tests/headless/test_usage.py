@@ -12,7 +12,7 @@ from scripted import SCENARIO, CommandLine
 
 from gpulab.cli import flag_problem, help_text
 from gpulab.modes import MODES, Mode
-from gpulab.options import flags, options_of
+from gpulab.options import flags, helps, options_of
 
 
 @pytest.fixture
@@ -125,6 +125,7 @@ def test_mistakes_say_what_to_write(lab, gpulab, arguments, message):
 
 def test_every_flag_is_taken_by_its_modes_and_refused_by_all_others():
     for name, flag in flags().items():
+        assert helps()[name]
         for mode in Mode if flag.name != "--required-speedup" else ():
             problem = flag_problem(mode, [name])
             assert (problem is None) == (mode in flag.modes)
