@@ -75,6 +75,7 @@ MISTAKES = [
     ([*RUN, "--plot", "out.jpg"], "the name ends in .png, .svg, .pdf"),
     ([*RUN, "--plot", "/proc/nowhere/out.png"], "--plot /proc/nowhere/out.png"),
     ([*RUN, "--export", "x.pdf"], "ends in .html, .md"),
+    ([*RUN, "--repeat", "1"], "write a number of runs, 2 or more"),
     ([*RUN, "--repeat", "8", "--smoke"], "--repeat and --smoke: one or the other"),
     ([*RUN, "--repeat", "8", "--sweep"], "--repeat and --sweep: one or the other"),
     ([*RUN, "--try", "--set", "n=1"], "--try and --set: one or the other"),
