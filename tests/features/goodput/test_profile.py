@@ -208,7 +208,7 @@ def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings
     options = Options(
         device="cpu",
         smoke=True,
-        sweep="wait_ms=1,2",
+        sweep=["wait_ms=1,2"],
         trace=lab.folder / "t.json",
         output=lab.folder,
     )
