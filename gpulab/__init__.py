@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from gpulab.core.run_file import RunFileError as RunFileError
     from gpulab.core.statuses import ExitCode as ExitCode
     from gpulab.core.statuses import Verdict as Verdict
+    from gpulab.headless.scripting import compare as compare
+    from gpulab.headless.scripting import history as history
     from gpulab.headless.scripting import load as load
     from gpulab.headless.scripting import plot as plot
     from gpulab.headless.scripting import run as run
+    from gpulab.options import UsageError as UsageError
     from gpulab.report.report import RunReport as RunReport
     from gpulab.report.report import VariantReport as VariantReport
     from gpulab.report.sentences import sentence as sentence
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from gpulab.scenario import Scenario as Scenario
     from gpulab.scenario import Work as Work
     from gpulab.scenario import tune as tune
-    from gpulab.session.settings import UsageError as UsageError
     from gpulab.stats.comparison import Comparison as Comparison
     from gpulab.steps import step as step
     from gpulab.version import __version__ as __version__
@@ -52,10 +54,12 @@ _MODULES = {
     "RunReport": "report.report",
     "Scenario": "scenario",
     "ScenarioNotFoundError": "catalog.catalog",
-    "UsageError": "session.settings",
+    "UsageError": "options",
     "VariantReport": "report.report",
     "Verdict": "core.statuses",
     "Work": "scenario",
+    "compare": "headless.scripting",
+    "history": "headless.scripting",
     "load": "headless.scripting",
     "plot": "headless.scripting",
     "run": "headless.scripting",

@@ -17,8 +17,8 @@ from gpulab.features.goodput.operations import full_tables, operations
 from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import roofline_blocks
-from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
+from gpulab.options import Options
 from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
 from gpulab.show.parts import Shown, Target, result

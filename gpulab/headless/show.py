@@ -26,11 +26,10 @@ from gpulab.features.kernels.compiler import (
 from gpulab.features.kernels.instructions import entry_body
 from gpulab.features.kernels.reading import read_kernel, sass_lines
 from gpulab.features.kernels.view import kernel_page
-from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal, open_terminal
 from gpulab.headless.standard_streams import print_error
+from gpulab.options import Options, UsageError
 from gpulab.session.requests import typed_params
-from gpulab.session.settings import UsageError
 
 _ARCH = "sm_90"
 _NO_DISASSEMBLER = "nvdisasm, which reads machine code, is not there: pip install 'gpulab[nvrtc]'"
@@ -42,8 +41,6 @@ def show(what: str, options: Options) -> int:
     """Print them. UsageError where there is no such scenario or variant, or nothing that compiles
     it.
     """
-    if options.ptx and options.sass:
-        raise UsageError(f"--show {what}: --ptx or --sass, not both")
     entry, variant = _named(what)
     terminal = open_terminal(ascii_only=options.ascii)
     scenario = entry.scenario

@@ -34,13 +34,12 @@ from gpulab.features.compare.findings import (
 from gpulab.features.compare.measured import FEWEST_PAIRS, all_decided, is_look, row_of
 from gpulab.features.compare.report import ComparisonReport, Row, ScenarioComparison, Side
 from gpulab.features.gate.thresholds import Thresholds
-from gpulab.headless.options import Options
 from gpulab.headless.output import Terminal
+from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import why_not
 from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
 from gpulab.session.requests import request_for
-from gpulab.session.settings import UsageError
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.turns import SideError, Turns
@@ -92,17 +91,8 @@ def _measured(
 
 def refuse_measuring(options: Options) -> None:
     """UsageError for what refines a measurement, where saved runs are compared."""
-    given = {
-        "--time": options.time_s,
-        "--set": options.chosen,
-        "--with": options.arguments,
-        "--device": options.device,
-        "--seed": options.seed,
-        "--smoke": options.smoke,
-    }
-    for flag, value in given.items():
-        if value not in (None, False, {}):
-            raise UsageError(f"{flag}: saved runs are not measured again; {HOW}")
+    for flag in options.given("time_s", "chosen", "arguments", "device", "seed", "smoke"):
+        raise UsageError(f"{flag}: saved runs are not measured again; {HOW}")
 
 
 def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:

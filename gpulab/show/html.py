@@ -1,10 +1,9 @@
-"""HTML that is safe as it is built, and blocks as HTML."""
+"""Blocks as HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from html import escape
 from itertools import groupby
 
 from gpulab.core.text import plain
@@ -21,40 +20,11 @@ from gpulab.draw.blocks import (
 )
 from gpulab.draw.canvas import fit
 from gpulab.draw.figure import Figure
+from gpulab.show.markup import Html, element, joined
+from gpulab.show.svg import svg
 
 _WIDTH = 200
 """Columns that views may take which ask for a width: enough for all that they have to say."""
-
-
-class Html(str):
-    """Text that is HTML already: any other is escaped where it becomes a part of an element."""
-
-    __slots__ = ()
-
-
-def element(name: str, /, *content: str, **attributes: str | None) -> Html:
-    """An element. `class_` is class, and `data_n` data-n; attributes that are None are left out."""
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(plain(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    if not content:
-        return Html(f"<{name}{written}/>" if name in _EMPTY else f"<{name}{written}></{name}>")
-    return Html(f"<{name}{written}>{joined(content)}</{name}>")
-
-
-_EMPTY = {"meta", "br"}
-
-
-def joined(parts: Iterable[str]) -> Html:
-    """Parts one after the other."""
-    return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))
-
-
-def escaped(text: str) -> Html:
-    """What a reader can see of a text, as HTML."""
-    return Html(escape(plain(text)))
 
 
 def of(block: Block | None) -> Html:
@@ -73,8 +43,6 @@ def _of_leaf(leaf: Leaf) -> Html:
         case Code():
             return _code(leaf)
         case Figure():
-            from gpulab.show.svg import svg
-
             return svg(leaf)
         case Heading():
             aside = element("span", leaf.aside, class_=class_of(leaf.style))

@@ -13,7 +13,7 @@ from gpulab.commit import version
 from gpulab.draw.blocks import Block, Group
 from gpulab.show import html
 from gpulab.show.facts import answer, subtitle, title
-from gpulab.show.html import Html, element
+from gpulab.show.markup import Html, element
 from gpulab.show.parts import Shown, Target, parts_of
 from gpulab.show.record import Record
 from gpulab.show.svg import STYLE

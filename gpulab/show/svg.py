@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpulab.draw.axis import Axis, axis_of
 from gpulab.draw.figure import Figure, Line, Mark, Scale
-from gpulab.show.html import Html, element
+from gpulab.show.markup import Html, element
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _WIDTH, _HEIGHT = 720, 380

@@ -17,7 +17,6 @@ from rich.padding import Padding
 
 from gpulab.draw.blocks import Block, Code, Fitted, Group, Heading, Inside, Markdown, Table, Text
 from gpulab.draw.figure import Figure
-from gpulab.draw.plot import plot
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -99,6 +98,8 @@ _ROWS_OF_PLOT = 24
 
 
 def _plotted(figure: Figure, width: int) -> Iterator[Text]:
+    from gpulab.draw.plot import plot  # which a listing does without
+
     rows = _ROWS_OF_PLOT if figure.y else 1 + len(figure.bars)
     yield plot(figure, min(width, _WIDEST_PLOT), rows)
 

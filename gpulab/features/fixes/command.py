@@ -16,16 +16,15 @@ from gpulab.features.fixes.view import fixes as table
 from gpulab.features.fixes.view import what_ran_together
 from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
-from gpulab.headless.options import Options, refuse_others
 from gpulab.headless.output import (
     Terminal,
-    check_json,
     check_run_file,
     open_terminal,
     say_sharing,
     write_json,
 )
 from gpulab.headless.printed import show_failures, show_report
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.derived import names_in
@@ -33,7 +32,6 @@ from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 from gpulab.show.view import header
 
 
@@ -44,12 +42,10 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     say_sharing(options)
     if len(names) != 1:
         raise UsageError("--try takes one function: --run FILE:function --try")
-    refuse_others("--try", options, params=False)
     if options.keep and options.keep.exists():
         raise UsageError(f"--keep {options.keep}: it exists, and files are never overwritten")
     launch = single_launch(names[0])
     paths = _paths(launch, options)
-    check_json(options.json_file, paths)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at a step", "dim")
     with Interrupts() as interrupts:

@@ -13,8 +13,8 @@ from gpulab.core.statuses import CeilingChoice
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.trace import validate
 from gpulab.headless.gate import Demands
-from gpulab.headless.options import Options
 from gpulab.headless.run_plan import plan_runs
+from gpulab.options import Options
 
 TESTS = Path(__file__).parents[2]
 
