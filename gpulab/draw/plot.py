@@ -122,10 +122,11 @@ class _Plot:
 
     def _label_line(self, line: Line) -> None:
         """Beside its right end, or as near to there as there is room."""
-        text = fit(line.label, self._columns)
         cells = [self._cell_of(x, y) for x, y in _dense(line, self._across)]
         style = f"not bold {line.style}"
-        for clear in (True, False):
+        short = line.label.partition(" (")[0]
+        for words, clear in ((line.label, True), (short, True), (short, False)):
+            text = fit(words, self._columns)
             if self._place(text, _beside(cells, wide(text)), style, clear=clear):
                 return
 

@@ -175,15 +175,17 @@ def _times(shown: Shown) -> Iterator[Block | None]:
         yield Text(f"and {left}: --verbose", "dim")
 
 
-def _panel(place: str, shown: Shown, height: int | None = None) -> Block | None:
+def _panel(
+    place: str, shown: Shown, height: int | None = None, *, headed: bool = True
+) -> Block | None:
     """A panel of the live screen, such as "live.times:TIMES"."""
     name, _, constant = place.partition(":")
     module = present(name)
     if module is None or shown.live is None:
         return None
     drawn = getattr(module, constant)
-    size = {"width": shown.width, "height": height}
-    made: Block | None = part("live.screen:panel_view", drawn, shown.live, **size)
+    how = {"width": shown.width, "height": height, "headed": headed}
+    made: Block | None = part("live.screen:panel_view", drawn, shown.live, **how)
     return made
 
 
@@ -194,7 +196,7 @@ def _time(shown: Shown) -> Iterator[Block | None]:
         yield from _time_in_short(shown)
         return
     has_parts = any(variant.goodput for variant in report.variants)
-    panel = _panel("goodput.panel:PARTS", shown) if has_parts else None
+    panel = _panel("goodput.panel:PARTS", shown, headed=False) if has_parts else None
     if panel is None:
         yield from _tables_of_time(shown)
     else:

@@ -234,13 +234,16 @@ def live_view(
     return canvas.text()
 
 
-def panel_view(panel: Panel, run: LiveRun, *, width: int, height: int | None = None) -> Text:
-    """One panel with its heading; by default as high as it needs."""
+def panel_view(
+    panel: Panel, run: LiveRun, *, width: int, height: int | None = None, headed: bool = True
+) -> Text:
+    """One panel, with its heading where it is `headed`; by default as high as it needs."""
     if height is None:
-        height = panel.rows(run, width).enough + 1
+        height = panel.rows(run, width).enough + headed
     canvas = Canvas(width, height)
-    _draw_heading(panel, run, Area(canvas, 0, 0, width, height), chosen=False)
-    panel.draw(run, Area(canvas, 1, 0, width, height - 1))
+    if headed:
+        _draw_heading(panel, run, Area(canvas, 0, 0, width, height), chosen=False)
+    panel.draw(run, Area(canvas, int(headed), 0, width, height - headed))
     return canvas.text()
 
 
