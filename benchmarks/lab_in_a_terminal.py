@@ -22,7 +22,7 @@ from pseudo_terminal import Pty
 
 from gpulab.core.events import Log, ProcessStarted, Samples
 from gpulab.features.telemetry.events import Telemetry
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session.run import File
 from gpulab.tui.app import LabApp
 
@@ -275,7 +275,7 @@ def lab_over(name, path, *, size, env):
 
 
 def main(name, path):
-    source, settings = SOURCES[name], Settings(device="cpu")
+    source, settings = SOURCES[name], Options(device="cpu")
     return LabApp(
         [], settings, ascii_only=False, starter=lambda *_: source(Path(path))
     ).run_on_terminal()

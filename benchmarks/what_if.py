@@ -139,7 +139,7 @@ def lesson(case, device, folder, number):
     """A row for a part of a lesson whose sizes make it smaller, by as much as it was seen to be."""
     from gpulab.features.what_if.parts import PartsRequest
     from gpulab.features.what_if.runs import parts_of
-    from gpulab.options import Settings
+    from gpulab.options import Options
     from gpulab.session.launch import plan, single_launch
     from gpulab.session.look import Look, LookError
 
@@ -152,7 +152,7 @@ def lesson(case, device, folder, number):
     file.write_text(LESSON.format(lesson=name, file=str(source), variant=variant, **values))
     flags = ("--device", device, "--quick")
     what_if = run(file, "--what-if", *flags)["what_if"]
-    job = plan(single_launch(str(file)), Settings(device=device)).job
+    job = plan(single_launch(str(file)), Options(device=device)).job
     seconds = []
     for each in ("as_it_is", "smaller"):
         try:

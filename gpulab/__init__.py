@@ -1,8 +1,8 @@
 """gpulab: a terminal lab for GPU performance.
 
 What the author of a scenario imports needs the standard library only. Scripts and notebooks also
-find `run`, `load`, `plot`, `compare` and `history` here, which give the same as the command line,
-and the names of what they return and raise:
+find `run`, `load` and `plot` here, which give the same as the command line, and the names of what
+they return and raise:
 
 >>> import gpulab
 >>> report = gpulab.run("batched_matmul", device="cpu", smoke=True)
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpulab.headless.scripting import load as load
     from gpulab.headless.scripting import plot as plot
     from gpulab.headless.scripting import run as run
+    from gpulab.options import UsageError as UsageError
     from gpulab.report.report import RunReport as RunReport
     from gpulab.report.report import VariantReport as VariantReport
     from gpulab.report.sentences import sentence as sentence
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from gpulab.scenario import Scenario as Scenario
     from gpulab.scenario import Work as Work
     from gpulab.scenario import tune as tune
-    from gpulab.session.settings import UsageError as UsageError
     from gpulab.stats.comparison import Comparison as Comparison
     from gpulab.steps import step as step
     from gpulab.version import __version__ as __version__
@@ -54,7 +54,7 @@ _MODULES = {
     "RunReport": "report.report",
     "Scenario": "scenario",
     "ScenarioNotFoundError": "catalog.catalog",
-    "UsageError": "session.settings",
+    "UsageError": "options",
     "VariantReport": "report.report",
     "Verdict": "core.statuses",
     "Work": "scenario",

@@ -11,7 +11,7 @@ def main() -> int:
     """
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if sys.argv[1:2] == ["--watch"]:
+    if sys.argv[1:2] in (["--watch"], ["watch"]):
         from gpulab.tui.glance import begin
 
         begin(sys.argv[2:])

@@ -6,11 +6,12 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from gpulab.core.text import one_line, plain
 from gpulab.headless.standard_streams import (
@@ -20,19 +21,17 @@ from gpulab.headless.standard_streams import (
     prepare,
     print_error,
 )
-from gpulab.modes import MODES, Mode, check_installed, function_of
-from gpulab.options import FLAGS, GROUPS, Options, Settings
+from gpulab.modes import MODES, Mode, NotInstalledError, check_installed, function_of
+from gpulab.options import Options, UsageError, flag_of, flags, helps, options_of
 
-if TYPE_CHECKING:
-    from gpulab.options import Options, Settings
-
-
-Refined = TypeVar("Refined", bound="Settings")
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
 _WIDTH = 79
 _SEPARATOR = "--"
 """Before the program that is followed, whose arguments are its own."""
+_FLAGS = [mode for mode in Mode if mode not in (Mode.SCREEN, Mode.FOLLOW)]
+_NAMED = {str(mode): mode for mode in _FLAGS} | {mode.lstrip("-"): mode for mode in _FLAGS}
+"""The mode of `--run`, and of `run` as the first word."""
 _OVERVIEW = """\
 A lab for GPU performance: it runs variants of the same work in turn, checks
 that they compute the same, and says which is faster and by how much.
@@ -47,17 +46,6 @@ gpulab --run batched_matmul         measure a lesson
 gpulab --new my_step.py             write a scenario, which --run measures
 gpulab --run train.py:step          time and profile a function of any file
 gpulab --run -- python train.py     run a program as it is, and follow its steps
-"""
-_SCREEN_USAGE = "[PATH ...]"
-_SCREEN_ABOUT = """\
-Open the screen, with the scenarios of PATH first. The flags apply to every run
-that is started there.
-"""
-_FOLLOW_ABOUT = """\
-Start a program as it is, time its steps, and record some of them. stdin, stdout
-and the exit code are the program's own; the result goes to stderr. Of a Python
-that imports torch the steps are those of the first optimizer, or else outermost
-calls of modules; a call of gpulab.step() at the end of each names them itself.
 """
 _OF_RUN = """\
 examples:
@@ -103,21 +91,24 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of every mode to the parser."""
-    parser.register("action", None, _Once)
-    modes = parser.add_mutually_exclusive_group()
-    for mode_flag in MODES:
-        modes.add_argument(mode_flag.mode, default=argparse.SUPPRESS, **mode_flag.options)
-    for flag in FLAGS:
-        parser.add_argument(flag.name, default=argparse.SUPPRESS, **flag.options)
+def _add_flags(
+    parser: argparse._ActionsContainer, names: Sequence[str], help_of: Mapping[str, str]
+) -> None:
+    """What was not given is not in the namespace."""
+    for name in names:
+        flag = flag_of(name)
+        how: dict[str, Any] = {"action": "store_true"}
+        if flag.takes:
+            how = {"metavar": flag.takes[0], "action": "append" if flag.several else _Once}
+        if flag.const is not None:
+            how |= {"nargs": "?", "const": flag.const}
+        how["help"] = help_of.get(name, "").replace("%", "%%")
+        parser.add_argument(flag.name, dest=name, default=argparse.SUPPRESS, **how)
 
 
-def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
+def flag_problem(mode: Mode, given: Sequence[str]) -> str | None:
     """Which flags were given that the mode would ignore."""
-    ignored = [
-        flag for flag in FLAGS if hasattr(given, flag.destination) and mode not in flag.modes
-    ]
+    ignored = [flag_of(name) for name in given if mode not in flag_of(name).modes]
     if not ignored:
         return None
     taking = [other for other in Mode if all(other in flag.modes for flag in ignored)]
@@ -131,13 +122,6 @@ def flag_problem(mode: Mode, given: argparse.Namespace) -> str | None:
     return message
 
 
-def _check_features(given: argparse.Namespace) -> None:
-    """UsageError where a flag is of a feature that was taken out."""
-    for flag in FLAGS:
-        if flag.feature and hasattr(given, flag.destination):
-            check_installed(flag.name, flag.feature)
-
-
 _TWO_RUNS = {Mode.RUN: "--run WHAT", Mode.FOLLOW: "--run -- PROGRAM"}
 """Where one of them is meant and not the other."""
 
@@ -146,45 +130,32 @@ def help_text(arguments: Sequence[str]) -> str:
     """The modes, where help alone is asked for; else the page of the mode that is chosen."""
     if all(argument in _HELP for argument in arguments):
         return _OVERVIEW.format(modes="\n".join(_in_two_columns()))
-    mode = _mode_named(arguments)
-    usage, about = _SCREEN_USAGE, _SCREEN_ABOUT
-    if mode == Mode.RUN and _SEPARATOR in arguments:
-        mode, usage, about = Mode.FOLLOW, "--run [flags] -- PROGRAM [ARGUMENT ...]", _FOLLOW_ABOUT
-    for mode_flag in MODES:
-        if mode_flag.mode == mode:
-            usage = f"{mode} {mode_flag.usage}"
-            about = fill(mode_flag.about, _WIDTH)
+    own, program = _split(arguments)
+    mode = _mode_of(own, program)
+    chosen = MODES[mode]
+    usage = f"{'' if mode == Mode.SCREEN else mode.partition(' ')[0]} {chosen.usage}".strip()
     page = argparse.ArgumentParser(
         usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
-        description=about,
+        description=fill(chosen.about, _WIDTH),
         epilog=_OF_RUN if mode == Mode.RUN else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
-    for title in GROUPS:
+    of_mode = [name for name, flag in flags().items() if mode in flag.modes]
+    for title in dict.fromkeys(flag_of(name).title for name in of_mode):
         group = page.add_argument_group(title)
-        for flag in FLAGS:
-            if flag.group == title and mode in flag.modes:
-                group.add_argument(flag.name, **flag.options)
+        taken = [name for name in of_mode if flag_of(name).title == title]
+        _add_flags(group, taken, helps())
     return page.format_help()
 
 
 def _in_two_columns() -> Iterator[str]:
     """All modes, for the overview."""
-    cells = [f"{mode_flag.mode:<13}{mode_flag.help}" for mode_flag in MODES]
+    cells = [f"{each.mode:<13}{each.help}" for each in MODES.values() if each.help]
     cells.append(f"--version    gpulab {_version()}")
     half = (len(cells) + 1) // 2
     for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
         yield f"  {left:<39}{right}".rstrip()
-
-
-def _mode_named(arguments: Sequence[str]) -> Mode:
-    """The mode, by its flag alone: what else there is may be no command yet."""
-    named = [argument.partition("=")[0] for argument in arguments]
-    for mode_flag in MODES:
-        if mode_flag.mode in named:
-            return mode_flag.mode
-    return Mode.SCREEN
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -240,39 +211,32 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _run_command(arguments: Sequence[str] | None) -> int:
-    arguments = _with_flag(sys.argv[1:] if arguments is None else arguments)
-    own, command = _split(arguments)
-    if command is not None and not any(argument in _HELP for argument in own):
-        parser = _parser(Mode.FOLLOW if "--run" in own else Mode.SCREEN)
-        return _guarded(lambda: _run_program(parser, own, command))
-    if command is not None:
-        arguments = [*own, _SEPARATOR]
-    if any(argument in _HELP for argument in arguments):
-        print(help_text(arguments), end="")
+    own, program = _split(sys.argv[1:] if arguments is None else arguments)
+    if any(argument in _HELP for argument in own):
+        print(help_text([*own, *([_SEPARATOR] if program is not None else [])]), end="")
         return 0
-    parser = _parser(_mode_named(arguments))
-    return _guarded(lambda: _run_mode(parser, parser.parse_args(arguments)))
+    return _guarded(partial(_run_mode, own, program))
 
 
-def _with_flag(arguments: Sequence[str]) -> Sequence[str]:
-    """The mode may be a word, such as `gpulab run NAME`, unless it is a file or folder here."""
-    modes = {mode_flag.mode.lstrip("-") for mode_flag in MODES}
-    if not arguments or arguments[0] not in modes or os.path.lexists(arguments[0]):
-        return arguments
-    return [f"--{arguments[0]}", *arguments[1:]]
+def _split(arguments: Sequence[str]) -> tuple[list[str], Sequence[str] | None]:
+    """The command's own arguments, the mode as a flag; and what follows ` -- `, None without it."""
+    own = list(arguments)
+    after = None
+    if _SEPARATOR in own:
+        place = own.index(_SEPARATOR)
+        own, after = own[:place], own[place + 1 :]
+    if own and own[0] in _NAMED:
+        own[0] = _NAMED[own[0]]
+    for place, argument in enumerate(own):
+        name, equals, value = argument.partition("=")
+        if equals and name in _FLAGS:
+            own[place : place + 1] = [name, value]
+    return own, after
 
 
-def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | None]:
-    """The command's own arguments, and those of a program after ` -- `; None where that is part of
-    another mode.
-    """
-    if _SEPARATOR not in arguments:
-        return arguments, None
-    place = list(arguments).index(_SEPARATOR)
-    own = arguments[:place]
-    if _mode_named(own) not in (Mode.RUN, Mode.SCREEN):
-        return arguments, None
-    return own, arguments[place + 1 :]
+def _mode_of(own: Sequence[str], after: Sequence[str] | None) -> Mode:
+    named = next((_NAMED[argument] for argument in own if argument in _FLAGS), Mode.SCREEN)
+    return Mode.FOLLOW if named == Mode.RUN and after is not None else named
 
 
 def _guarded(run: Callable[[], int]) -> int:
@@ -281,85 +245,86 @@ def _guarded(run: Callable[[], int]) -> int:
         return run()
     except SystemExit as ended:  # by argparse: a mistake, or --version
         return int(ended.code or 0)
-    except (ValueError, LookupError) as error:
-        from gpulab.catalog.catalog import ScenarioNotFoundError
-        from gpulab.session.settings import UsageError
-
-        if not isinstance(error, (ScenarioNotFoundError, UsageError)):
-            raise
-        print_error(_usage_message(error))
-        return 2
-
-
-def _usage_message(error: Exception) -> str:
-    from gpulab.session.settings import UsageError
-
-    if isinstance(error, UsageError):
+    except UsageError as error:
         from gpulab.report.sentences import with_reason
 
-        return with_reason(str(error), error.reason)
-    return str(error.args[0])
+        print_error(with_reason(str(error), error.reason))
+    except NotInstalledError as error:
+        print_error(str(error))
+    except LookupError as error:
+        from gpulab.catalog.catalog import ScenarioNotFoundError
+
+        if not isinstance(error, ScenarioNotFoundError):
+            raise
+        print_error(str(error.args[0]))
+    return 2
 
 
-def _run_mode(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    chosen = next((mode_flag for mode_flag in MODES if mode_flag.is_chosen(given)), None)
-    mode = chosen.mode if chosen else Mode.SCREEN
-    if given.paths and mode == Mode.COMPARE:
-        given.what = tuple(given.paths)
-    elif given.paths and mode != Mode.SCREEN:
-        advice = "pass it after --run or --list"
-        if mode == Mode.NEW:
-            advice = "--new FILE takes one name, and an exercise has a name of its own"
-        parser.error(f"{given.paths[0]}: {advice}")
-    if problem := flag_problem(mode, given):
+def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
+    mode = _mode_of(own, after)
+    parser = _parser(mode)
+    given = vars(parser.parse_intermixed_args(own))
+    words = [str(word) for word in given.pop("words")]
+    given.pop("mode", None)
+    if problem := flag_problem(mode, list(given)):
         parser.error(problem)
-    _check_features(given)
-    if chosen is None:
-        return _open_screen(parser, given)
-    for flag in FLAGS:
-        if flag.command and hasattr(given, flag.destination):
-            chosen = replace(chosen, function=flag.command)
-    if chosen.screen and _has_terminal() and not _asks_to_print(given):
+    program = after if mode in (Mode.SCREEN, Mode.FOLLOW) else None
+    if program is not None and words:
+        parser.error(f"{words[0]}: a program follows --, and nothing else runs beside it")
+    if program is not None and not program:
+        parser.error("write a program after --, such as: gpulab --run -- python train.py")
+    options, command = _options(mode, given)
+    if mode == Mode.SCREEN:
+        return _open_screen(parser, words, options, program or ())
+    if mode == Mode.COMPARE:
+        options = replace(options, what=tuple(after or ()))
+    else:
+        words += after or ()
+    asks_to_print = any(name != "ascii" for name in given) or (mode == Mode.REPLAY and not words)
+    screen = MODES[mode].screen
+    if screen and _has_terminal() and not asks_to_print:
         # Nothing that is made before the first frame is garbage, and a collection takes 40 ms.
         gc.disable()
-        return chosen.open_screen(given)
-    return chosen.carry_out(given, lambda: _options(parser, given))
+        command = screen
+    function = function_of(mode, command)
+    least, most = MODES[mode].words
+    if not least <= len(words) <= most:
+        parser.error(f"{mode} takes {MODES[mode].usage or 'no name'}")
+    if most == 0:
+        return int(function(options))
+    if most == 1:
+        return int(function(words[0] if words else "", options))
+    return int(function(words, options))
 
 
-def _asks_to_print(given: argparse.Namespace) -> bool:
-    """By a flag, or for the list of what can be replayed."""
-    if getattr(given, "replay", None) == "":
-        return True
-    return any(hasattr(given, flag.destination) for flag in FLAGS if flag.name != "--ascii")
+def _options(mode: Mode, given: Mapping[str, object]) -> tuple[Options, str]:
+    """Those of a command, with defaults, and what carries it out. UsageError, NotInstalledError."""
+    from gpulab.defaults import defaults_of
+
+    defaults = defaults_of(mode)
+    command = MODES[mode].function
+    for name in {**defaults, **given}:
+        flag = flag_of(name)
+        if flag.feature:
+            check_installed(flag.name, flag.feature)
+        if flag.command:
+            command = f"gpulab.features.{flag.feature}.command:{flag.command}"
+    options = options_of(given, defaults, mode)
+    if options.given("json", "junit", "plot", "export", "trace"):
+        from gpulab.headless.written import check_outputs
+
+        check_outputs(options)
+    return options, command
 
 
 def _has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _run_program(
-    parser: argparse.ArgumentParser, own: Sequence[str], command: Sequence[str]
-) -> int:
-    """Follow a program: headless where `--run` was given, else on the screen."""
-    headless = "--run" in own
-    given = parser.parse_args([argument for argument in own if argument != "--run"])
-    if given.paths:
-        parser.error(f"{given.paths[0]}: a program follows --, and nothing else runs beside it")
-    if problem := flag_problem(Mode.FOLLOW if headless else Mode.SCREEN, given):
-        parser.error(problem)
-    _check_features(given)
-    if not command:
-        parser.error("write a program after --, such as: gpulab --run -- python train.py")
-    if not headless:
-        return _open_screen(parser, given, command)
-    follow = function_of(Mode.FOLLOW, "gpulab.headless.program:follow")
-    return int(follow(command, _options(parser, given)))
-
-
 def _open_screen(
-    parser: argparse.ArgumentParser, given: argparse.Namespace, command: Sequence[str] = ()
+    parser: argparse.ArgumentParser, paths: Sequence[str], options: Options, program: Sequence[str]
 ) -> int:
-    for path in given.paths:
+    for path in paths:
         if _is_scenario(path):
             parser.error(f"{path} is a scenario, not a file: gpulab --run {path} measures it")
     if not _has_terminal():
@@ -367,11 +332,8 @@ def _open_screen(
             "the screen needs a terminal; without one use --list, --run, --guide or --help"
         )
     gc.disable()
-    from gpulab.tui.app import open_lab
-
-    settings = _refined(Settings, parser, given)
-    ascii_only = hasattr(given, "ascii")
-    return open_lab(given.paths, settings, ascii_only=ascii_only, command=command)
+    open_lab = function_of(Mode.SCREEN, MODES[Mode.SCREEN].function)
+    return int(open_lab(paths, options, program))
 
 
 def _is_scenario(path: str) -> bool:
@@ -391,44 +353,13 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser = _Parser(prog="gpulab", add_help=False)
     if mode != Mode.SCREEN:
         parser.asked = f"gpulab {'--run --help --' if mode == Mode.FOLLOW else f'{mode} --help'}"
-    parser.add_argument("--version", action=_Version, nargs=0)
-    parser.add_argument("paths", nargs="*", action="store")
-    add_flags(parser)
+    parser.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS)
+    parser.add_argument("words", nargs="*")
+    modes = parser.add_mutually_exclusive_group()
+    for flag in _FLAGS:
+        modes.add_argument(flag, dest="mode", action="store_const", const=flag)
+    _add_flags(parser, list(flags()), {})
     return parser
-
-
-def _options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
-    from gpulab.session.settings import check_together
-
-    options = _refined(Options, parser, given)
-    check_together(options)
-    return options
-
-
-def _refined(
-    kind: type[Refined], parser: argparse.ArgumentParser, given: argparse.Namespace
-) -> Refined:
-    """The settings of one mode, by the names of its fields; what was not given keeps its
-    default.
-    """
-    from gpulab.headless.defaults import defaults_of
-
-    chosen = next((mode_flag.mode for mode_flag in MODES if mode_flag.is_chosen(given)), None)
-    known = {**defaults_of(chosen or Mode.SCREEN), **vars(given)}
-    values = {field.name: known[field.name] for field in fields(kind) if field.name in known}
-    for name, problem in _NAMED_TWICE.items():
-        if name in values and len(dict(values[name])) < len(values[name]):
-            parser.error(problem)
-    if "chosen" in values:
-        values["chosen"] = dict(values["chosen"])
-    return kind(**values)
-
-
-_NAMED_TWICE = {
-    "chosen": "--set gives one parameter twice",
-    "fail_below": "--fail-below gives two thresholds for the same",
-}
-"""Of flags that may be given for each of several names."""
 
 
 if __name__ == "__main__":

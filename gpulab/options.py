@@ -1,506 +1,299 @@
-"""What refines a command, each option declared once: its default, help, parser, and the modes that
-take it. From here come the flags, the keywords of `gpulab.run`, and `gpulab.toml`.
+"""Every option, once: its field, its flag, what it takes, and what it does not go with.
+
+From here come the flags of the command line with their help, the keywords of `gpulab.run`, and the
+keys of a file of defaults. A new one is a field here, and the place that reads it.
 """
+
+# ruff: noqa: RUF009 (what is called in a class makes a field)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+import ast
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, partial
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gpulab.flag_values as values
+from gpulab import option_values as kinds
 from gpulab.core.statuses import GroupBy, SortBy
+from gpulab.core.text import plain
 from gpulab.modes import Mode
+from gpulab.option_values import WrongValueError, shown, text_of
+
+if TYPE_CHECKING:
+    from gpulab.core.findings import Finding
+
+
+class UsageError(ValueError):
+    """The command cannot be carried out as it was given. `reason` says what the machine lacks for
+    it.
+    """
+
+    def __init__(self, message: str, reason: Finding | None = None) -> None:
+        super().__init__(plain(message))  # it quotes what was given, which may hold anything
+        self.reason = reason
 
 
 @dataclass(frozen=True)
 class Flag:
-    """An option on the command line. `options` are those of argparse, whose default is always that
-    the flag was not given; `group` is its heading in a page of help.
+    """How an option is given. It `takes` what its help calls so, and its parser reads; with `const`
+    it may, and `several` are collected. `command`, of the `feature`, carries the mode out with it;
+    where that was taken out there is none such.
     """
 
-    name: str
-    destination: str
-    modes: frozenset[Mode]
-    group: str
-    options: Mapping[str, Any]
+    title: str
+    modes: Collection[Mode]
+    takes: tuple[str, Callable[[str], Any]] | None = None
+    name: str = ""
+    const: Any = None
+    several: bool = False
     feature: str = ""
-    """Without which there is none such."""
     command: str = ""
-    """What carries the mode out with it, as module:name, in place of the mode's own."""
+
+    def value(self, given: Any, label: str) -> Any:
+        """Of what was given, by a flag, a keyword, or a file of defaults; pairs become a dict.
+        UsageError, which begins with the label.
+        """
+        if not self.several:
+            return self.checked(given, label)
+        values = [self.checked(each, label) for each in given]
+        if not isinstance(values[0], tuple):
+            return values
+        if len(dict(values)) < len(values):
+            raise UsageError(f"{label}gives two values for the same name")
+        return dict(values)
+
+    def checked(self, given: object, label: str) -> Any:
+        """One of them."""
+        try:
+            if self.takes is None:
+                if not isinstance(given, bool):
+                    raise WrongValueError("True or False")
+                return given
+            if self.const is not None and given == self.const:
+                return given
+            return self.takes[1](text_of(given))
+        except WrongValueError as error:
+            raise UsageError(f"{label}{shown(given)}: write {error}") from None
 
 
-def option(
-    default: Any,
-    group: str,
-    modes: frozenset[Mode],
-    help: str,
-    *,
-    name: str = "",
-    parser: Any = None,
-    feature: str = "",
-    command: str = "",
-    **options: Any,
-) -> Any:
-    """A field with all that its flag needs. `name`: where the field is called otherwise;
-    `parser` makes a value of a text, or raises argparse.ArgumentTypeError.
-    """
-    options |= {"help": help}
-    if parser is not None:
-        options |= {"type": parser}
-    if default is False:
-        options |= {"action": "store_true"}
-    declared = {"name": name, "modes": modes, "group": group, "options": options}
-    metadata = {**declared, "feature": feature, "command": command}
+def _flag(title: str, modes: Collection[Mode], takes: Any = None, **more: Any) -> Any:
+    default = more.pop("default", None if takes else False)
+    several = default in (dict, ())
+    metadata = {"flag": Flag(title, modes, takes, several=several, **more)}
     if default is dict:
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
-_HOW = "how to run it"
-_SERVING = "how to serve it"
-_SHOWN = "what to show"
-_WRITTEN = "what to write"
-_PRINTED = "what to print and keep"
-GROUPS = (_HOW, _SERVING, _SHOWN, _WRITTEN, _PRINTED)
-_RUN = frozenset({Mode.RUN})
-_SHOW = frozenset({Mode.SHOW})
-_NEW = frozenset({Mode.NEW})
-_MEASURES = frozenset({Mode.SCREEN, Mode.RUN})
-_ON_A_DEVICE = _MEASURES | {Mode.CALIBRATE}
-_OF_A_STEP = _MEASURES | {Mode.COMPARE}
-_WITH_FILES = frozenset({Mode.RUN, Mode.FOLLOW, Mode.CALIBRATE})
-_RUN_OR_FOLLOW = frozenset({Mode.RUN, Mode.FOLLOW})
-_OF_A_FILE = frozenset({Mode.REPLAY, Mode.WATCH})
-_SERVE = frozenset({Mode.SERVE})
-_COMPARE = frozenset({Mode.COMPARE})
-_PRINTS_A_RUN = _RUN | _OF_A_FILE
-_PRINTS_OPERATIONS = _PRINTS_A_RUN | {Mode.FOLLOW}
-_GATED = _RUN | _COMPARE
+_to_run = partial(_flag, "how to run it")
+_to_serve = partial(_flag, "how to serve it")
+_to_show = partial(_flag, "what to show")
+_to_write = partial(_flag, "what to write")
+_to_print = partial(_flag, "what to print and keep")
+
+_RUN = {Mode.RUN}
+_MEASURES = {Mode.SCREEN, Mode.RUN}
+_ON_A_DEVICE = {*_MEASURES, Mode.CALIBRATE}
+_OF_A_STEP = {*_MEASURES, Mode.COMPARE}
+_RUN_OR_FOLLOW = {Mode.RUN, Mode.FOLLOW}
+_WITH_FILES = {*_RUN_OR_FOLLOW, Mode.CALIBRATE}
+_OF_A_FILE = {Mode.REPLAY, Mode.WATCH}
+_PRINTS_A_RUN = {Mode.RUN, *_OF_A_FILE}
+_PRINTS_OPERATIONS = {*_PRINTS_A_RUN, Mode.FOLLOW}
+_GATED = {Mode.RUN, Mode.COMPARE}
 _SLOWER = 0.03
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What refines a run, whichever face starts it; seconds."""
-
-    device: str | None = option(
-        None,
-        _HOW,
-        _ON_A_DEVICE | {Mode.FLEET, Mode.COMPARE},
-        "default: cuda:0 if available, otherwise cpu",
-        parser=values.device,
-        metavar="cuda:N|cpu",
-    )
-    chosen: dict[str, str] = option(
-        dict,
-        _HOW,
-        _OF_A_STEP | {Mode.SHOW, Mode.FLEET},
-        "a parameter of the scenario",
-        name="--set",
-        action="append",
-        parser=values.setting,
-        metavar="NAME=VALUE",
-    )
-    variant: str | None = option(
-        None,
-        _HOW,
-        _MEASURES,
-        "only the variants of this name, or whose names match; the baseline always",
-        parser=values.pattern,
-        metavar="NAME|REGEX",
-    )
-    threads: int = option(
-        1,
-        _HOW,
-        _ON_A_DEVICE | {Mode.COMPARE},
-        "CPU threads of torch (default: 1)",
-        parser=values.count,
-        metavar="N",
-    )
-    ranks: int = option(
-        0,
-        _HOW,
-        frozenset({Mode.CALIBRATE}),
-        "measure what joins N processes: all-reduce and sends, by size",
-        parser=values.ranks,
-        metavar="N",
-    )
-    time_s: float | None = option(
-        None,
-        _HOW,
-        _OF_A_STEP | {Mode.FLEET},
-        (
-            "time limit of the measurement in seconds (default: 10; of --compare 30); it stops "
-            "earlier when intervals are narrow"
-        ),
-        name="--time",
-        parser=values.seconds,
-        metavar="S",
-    )
-    width: float | None = option(
-        None,
-        _HOW,
-        _MEASURES,
-        (
-            "stop when the half-width of every interval is below this share of its speedup "
-            "(default: 1%%)"
-        ),
-        parser=values.share,
-        metavar="0.2%",
-    )
-    required_speedup: float | None = None
-    """What every comparison must reach."""
-    required_speedups: dict[str, float] = field(default_factory=dict)
-    """Of some variants, in its place."""
-    from_start: int | None = option(
-        None,
-        _PRINTED,
-        _PRINTS_A_RUN,
-        (
-            "goodput of a whole job from process start: imports, build, first step and STEPS "
-            "steps (default: those that the baseline takes in a minute)"
-        ),
-        feature="goodput",
-        nargs="?",
-        const=0,
-        parser=values.steps,
-        metavar="STEPS",
-    )
-    """The steps of a whole job, from the start of its process; 0: those of a minute."""
-    seed: int | None = option(
-        None,
-        _HOW,
-        _ON_A_DEVICE | {Mode.COMPARE},
-        "seed of data and order of variants (default: random)",
-        parser=values.seed,
-        metavar="N",
-    )
-    smoke: bool = option(False, _HOW, _OF_A_STEP | {Mode.FLEET}, "tiny sizes: check that it runs")
-    timeout_s: float | None = option(
-        None,
-        _HOW,
-        _ON_A_DEVICE | {Mode.FOLLOW},
-        "stop a run after S seconds (default: after 10 minutes without progress)",
-        name="--timeout",
-        parser=values.seconds,
-        metavar="S",
-    )
-    telemetry: str | None = option(
-        None,
-        _HOW,
-        _ON_A_DEVICE | {Mode.FOLLOW},
-        "sample the device of the run (on, default), nothing, or a GPU by index or UUID",
-        parser=values.telemetry,
-        metavar="on|off|GPU",
-    )
-    """on, off, or the index or UUID of a GPU; None: on, but off in a quick run."""
-    quick: bool = option(
-        False, _HOW, _MEASURES | {Mode.FLEET}, "shorter and less precise; results are marked with *"
-    )
-    share: Path | None = option(
-        None,
-        _PRINTED,
-        _MEASURES | {Mode.FOLLOW},
-        "run files into FOLDER, where others watch them: gpulab --watch FOLDER",
-        parser=values.path,
-        metavar="FOLDER",
-    )
-    profile: str | None = option(
-        None,
-        _HOW,
-        _MEASURES | {Mode.FOLLOW},
-        (
-            "profile a step after the measurement, in a second process: the baseline and the "
-            "fastest variant (on, default; with --repeat only in the first run), or all"
-        ),
-        choices=values.PROFILES,
-    )
-    """on, off, or all for every variant; None: on, and of several runs of the same in the first."""
-    retune: bool = option(
-        False, _HOW, _RUN, "tune again instead of reusing choices of gpulab.tune", feature="tuning"
-    )
-    trace: Path | None = option(
-        None,
-        _PRINTED,
-        _RUN_OR_FOLLOW,
-        "trace of the profiled steps, for Perfetto or chrome://tracing",
-        parser=values.trace,
-        metavar="FILE.json",
-    )
-    memory: bool = option(
-        False,
-        _PRINTED,
-        _RUN,
-        "peak memory of a step; on a GPU also a memory snapshot",
-        feature="memory",
-    )
-    arguments: str | None = option(
-        None,
-        _HOW,
-        _RUN | {Mode.COMPARE},
-        (
-            "a function that makes the arguments of plain functions: a tuple, a dict of "
-            "keywords, or one value"
-        ),
-        name="--with",
-        parser=values.file_name,
-        metavar="FILE:function",
-    )
-    """FILE:function that makes the arguments of plain functions; without FILE, one of their own
-    file.
+class Options:
+    """What refines a command, whichever face takes it. None is what was not given. The text below a
+    field is its help.
     """
 
-
-@dataclass(frozen=True)
-class Options(Settings):
-    """What refines the modes of the command line. `json` is a file, or - for stdout."""
-
-    output: Path | None = option(
-        None,
-        _PRINTED,
-        _WITH_FILES | {Mode.FLEET},
-        (
-            "run file: all events and raw samples (a folder for several runs); %%N is the "
-            "host, %%t the task of srun, MPI, torchrun or Kubernetes"
-        ),
-        parser=values.output,
-        metavar="FILE",
+    device: str | None = _to_run(
+        {*_OF_A_STEP, Mode.CALIBRATE, Mode.FLEET}, ("cuda:N|cpu", kinds.device)
     )
-    json: str | None = option(
-        None,
-        _PRINTED,
-        _WITH_FILES | _OF_A_FILE | {Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
-        "result as JSON, to FILE or to stdout",
-        nargs="?",
+    """default: cuda:0 if available, otherwise cpu"""
+    chosen: dict[str, str] = _to_run(
+        {*_OF_A_STEP, Mode.SHOW, Mode.FLEET},
+        ("NAME=VALUE", kinds.setting),
+        name="--set",
+        default=dict,
+    )
+    """a parameter of the scenario"""
+    arguments: str | None = _to_run(_GATED, ("FILE:function", kinds.file_name), name="--with")
+    """a function that makes the arguments of plain functions: a tuple, a dict of keywords, or one
+    value
+    """
+    variant: Sequence[str] = _to_run(_MEASURES, ("NAME", kinds.expression), default=())
+    """only the baseline and the variants of this name, which may be a regular expression"""
+    try_fixes: str | None = _to_run(
+        _RUN, ("NAME,...", str), name="--try", const="", feature="fixes", command="try_fixes"
+    )
+    """measure every fix that applies to FILE:function, one by one and together, without an edit of
+    it; NAME: only these fixes
+    """
+    what_if: str | None = _to_run(
+        _RUN, ("NAME,...", str), const="", feature="what_if", command="what_if"
+    )
+    """what each part of a step would gain, measured by delaying it; NAME: a variant, operations
+    such as aten::mm
+    """
+    keep: Path | None = _to_run({Mode.RUN, Mode.HISTORY}, ("FILE.py|N", kinds.path))
+    """with --try: write the scenario with the fixes, which --run FILE.py measures; with --prune:
+    the newest N runs of each scenario stay (default: 100)
+    """
+    prune: bool = _to_run({Mode.HISTORY})
+    """delete older run files; those of runs that go on, that lie elsewhere or are linked to stay"""
+    sweep: Sequence[str] = _to_run(
+        _RUN, ("NAME=A,B,C", str), const="", default=(), feature="sweeps"
+    )
+    """one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own"""
+    repeat: int | None = _to_run(_RUN, ("N", kinds.repetitions), feature="repeats")
+    """N runs in fresh processes: 99 % interval over runs (needs N >= 8)"""
+    time_s: float | None = _to_run({*_OF_A_STEP, Mode.FLEET}, ("S", kinds.seconds), name="--time")
+    """time limit of the measurement in seconds (default: 10; of --compare 30); it stops earlier
+    when intervals are narrow
+    """
+    width: float | None = _to_run(_MEASURES, ("0.2%", kinds.share))
+    """stop when the half-width of every interval is below this share of its speedup (default: 1%)
+    """
+    threads: int = _to_run({*_ON_A_DEVICE, Mode.COMPARE}, ("N", kinds.threads), default=1)
+    """CPU threads of torch (default: 1)"""
+    ranks: int = _to_run({Mode.CALIBRATE}, ("N", kinds.ranks), default=0)
+    """measure what joins N processes: all-reduce and sends, by size"""
+    seed: int | None = _to_run({*_ON_A_DEVICE, Mode.COMPARE}, ("N", kinds.seed))
+    """seed of data and order of variants (default: random)"""
+    smoke: bool = _to_run({*_OF_A_STEP, Mode.FLEET})
+    """tiny sizes: check that it runs"""
+    timeout_s: float | None = _to_run(
+        {*_ON_A_DEVICE, Mode.FOLLOW}, ("S", kinds.seconds), name="--timeout"
+    )
+    """stop a run after S seconds (default: after 10 minutes without progress)"""
+    telemetry: str | None = _to_run({*_ON_A_DEVICE, Mode.FOLLOW}, ("on|off|GPU", kinds.telemetry))
+    """sample the device of the run (on, default), nothing, or a GPU by index or UUID"""
+    retune: bool = _to_run(_RUN, feature="tuning")
+    """tune again instead of reusing choices of gpulab.tune"""
+    quick: bool = _to_run({*_MEASURES, Mode.FLEET})
+    """shorter and less precise; results are marked with *"""
+    profile: str | None = _to_run(
+        {*_MEASURES, Mode.FOLLOW}, ("{on,off,all}", kinds.one_of(("on", "off", "all")))
+    )
+    """profile a step after the measurement, in a second process: the baseline and the fastest
+    variant (on, default; with --repeat only in the first run), or all
+    """
+    listen: str | None = _to_serve({Mode.SERVE}, ("[HOST:]PORT", kinds.address))
+    """where to listen (default: 127.0.0.1:8000, or another port if that is in use)"""
+    ptx: bool = _to_show({Mode.SHOW})
+    """kernels as PTX"""
+    sass: bool = _to_show({Mode.SHOW})
+    """kernels as disassembled machine code"""
+    arch: str | None = _to_show({Mode.SHOW}, ("sm_90", kinds.architecture))
+    """architecture to compile for (default: sm_90)"""
+    exercise: str | None = _to_write({Mode.NEW}, ("NAME", str), const="")
+    """write a slow function to make fast, which --run then judges; without NAME: the list of
+    exercises
+    """
+    solution: bool = _to_write({Mode.NEW})
+    """with --exercise: the reference solution, after a run of your own attempt"""
+    print: bool = _to_print(_OF_A_FILE)
+    """print the result, also on a terminal"""
+    top: int | None = _to_print({*_PRINTS_OPERATIONS, Mode.FROM_TRACE}, ("N", kinds.operations))
+    """rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort or
+    --group-by is given, 10 of a trace)
+    """
+    sort: SortBy | None = _to_print(_PRINTS_OPERATIONS, ("COLUMN", kinds.one_of(tuple(SortBy))))
+    """table of operations by a column: self, total, device, device-total, calls, share, memory,
+    flops, bytes, intensity, rate, roof, name
+    """
+    group_by: GroupBy | None = _to_print(_PRINTS_OPERATIONS, ("WHAT", kinds.one_of(tuple(GroupBy))))
+    """operations summed by operation (default), line of the program, module, or kernel"""
+    json: str | None = _to_print(
+        {*_WITH_FILES, *_OF_A_FILE, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
+        ("FILE", kinds.file_name),
         const="-",
-        parser=values.file_name,
-        metavar="FILE",
     )
-    ascii: bool = option(False, _PRINTED, frozenset(Mode), "ASCII characters only")
-    verbose: bool = option(
-        False,
-        _PRINTED,
-        _RUN_OR_FOLLOW | _OF_A_FILE | {Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
-        "all tables, checks, findings, operations, lines that differ, and the roofline",
+    """result as JSON, to FILE or to stdout"""
+    output: Path | None = _to_print({*_WITH_FILES, Mode.FLEET}, ("FILE", kinds.output))
+    """run file: all events and raw samples (a folder for several runs); %N is the host, %t the task
+    of srun, MPI, torchrun or Kubernetes
+    """
+    share: Path | None = _to_print({*_MEASURES, Mode.FOLLOW}, ("FOLDER", kinds.path))
+    """run files into FOLDER, where others watch them: gpulab --watch FOLDER"""
+    fail_below: dict[str, float] = _to_print(
+        _GATED, ("[VARIANT=]1.2x", kinds.least_speedup), default=dict, feature="gate"
     )
-    checklist: bool = option(
-        False,
-        _PRINTED,
-        _RUN_OR_FOLLOW | _OF_A_FILE,
-        "answer every question of the performance checklists, with its number",
-        feature="findings",
+    """exit code 5 if a speedup (of this variant) is below, 6 if inconclusive"""
+    fail_if_slower: float | None = _to_print(
+        {Mode.COMPARE}, ("3%", kinds.share), const=_SLOWER, feature="gate"
     )
-    raw: bool = option(
-        False,
-        _PRINTED,
-        _PRINTS_A_RUN,
-        "raw times too: min, median, mean, standard deviation, percentiles",
+    """exit code 5 if B takes that much longer than A (3%), 6 if inconclusive"""
+    gate: Path | None = _to_print(_GATED, ("FILE.toml", kinds.path), feature="gate")
+    """thresholds of each scenario (default: gpulab.toml, where there is one)"""
+    junit: Path | None = _to_print(_GATED, ("FILE.xml", kinds.path), feature="gate")
+    """what passed and failed, as JUnit XML"""
+    plot: Path | None = _to_print(
+        {*_PRINTS_A_RUN, Mode.CALIBRATE}, ("FILE.png|svg|pdf", kinds.path)
     )
-    markdown: bool = option(
-        False,
-        _PRINTED,
-        _PRINTS_A_RUN | _COMPARE,
-        "the result as tables in Markdown instead; of a run its raw times too",
+    """picture for slides: roofline, and times with intervals"""
+    export: Path | None = _to_print({*_PRINTS_A_RUN, Mode.COMPARE}, ("FILE.html|md", kinds.path))
+    """the run as a page to share, or as a report in Markdown"""
+    trace: Path | None = _to_print(_RUN_OR_FOLLOW, ("FILE.json", kinds.trace))
+    """trace of the profiled steps, for Perfetto or chrome://tracing"""
+    memory: bool = _to_print(_RUN, feature="memory")
+    """peak memory of a step; on a GPU also a memory snapshot"""
+    from_start: int | None = _to_print(
+        _PRINTS_A_RUN, ("STEPS", kinds.steps), const=0, feature="goodput"
     )
-    plot: Path | None = option(
-        None,
-        _PRINTED,
-        _PRINTS_A_RUN | {Mode.CALIBRATE},
-        "picture for slides: roofline, and times with intervals",
-        parser=values.path,
-        metavar="FILE.png|svg|pdf",
-    )
-    export: Path | None = option(
-        None,
-        _PRINTED,
-        _PRINTS_A_RUN | _COMPARE,
-        "the run as a page to share, or as a report in Markdown",
-        parser=values.path,
-        metavar="FILE.html|md",
-    )
-    fail_below: Sequence[tuple[str, float]] = option(
-        (),
-        _PRINTED,
-        _GATED,
-        "exit code 5 if a speedup (of this variant) is below, 6 if inconclusive",
-        feature="gate",
-        action="append",
-        parser=values.least_speedup,
-        metavar="[VARIANT=]1.2x",
-    )
-    fail_if_slower: float | None = option(
-        None,
-        _PRINTED,
-        _COMPARE,
-        "exit code 5 if B takes that much longer than A (3%%), 6 if inconclusive",
-        feature="gate",
-        nargs="?",
-        const=_SLOWER,
-        parser=values.share,
-        metavar="3%",
-    )
-    gate: Path | None = option(
-        None,
-        _PRINTED,
-        _GATED,
-        "thresholds of each scenario (default: gpulab.toml, where there is one)",
-        feature="gate",
-        parser=values.path,
-        metavar="FILE.toml",
-    )
-    junit: Path | None = option(
-        None,
-        _PRINTED,
-        _GATED,
-        "what passed and failed, as JUnit XML",
-        feature="gate",
-        parser=values.path,
-        metavar="FILE.xml",
-    )
-    repeat: int | None = option(
-        None,
-        _HOW,
-        _RUN,
-        "N runs in fresh processes: 99 %% interval over runs (needs N >= 8)",
-        feature="repeats",
-        parser=values.repetitions,
-        metavar="N",
-    )
-    try_fixes: str | None = option(
-        None,
-        _HOW,
-        _RUN,
-        (
-            "measure every fix that applies to FILE:function, one by one and together, without "
-            "an edit of it; NAME: only these fixes"
-        ),
-        name="--try",
-        feature="fixes",
-        command="gpulab.features.fixes.command:try_fixes",
-        nargs="?",
-        const="",
-        metavar="NAME,...",
-    )
-    what_if: str | None = option(
-        None,
-        _HOW,
-        _RUN,
-        (
-            "what each part of a step would gain, measured by delaying it; NAME: a variant, "
-            "operations such as aten::mm"
-        ),
-        feature="what_if",
-        command="gpulab.features.what_if.command:what_if",
-        nargs="?",
-        const="",
-        metavar="NAME,...",
-    )
-    keep: Path | None = option(
-        None,
-        _HOW,
-        _RUN | {Mode.HISTORY},
-        (
-            "with --try: write the scenario with the fixes, which --run FILE.py measures; with "
-            "--prune: the newest N runs of each scenario stay (default: 100)"
-        ),
-        parser=values.path,
-        metavar="FILE.py|N",
-    )
-    prune: bool = option(
-        False,
-        _HOW,
-        frozenset({Mode.HISTORY}),
-        (
-            "delete older run files; those of runs that go on, that lie elsewhere or are "
-            "linked to stay"
-        ),
-    )
-    sweep: Sequence[str] | None = option(
-        None,
-        _HOW,
-        _RUN,
-        (
-            "one run for each value of a parameter; NAME alone, or nothing, takes the scenario's "
-            "own; several are a grid"
-        ),
-        feature="sweeps",
-        action="append",
-        nargs="?",
-        const="",
-        metavar="NAME=A,B,C",
-    )
+    """goodput of a whole job from process start: imports, build, first step and STEPS steps
+    (default: those that the baseline takes in a minute)
+    """
+    raw: bool = _to_print(_PRINTS_A_RUN)
+    """raw times too: min, median, mean, standard deviation, percentiles"""
+    markdown: bool = _to_print({*_PRINTS_A_RUN, Mode.COMPARE})
+    """the result as tables in Markdown instead; of a run its raw times too"""
+    checklist: bool = _to_print(_PRINTS_OPERATIONS, feature="findings")
+    """answer every question of the performance checklists, with its number"""
+    verbose: bool = _to_print({*_PRINTS_OPERATIONS, Mode.FLEET, Mode.COMPARE, Mode.HISTORY})
+    """all tables, checks, findings, operations, lines that differ, and the roofline"""
+    ascii: bool = _to_print(frozenset(Mode))
+    """ASCII characters only"""
+
+    required_speedup: float | None = _flag("", (), ("", kinds.speedup))
+    """What every comparison must reach; no flag, but a keyword."""
+    required_speedups: dict[str, float] = field(default_factory=dict)
+    """Of some variants, in its place."""
     what: tuple[str, ...] = ()
     """What two revisions, folders or environments are compared by."""
-    ptx: bool = option(False, _SHOWN, _SHOW, "kernels as PTX")
-    sass: bool = option(False, _SHOWN, _SHOW, "kernels as disassembled machine code")
-    arch: str | None = option(
-        None,
-        _SHOWN,
-        _SHOW,
-        "architecture to compile for (default: sm_90)",
-        parser=values.architecture,
-        metavar="sm_90",
-    )
-    exercise: str | None = option(
-        None,
-        _WRITTEN,
-        _NEW,
-        (
-            "write a slow function to make fast, which --run then judges; without NAME: the "
-            "list of exercises"
-        ),
-        nargs="?",
-        const="",
-        metavar="NAME",
-    )
-    solution: bool = option(
-        False,
-        _WRITTEN,
-        _NEW,
-        "with --exercise: the reference solution, after a run of your own attempt",
-    )
-    listen: str | None = option(
-        None,
-        _SERVING,
-        _SERVE,
-        "where to listen (default: 127.0.0.1:8000, or another port if that is in use)",
-        parser=values.address,
-        metavar="[HOST:]PORT",
-    )
-    top: int | None = option(
-        None,
-        _PRINTED,
-        _PRINTS_OPERATIONS | {Mode.FROM_TRACE},
-        (
-            "rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort "
-            "or --group-by is given, 10 of a trace)"
-        ),
-        parser=values.operations,
-        metavar="N",
-    )
-    sort: SortBy | None = option(
-        None,
-        _PRINTED,
-        _PRINTS_OPERATIONS,
-        f"table of operations by a column: {', '.join(SortBy)}",
-        choices=tuple(SortBy),
-        metavar="COLUMN",
-    )
-    group_by: GroupBy | None = option(
-        None,
-        _PRINTED,
-        _PRINTS_OPERATIONS,
-        "operations summed by operation (default), line of the program, module, or kernel",
-        choices=tuple(GroupBy),
-        metavar="WHAT",
-    )
-    print: bool = option(False, _PRINTED, _OF_A_FILE, "print the result, also on a terminal")
+
+    def given(self, *names: str) -> list[str]:
+        """The flags of those that were given."""
+        usual = Options()
+        given = [name for name in names if getattr(self, name) != getattr(usual, name)]
+        return [flag_of(name).name for name in given]
+
+    def words(self) -> list[str]:
+        """The flags that give the same again."""
+        words: list[str] = []
+        for name, flag in flags().items():
+            value = getattr(self, name)
+            texts = value if flag.several else [str(value)]
+            if isinstance(value, dict):
+                texts = [f"{key}={each}".lstrip("=") for key, each in value.items()]
+            if self.given(name):
+                words += chain.from_iterable((flag.name, text) for text in texts)
+            if value is True:
+                words.pop()
+        return words
 
     @property
     def asks_for_operations(self) -> bool:
-        return any(value is not None for value in (self.top, self.sort, self.group_by))
+        return bool(self.given("top", "sort", "group_by"))
 
     @property
     def json_on_stdout(self) -> bool:
@@ -510,40 +303,94 @@ class Options(Settings):
     def json_file(self) -> Path | None:
         return Path(self.json) if self.json and not self.json_on_stdout else None
 
-    @property
-    def given(self) -> set[str]:
-        """The names of the fields that are not at their default."""
-        return {each.name for each in fields(self) if getattr(self, each.name) != _default(each)}
+    def file(self, name: str) -> Path | None:
+        """What an option writes."""
+        file = self.json_file if name == "json" else getattr(self, name)
+        return file if isinstance(file, Path) else None
+
+    def check(self, mode: Mode) -> None:
+        """UsageError for what does not go together, and two flags that name one file."""
+        for one, others in _APART:
+            if self.given(one) and (also := self.given(*others)):
+                raise UsageError(f"{flag_of(one).name} and {also[0]}: one or the other")
+        for one, needed, of in _TOGETHER:
+            if mode == of and self.given(one) and not self.given(needed):
+                raise UsageError(f"{flag_of(one).name} requires {flag_of(needed).name}")
+        if mode != Mode.HISTORY and len(self.given(*_WRITTEN)) > 1:
+            self._check_files()
+
+    def _check_files(self) -> None:
+        from gpulab.core.files import is_appended_to
+
+        flags: dict[str, str] = {}
+        for name in _WRITTEN:
+            file = self.file(name)
+            try:
+                if file is None or is_appended_to(file):
+                    continue
+            except OSError:  # who writes it says why not
+                continue
+            flag = flag_of(name).name
+            first = flags.setdefault(os.path.realpath(file), flag)
+            if first != flag:
+                raise UsageError(f"{first} and {flag} name one file: {file}")
 
 
-def _default(each: Any) -> Any:
-    return each.default_factory() if each.default is MISSING else each.default
+_WRITTEN = ("output", "json", "junit", "plot", "export", "trace", "keep")
+_GATE = ("fail_below", "gate", "junit")
+_ONE_RUN = ("variant", "sweep", "repeat", *_GATE, "plot", "export", "trace", "from_start")
+_APART = (
+    ("try_fixes", (*_ONE_RUN, "chosen", "what_if")),
+    ("what_if", _ONE_RUN),
+    ("repeat", ("sweep", "smoke")),
+    ("share", ("output",)),
+    ("ptx", ("sass",)),
+    ("prune", ("json",)),
+)
+"""What does not go with what."""
+_TOGETHER = (
+    ("keep", "try_fixes", Mode.RUN),
+    ("keep", "prune", Mode.HISTORY),
+    ("solution", "exercise", Mode.NEW),
+)
+"""What needs what, in which mode."""
 
 
-def _flags() -> Iterator[Flag]:
+@cache
+def flags() -> Mapping[str, Flag]:
+    """Each by the name of its field."""
+    found = {}
     for each in fields(Options):
-        if each.metadata:
-            declared = dict(each.metadata)
-            name = declared.pop("name") or "--" + each.name.replace("_", "-")
-            options = {"dest": each.name, **declared.pop("options")}
-            yield Flag(name, each.name, options=options, **declared)
+        if flag := each.metadata.get("flag"):
+            name = flag.name or f"--{each.name.replace('_', '-')}"
+            found[each.name] = replace(flag, name=name)
+    return found
 
 
-FLAGS = tuple(_flags())
-_ALONE = ("sweep", "repeat", "fail_below", "gate", "junit", "plot", "export", "trace", "from_start")
-"""What makes no sense where a command makes runs of its own."""
-MEASURING = ("time_s", "chosen", "arguments", "device", "seed", "smoke")
-"""What refines a measurement: saved runs are not measured again."""
-EXCLUSIVE: Mapping[str, Sequence[str]] = {
-    "try_fixes": (*_ALONE, "chosen"),
-    "what_if": _ALONE,
-    "repeat": ("sweep", "smoke"),
-    "share": ("output",),
-    "ptx": ("sass",),
-}
-"""Options that do not go together."""
+def flag_of(name: str) -> Flag:
+    return flags()[name]
 
 
-def flag_of(name: str) -> str:
-    """The flag of an option, such as --time of time_s."""
-    return next(flag.name for flag in FLAGS if flag.destination == name)
+@cache
+def helps() -> Mapping[str, str]:
+    """The help of each, by the name of its field."""
+    (options,) = ast.parse(inspect.getsource(Options)).body
+    assert isinstance(options, ast.ClassDef)
+    texts = {}
+    for each, below in pairwise(options.body):
+        if isinstance(each, ast.AnnAssign) and isinstance(below, ast.Expr):
+            texts[ast.unparse(each.target)] = " ".join(ast.literal_eval(below.value).split())
+    return texts
+
+
+def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
+    """Of a command: what its flags gave, by the names of their fields. UsageError."""
+    values = {name: flag_of(name).value(given[name], f"{flag_of(name).name} ") for name in given}
+    options = Options(**{**defaults, **values})
+    options.check(mode)
+    return options
+
+
+_HOW = ("threads", "time_s", "width", "seed", "smoke", "quick", "timeout_s", "required_speedup")
+KEYWORDS = ("arguments", "device", *_HOW, "telemetry", "profile", "trace", "memory")
+"""Those of `gpulab.run`."""

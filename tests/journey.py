@@ -12,7 +12,7 @@ from textual.events import Key
 from gpulab.catalog import catalog
 from gpulab.core.events import RunEnded
 from gpulab.core.statuses import Outcome
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session.run import File
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
@@ -24,7 +24,7 @@ catalog.read_text = cache(catalog.read_text)  # of the lessons that ship, which 
 # of what a journey takes. Waking up alone takes 0.2 ms beside other work; at 8 ms one journey in three
 # runs of all tests went on too early.
 _wait.SLEEP_GRANULARITY = 0.014
-QUICK = Settings(device="cpu", time_s=0.3, telemetry="off", profile="off")
+QUICK = Options(device="cpu", time_s=0.3, telemetry="off", profile="off")
 
 
 class Tape:

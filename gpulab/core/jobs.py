@@ -158,8 +158,6 @@ class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
     lesson: Source = ""
     """As it is told today, of a recording that ships; else it is the docstring of the file."""
     exercise: Name = ""
-    chosen: Text = ""
-    """The pattern of the variants, where not all were to run."""
     judge: Source = ""
     """Of the answer to an exercise, which `source` is: the scenario that judges it."""
 

@@ -1,107 +1,66 @@
-"""Arguments of `gpulab.run`, checked as the flags are: by name, with what to write instead.
+"""What only a script gives to `gpulab.run`: functions, parameters that have a type, paths.
 
-Every mistake is a `UsageError`.
+Every mistake is a `UsageError`, by name, with what to write instead.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 import sys
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from math import isfinite, nan
+from collections.abc import Callable, Mapping
+from math import isfinite
 from numbers import Real
 from os import PathLike, fspath
 from os.path import lexists
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import gpulab.flag_values as values
-from gpulab.options import FLAGS, Flag, Settings
+from gpulab.option_values import WrongValueError, path, text_of
+from gpulab.options import KEYWORDS, Options, UsageError, flag_of
 from gpulab.scenario import Param, shown
 from gpulab.session.launch import Launch
 from gpulab.session.requests import KINDS
-from gpulab.session.settings import UsageError
 
 
-def settings_of(launch: Launch, arguments: Mapping[str, object]) -> Settings:
-    """From the arguments by their names, all that refine a run."""
+def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -> Options:
+    """Of the keywords by their names, which are checked as the flags are; None is what was not
+    given.
+    """
     scenario = launch.entry.scenario
     defaults = scenario.params if scenario and not launch.functions else {}
-    required = arguments["required_speedup"]
-    checked: dict[str, Any] = {}
-    if required is not None:
-        if launch.functions:
-            hint = "plain functions are not compared: put them into a scenario"
-            _refuse("required_speedup", required, hint)
-        checked["required_speedup"] = _parsed("required_speedup", required, values.speedup)
-    own = {each.name for each in fields(Settings)}
-    for flag in FLAGS:
-        value = arguments.get(flag.destination)
-        if value is not None and flag.destination in own:
-            checked[flag.destination] = _keyword(flag, value)
-    return Settings(chosen=_parameters(arguments["params"], defaults), **checked)
-
-
-def _keyword(flag: Flag, value: object) -> Any:
-    """The value of an option that was given as a keyword: checked as that of its flag is."""
-    name = flag.destination
-    if flag.options.get("action") == "store_true":
-        return _boolean(name, value)
-    choices = flag.options.get("choices")
-    if choices is not None:
-        if value not in choices:
-            _refuse(name, value, f"write {_listed(choices)}")
-        return value
-    if name == "arguments" and callable(value):
-        return _arguments(name, value)
-    return _parsed(name, value, flag.options.get("type", str))
-
-
-def _parsed(name: str, value: object, parser: Callable[[str], Any]) -> Any:
-    is_text = isinstance(value, (str, PathLike, Real)) and not isinstance(value, bool)
-    try:
-        text = os.fspath(value) if isinstance(value, PathLike) else str(value)
-    except ValueError:  # of thousands of digits
-        text = ""
-    try:
-        return parser(text if is_text else "")
-    except ArgumentTypeError as error:
-        message = str(error)
-        what = message.partition(" is not ")[2]
-        _refuse(name, value, f"write {what}" if what else message.partition(": ")[2])
-
-
-def check_progress(value: object) -> None:
-    if value is not None:
-        _boolean("progress", value)
+    given = {name: value for name, value in keywords.items() if value is not None}
+    for name in given:
+        if name not in KEYWORDS:
+            raise TypeError(f"gpulab.run() got an unexpected keyword argument {name!r}")
+    if launch.functions and "required_speedup" in given:
+        hint = "plain functions are not compared: put them into a scenario"
+        _refuse("required_speedup", given["required_speedup"], hint)
+    made_by = given.get("arguments")
+    if callable(made_by):
+        given["arguments"] = name_of(made_by, with_arguments=True)
+    checked = {name: flag_of(name).value(value, f"{name}=") for name, value in given.items()}
+    return Options(chosen=_parameters(params, defaults), **checked)
 
 
 def run_file_of(value: object, trace: Path | None) -> Path | None:
     """Where the run file is to be; None: where it is by default."""
     if value is None:
         return None
-    path = path_of("output", value)
-    if lexists(path):  # a link that leads nowhere too
+    file = path_of("output", value)
+    if lexists(file):  # a link that leads nowhere too
         _refuse("output", value, "it exists, and runs are never overwritten")
-    if trace and trace.resolve() == path.resolve():
+    if trace and trace.resolve() == file.resolve():
         _refuse("output", value, "that is where the trace goes")
-    return path
+    return file
 
 
 def path_of(name: str, value: object) -> Path:
     """A path that results may name."""
-    text = fspath(value) if isinstance(value, (str, PathLike)) else value
-    if not isinstance(text, str) or not text or "\0" in text:
-        _refuse(name, value, "write a path")
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        _refuse(name, value, "write a path in UTF-8")
-    return Path(text)
+        return path(text_of(value) if isinstance(value, (str, PathLike)) else "")
+    except WrongValueError as error:
+        _refuse(name, value, f"write {error}")
 
 
 def name_of(scenario: object, *, with_arguments: bool = False) -> str:
@@ -155,34 +114,6 @@ def _refuse(name: str, value: object, hint: str) -> NoReturn:
     raise UsageError(f"{name}={shown(value)}: {hint}")
 
 
-def _boolean(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        _refuse(name, value, "write True or False")
-    return value
-
-
-def _number(value: object) -> float:
-    """NaN, which no range holds, where it is none. NumPy's are numbers too."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return nan
-    try:
-        return float(value)
-    except OverflowError:
-        return nan
-
-
-def _arguments(name: str, value: Callable[..., object]) -> str:
-    """A function at the top of a file, as FILE:function."""
-    if not isinstance(inspect.unwrap(value), FunctionType):
-        _refuse(name, value, "write a function that makes them, or FILE:function")
-    return name_of(value, with_arguments=True)
-
-
-def _listed(choices: Iterable[str]) -> str:
-    *others, last = map(repr, choices)
-    return f"{', '.join(others)} or {last}"
-
-
 def _parameters(value: object, defaults: Mapping[str, Param]) -> dict[str, str]:
     """As texts, as flags give them; of names that the scenario lacks only their values are
     looked at.
@@ -195,8 +126,15 @@ def _parameters(value: object, defaults: Mapping[str, Param]) -> dict[str, str]:
 
 
 def _parameter(name: str, value: object, default: Param | None) -> str:
-    if not isinstance(value, str) and not isfinite(_number(value)) and not isinstance(value, bool):
+    if not isinstance(value, str) and not _is_finite(value) and not isinstance(value, bool):
         _refuse(name, value, "write a number, a text, True or False")
     if default is not None and isinstance(value, str) != isinstance(default, str):
         _refuse(name, value, f"{name} takes {KINDS[type(default)]}, as in {name}={default!r}")
     return str(value)
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return isinstance(value, Real) and isfinite(value)
+    except OverflowError:
+        return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpulab.headless.drive import drive
-from gpulab.headless.output import check_json, check_run_file, open_terminal, write_json
-from gpulab.headless.plot import check_plot, plot
+from gpulab.headless.output import check_run_file, open_terminal, write_json
+from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_calibration, show_failures
 from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
@@ -23,9 +23,6 @@ def calibrate(options: Options) -> int:
     request = calibration_request(options)
     path = options.output or default_path(CALIBRATION)
     check_run_file(path)
-    check_json(options.json_file, [path])
-    if options.plot:
-        check_plot(options.plot)
     with Interrupts() as interrupts:
         report = drive(start(request, path), interrupts, terminal)
     show_failures(report, terminal)

@@ -23,15 +23,14 @@ from gpulab.features.compare.for_ci import cases_of
 from gpulab.features.compare.gating import gated
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
-from gpulab.headless.export import check_export, export
-from gpulab.headless.gate import Demands, check_junit, write_junit
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.export import export
+from gpulab.headless.gate import Demands, write_junit
+from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.sides import measure_sides, refuse_measuring
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.session.run import File, Run
 from gpulab.session.saved import SUFFIXES, open_run
-from gpulab.session.settings import UsageError
 from gpulab.session.sides import is_measured
 from gpulab.show.forms import rendered_comparison
 
@@ -42,26 +41,22 @@ def compare(words: Sequence[str], options: Options) -> int:
     """Compare BEFORE with AFTER and print what differs; returns the exit code. UsageError where a
     side is no run, and nothing that can be measured.
     """
-    if len(words) != 2:
-        raise UsageError(f"--compare takes BEFORE and AFTER, not {' '.join(words)}")
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file)
-    if options.export:
-        check_export(options.export)
-    check_junit(options)
     demands = Demands(options)
     demands.say(terminal)
     if is_measured(words, options.what):
         report = measure_sides(words, options, terminal, demands.of)
         return finish(report, options, demands, terminal)
     refuse_measuring(options)
-    return finish(compared(*words), options, demands, terminal)
+    return finish(compare_saved(*words), options, demands, terminal)
 
 
-def compared(before: str, after: str) -> ComparisonReport:
-    """Saved runs, or folders of them, before and after a change. UsageError, RunFileError."""
+def compare_saved(before: str, after: str) -> ComparisonReport:
+    """Of saved runs, or folders of them. UsageError where a side is none."""
     skipped: list[Finding] = []
-    report = compare_sides(before, after, _side(before, skipped), _side(after, skipped))
+    a = _side(before, skipped)
+    b = _side(after, skipped)
+    report = compare_sides(before, after, a, b)
     return replace(report, findings=[*report.findings, *skipped])
 
 

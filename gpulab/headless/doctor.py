@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.core.statuses import ExitCode
 from gpulab.features.doctor.report import can_measure, examine
 from gpulab.features.doctor.view import doctor
-from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options
 
 
@@ -13,7 +13,6 @@ def show_doctor(options: Options) -> int:
     """Print the checks; 0, or 3 where something is broken or torch is missing, so that nothing can
     be measured.
     """
-    check_json(options.json_file)
     checks = examine()
     if options.json:
         write_json(checks, options.json)

@@ -6,17 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gpulab.core.files import write_whole
-from gpulab.headless.output import Terminal, check_written
+from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
-from gpulab.session.settings import UsageError
-from gpulab.show.forms import MARKS
-
-
-def check_export(target: Path) -> None:
-    """UsageError where it could not be written: found before anything is measured."""
-    if target.suffix not in MARKS:
-        raise UsageError(f"--export {target}: the name ends in {', '.join(MARKS)}")
-    check_written("--export", target, (MARKS[target.suffix],))
 
 
 def export(pages: Iterable[tuple[Callable[[str], str], Path]], terminal: Terminal) -> None:
@@ -26,7 +17,7 @@ def export(pages: Iterable[tuple[Callable[[str], str], Path]], terminal: Termina
     problems = []
     for render, target in pages:
         try:
-            text = render(target.suffix.lstrip("."))
+            text = render(target.suffix.lower().lstrip("."))
             write_whole(target, text.encode(errors="replace"))
         # of whatever kind: the results are there, and the command goes on
         except Exception as error:

@@ -26,8 +26,7 @@ from gpulab.features.from_trace.text import NoneIsolableError, operation_file
 from gpulab.features.goodput.trace import read_any
 from gpulab.headless.new import write_scenario
 from gpulab.headless.output import open_terminal
-from gpulab.options import Options
-from gpulab.session.settings import UsageError
+from gpulab.options import Options, UsageError
 
 _MOST = 10
 _GZIP = b"\x1f\x8b"
@@ -39,8 +38,6 @@ def from_trace(files: Sequence[str], options: Options) -> int:
     """Write the file and say what to do next. UsageError where it cannot be read, or made, or
     written.
     """
-    if len(files) > 2:
-        raise UsageError("--from-trace takes a trace, and FILE.py to write")
     trace = Path(files[0])
     name = re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", trace.name)
     stem = re.sub(r"\W+", "_", name).strip("_") or "trace"

@@ -19,16 +19,13 @@ from gpulab.features.gate.thresholds import (
     Thresholds,
     read_thresholds,
 )
-from gpulab.headless.output import Terminal, check_written
+from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.session.launch import Launch
-from gpulab.session.settings import UsageError
 
 _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
-_MARKS = (b'<testsuites name="gpulab"',)
-"""What is in a file that was written here."""
 
 
 class Demands:
@@ -38,8 +35,8 @@ class Demands:
 
     def __init__(self, options: Options) -> None:
         self._flags = Thresholds(
-            speedup=dict(options.fail_below).get(""),
-            speedups={name: least for name, least in options.fail_below if name},
+            speedup=options.fail_below.get(""),
+            speedups={name: least for name, least in options.fail_below.items() if name},
             slower=options.fail_if_slower,
         )
         self._file = ThresholdFile()
@@ -50,8 +47,6 @@ class Demands:
                 self._file = read_thresholds(path)
             except ThresholdError as error:
                 raise UsageError(str(error)) from None
-            except OSError as error:
-                raise UsageError(f"{path}: {error.strerror or error}") from None
 
     def of(self, scenario: str) -> Thresholds:
         """Of the variants that flags name those that the scenario has, as far as that is known."""
@@ -67,7 +62,7 @@ class Demands:
 
     def say(self, terminal: Terminal) -> None:
         """Which file counts, where nobody named it."""
-        if self._file.common != Thresholds() or self._file.scenarios:
+        if self._file.path:
             terminal.note(f"thresholds: {self._file.path}", "dim")
 
     def check(self, launches: Sequence[Launch]) -> None:
@@ -117,14 +112,6 @@ def _has_file(scenario: str, folder: Path) -> bool:
     return any(
         next(folder.glob(f"{'*/' * depth}{name}"), None) is not None for depth in range(_DEPTH + 1)
     )
-
-
-def check_junit(options: Options) -> None:
-    """UsageError where it cannot be written, or would replace a file of somebody else: it is known
-    before anything is measured.
-    """
-    if options.junit is not None:
-        check_written("--junit", options.junit, _MARKS)
 
 
 def write_junit(target: Path, cases: Sequence[Case]) -> None:

@@ -10,15 +10,16 @@ from difflib import get_close_matches
 
 from gpulab import guide
 from gpulab.core.terminal import shows_unicode
+from gpulab.options import Options, UsageError
 
 _COURSE = "course"
 
 
-def show_guide(names: Sequence[str], *, ascii_only: bool) -> int:
+def show_guide(names: Sequence[str], options: Options) -> int:
     """Print a page, or the list of pages where none is named. UsageError where there is no such
     page.
     """
-    pages = guide.pages()
+    pages, ascii_only = guide.pages(), options.ascii
     if not names:
         width = max(map(len, pages))
         rows = [f"{page:<{width}}  {title}" for page, title in pages.items()]
@@ -27,9 +28,9 @@ def show_guide(names: Sequence[str], *, ascii_only: bool) -> int:
     name, *more = names
     if name not in pages:
         hint = _hint(name, list(pages), "the pages are")
-        raise _usage_error(f"--guide {name}: there is no such page; {hint}")
+        raise UsageError(f"--guide {name}: there is no such page; {hint}")
     if more and (name != _COURSE or len(more) > 1):
-        raise _usage_error(f"--guide {' '.join(names)}: one page, or course and a lesson")
+        raise UsageError(f"--guide {' '.join(names)}: one page, or course and a lesson")
     if more:
         _show_lesson(more[0], ascii_only=ascii_only)
         return 0
@@ -81,7 +82,7 @@ def _show_lesson(name: str, *, ascii_only: bool) -> None:
     if lesson is None:
         names = [other.name for stage in course() for other in stage.lessons]
         hint = _hint(name, names, "they are")
-        raise _usage_error(f"--guide course {name}: no lesson of the course; {hint}")
+        raise UsageError(f"--guide course {name}: no lesson of the course; {hint}")
     terminal = open_terminal(ascii_only=ascii_only)
     report = newest_report(name)
     terminal.out.print(*lesson_page(lesson, report), sep="\n")
@@ -89,12 +90,6 @@ def _show_lesson(name: str, *, ascii_only: bool) -> None:
         terminal.say("", f"the answers come with a run: gpulab --run {name}")
     else:
         terminal.say("", f"answers of the newest run here: {report.run_file}")
-
-
-def _usage_error(message: str) -> ValueError:
-    from gpulab.session.settings import UsageError
-
-    return UsageError(message)
 
 
 def _hint(name: str, names: list[str], these: str) -> str:

@@ -10,16 +10,15 @@ from pathlib import Path
 from gpulab.core.readable import readable
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
-from gpulab.features.history.trend import HistoryReport, histories
+from gpulab.features.history.trend import HistoryReport, ScenarioHistory, histories
 from gpulab.features.history.trend_view import overview, scenario_view
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
+from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.past import PastRun
 from gpulab.report.sentences import sentence
 from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder
-from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
 
 _KEEP = 100
@@ -34,14 +33,18 @@ def history(name: str, options: Options) -> int:
     UsageError where no run has that name, or a flag needs another.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file)
     keep = _runs_to_keep(options)
     runs = _read(terminal)
     if name:
         runs = _of(name, runs)
     if options.prune:
         return _prune(runs, keep, terminal)
-    report = _report(name, runs)
+    report = HistoryReport(
+        folder=str(runs_folder()),
+        runs=len(runs),
+        unfinished=0 if name else _unfinished(runs),
+        scenarios=tuple(histories(runs, with_entries=bool(name))),
+    )
     if options.json:
         write_json(report, options.json)
     if options.json_on_stdout:
@@ -59,25 +62,6 @@ def history(name: str, options: Options) -> int:
     return ExitCode.MEASURED
 
 
-def runs_here(name: str = "") -> HistoryReport:
-    """What has run on this machine; of a scenario by its name, or of a file. UsageError where it
-    has not.
-    """
-    with Store() as store:
-        store.unread()
-        runs = store.runs()
-    return _report(name, _of(name, runs) if name else runs)
-
-
-def _report(name: str, runs: Sequence[PastRun]) -> HistoryReport:
-    return HistoryReport(
-        folder=str(runs_folder()),
-        runs=len(runs),
-        unfinished=0 if name else _unfinished(runs),
-        scenarios=tuple(histories(runs, with_entries=bool(name))),
-    )
-
-
 def _read(terminal: Terminal) -> list[PastRun]:
     """All runs, after those files that the store lacks have been read."""
     runs: list[PastRun] = []
@@ -89,6 +73,13 @@ def _read(terminal: Terminal) -> list[PastRun]:
     if problem := store.problem():
         terminal.note(sentence(problem), "yellow")
     return runs
+
+
+def history_of(name: str) -> list[ScenarioHistory]:
+    """Of a scenario that has run here, or of a file. UsageError where it has not."""
+    with Store() as store:
+        return histories(_of(name, store.runs()), with_entries=True)
+    return []
 
 
 def _of(name: str, runs: Sequence[PastRun]) -> list[PastRun]:
@@ -111,12 +102,6 @@ def _unfinished(runs: Sequence[PastRun]) -> int:
 
 
 def _runs_to_keep(options: Options) -> int:
-    if not options.prune:
-        if options.keep is not None:
-            raise UsageError("--keep of --history: add --prune")
-        return _KEEP
-    if options.json:
-        raise UsageError("--json of --history: not with --prune")
     if options.keep is None:
         return _KEEP
     text = str(options.keep)

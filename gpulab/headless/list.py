@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpulab.catalog.catalog import catalog
 from gpulab.catalog.view import listing
-from gpulab.headless.output import check_json, open_terminal, write_json
+from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options
 from gpulab.session.settings import check_paths
 
@@ -16,7 +16,6 @@ def show_list(paths: Sequence[str], options: Options) -> int:
     """Print the catalog, with the files and folders given before those found. UsageError where one
     is not there.
     """
-    check_json(options.json_file)
     places = [Path(path) for path in paths]
     check_paths(places, "--list ")
     rows = [entry.row for entry in catalog(places)]

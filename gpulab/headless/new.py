@@ -8,9 +8,8 @@ from pathlib import Path
 
 from gpulab.catalog.exercises import NoExerciseError, exercises, handed_out, solution
 from gpulab.headless.output import open_terminal
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.session.run import has_attempt
-from gpulab.session.settings import UsageError
 
 _TEMPLATE = '''"""{title}: say in one line what this compares.
 
@@ -55,8 +54,6 @@ def new(file: str, options: Options) -> int:
     """Write the file and say what to do next. UsageError where it exists or cannot be written."""
     if options.exercise is not None:
         return _exercise(file, options.exercise, options)
-    if options.solution:
-        raise UsageError("--solution requires --exercise NAME")
     if not file:
         raise UsageError("--new requires FILE, such as --new my_step.py; or --exercise NAME")
     path = Path(file)

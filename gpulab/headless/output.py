@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -14,16 +14,15 @@ import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from gpulab.core.files import check_writable, is_appended_to, read_regular, write_whole
+from gpulab.core.files import write_whole
 from gpulab.core.readable import readable
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.text import plain, plain_json
 from gpulab.headless.standard_streams import OutputError
-from gpulab.session.settings import UsageError
+from gpulab.options import Options, UsageError
 
 if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
-    from gpulab.options import Options
 
 
 class _AsciiFile:
@@ -130,9 +129,6 @@ def open_terminal(*, ascii_only: bool, json_on_stdout: bool = False) -> Terminal
     return Terminal(out, err, ascii_only, json_on_stdout)
 
 
-_MOST_BYTES = 1 << 28
-"""Of a file that is replaced."""
-_EMPTY = (b"", b"[]", b"{}")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -167,39 +163,6 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_encodable(key): _encodable(item) for key, item in value.items()}
     return [_encodable(item) for item in value] if isinstance(value, list) else value
-
-
-def check_json(target: Path | None, run_files: Sequence[Path] = ()) -> None:
-    """UsageError where the JSON cannot be written, or would replace a file of somebody else."""
-    if target is not None:
-        check_written("--json", target, (b'"schema": "gpulab.',), run_files)
-
-
-def check_written(
-    flag: str, target: Path, marks: Sequence[bytes], run_files: Sequence[Path] = ()
-) -> None:
-    """The same of what another flag writes. What is there is ours where one of the `marks` is in
-    it, or nothing at all.
-    """
-    if target in run_files:
-        raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
-    try:
-        check_writable(target)
-        if not os.path.lexists(target) or is_appended_to(target):
-            return
-        if target.is_symlink():
-            raise UsageError(f"{flag} {target}: it is a link, and a file of that name is there")
-        data = read_regular(target, _MOST_BYTES)
-    except OSError as error:
-        raise UsageError(f"{flag} {target}: {error.strerror}") from None
-    from gpulab.core.run_file import is_run_file
-
-    if is_run_file(data):
-        raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
-    if data.strip() not in _EMPTY and not any(mark in data for mark in marks):
-        raise UsageError(
-            f"{flag} {target}: a file that gpulab has not written is there; choose another name"
-        )
 
 
 def check_run_file(path: Path) -> None:

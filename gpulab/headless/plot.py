@@ -7,24 +7,11 @@ from contextlib import chdir
 from importlib import util
 from pathlib import Path
 
-from gpulab.core.files import PICTURES, write_whole
-from gpulab.headless.output import Terminal, check_written
+from gpulab.core.files import write_whole
+from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
 from gpulab.report.report import RunReport
-from gpulab.session.settings import UsageError
 from gpulab.show.display import image
-
-_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")
-"""What its pictures say of their maker, in each format."""
-
-
-def check_plot(target: Path) -> None:
-    """UsageError where the picture could not be made: found before anything is measured."""
-    if target.suffix.lower() not in PICTURES:
-        raise UsageError(f"--plot {target}: the name ends in {', '.join(PICTURES)}")
-    if target.suffix.lower() != ".svg" and util.find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib: pip install 'gpulab[plot]'")
-    check_written("--plot", target, _MARKS)
 
 
 def plot(pictures: Iterable[tuple[Sequence[RunReport], Path]], terminal: Terminal) -> None:
@@ -54,7 +41,7 @@ def _image(reports: Sequence[RunReport], kind: str) -> bytes:
     # all others. In its own folder they are its defaults, and no file of a stranger can break a
     # picture or run TeX.
     spec = util.find_spec("matplotlib")
-    assert spec is not None  # check_plot has looked
+    assert spec is not None  # check_output has looked
     assert spec.origin is not None
     with chdir(Path(spec.origin).parent / "mpl-data"):
         return image(reports, kind)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 from gpulab.core.text import one_line
 from gpulab.features import features
 from gpulab.headless.output import (
-    check_json,
     open_terminal,
     say_sharing,
     write_json,
 )
 from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, closed_by_caller, print_error
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import drive_to_end
@@ -31,7 +30,6 @@ from gpulab.session.following import start_program
 from gpulab.session.program import NOT_EXECUTABLE, NOT_FOUND, ProgramSession
 from gpulab.session.requests import program_of
 from gpulab.session.run_files import default_path, kept_elsewhere
-from gpulab.session.settings import UsageError
 from gpulab.session.witness import Witness
 
 if TYPE_CHECKING:
@@ -58,7 +56,6 @@ def follow(command: Sequence[str], options: Options) -> int:
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=True)
     try:
         path = options.output or default_path(program_of(command).scenario, options.share)
-        check_json(options.json_file, [path])
         session = start_program(command, options, path, captured=False, closed=closed_by_caller)
     except OSError as error:
         print_error(f"no file can be written ({error.strerror}): the program is not followed")

@@ -15,9 +15,9 @@ from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.statuses import ExitCode
 from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
-from gpulab.headless.export import check_export, export
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
-from gpulab.headless.plot import check_plot, plot
+from gpulab.headless.export import export
+from gpulab.headless.output import Terminal, open_terminal, write_json
+from gpulab.headless.plot import plot
 from gpulab.headless.printed import (
     show_calibration,
     show_failures,
@@ -25,12 +25,11 @@ from gpulab.headless.printed import (
     show_program,
     show_report,
 )
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import CalibrationReport, CommandReport, calibration_report, combine
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.session.saved import open_run
-from gpulab.session.settings import UsageError
 from gpulab.show.forms import rendered
 
 
@@ -43,7 +42,7 @@ def replay(name: str, options: Options) -> int:
         terminal.say(*_what_ships(recordings(), terminal.results.width))
         return 0
     run = open_run(name)
-    check_files(run, options)
+    check_flags(run, options)
     report = run.report
     if view := present("replay.view"):
         origin = view.Origin(report.device, report.environment, report.at)
@@ -51,21 +50,12 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
-def check_files(run: Run, options: Options) -> None:
-    """UsageError where what is to be written cannot be, and for flags that would change nothing."""
-    _check_flags(run, options)
-    check_json(options.json_file, [run.source.path])
-    if options.plot:
-        check_plot(options.plot)
-    if options.export:
-        check_export(options.export)
+_OF_TIMES = ("raw", "markdown", "from_start")
+_OF_OPERATIONS = ("checklist", "top", "sort", "group_by")
 
 
-_OF_TIMES = ("--raw", "--markdown", "--from-start")
-_OF_OPERATIONS = ("--checklist", "--top", "--sort", "--group-by")
-
-
-def _check_flags(run: Run, options: Options) -> None:
+def check_flags(run: Run, options: Options) -> None:
+    """UsageError for flags that would change nothing."""
     match run.state.job:
         case Follow():
             kind = "a followed program"
@@ -74,10 +64,8 @@ def _check_flags(run: Run, options: Options) -> None:
         case _:
             return
     operations = () if isinstance(run.state.job, Follow) else _OF_OPERATIONS
-    for flag in (*_OF_TIMES, *operations):
-        value = getattr(options, flag.lstrip("-").replace("-", "_"))
-        if value is not None and value is not False:  # --from-start may be 0
-            raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
+    for flag in options.given(*_OF_TIMES, *operations):
+        raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 
 def show_run(run: Run, options: Options, terminal: Terminal) -> int:

@@ -29,7 +29,7 @@ from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_j
 from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.build import run_parts
 from gpulab.report.commands import CommandReport, combine
 from gpulab.report.report import RunReport
@@ -37,7 +37,6 @@ from gpulab.report.sentences import sentence, sentence_with_place
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 from gpulab.show.forms import rendered
 from gpulab.show.view import outcome_words
 from gpulab.stats.verdicts import in_table
@@ -56,13 +55,13 @@ def swept_scenarios(
     sweeps: dict[tuple[object, ...], SweepRuns] = {}
     for planned_run, report in zip(planned, reports, strict=False):
         launch, request = planned_run.launch, planned_run.request
-        if launch.point is None:
+        if not launch.points:
             continue
         from gpulab.features.sweeps.runs import SweepRuns
 
-        parameter, value = launch.point
-        whole = SweepRuns(replace(launch, point=None), parameter, [], options)
-        sweep = sweeps.setdefault((launch.entry.path, launch.fixed, parameter), whole)
+        *others, (parameter, value) = launch.points
+        whole = SweepRuns(replace(launch, points=tuple(others)), parameter, [], options)
+        sweep = sweeps.setdefault((launch.entry.path, parameter, *others), whole)
         sweep.values.append(value)
         sweep.add(request if isinstance(request, RunRequest) else None, report)
     return list(sweeps.values())
@@ -72,6 +71,8 @@ def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
     """Print each sweep, and where its files are."""
     for scenario in swept:
         width = terminal.results.width
+        if scenario.label != scenario.sweep.scenario:
+            terminal.say(scenario.label)
         drawn = part("sweeps.view:sweep_view", scenario.sweep, scenario.reports, width)
         terminal.results.print(drawn, "", sep="\n")
         for report in (*scenario.reports, scenario.final):
@@ -223,8 +224,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
-    if options.keep:
-        raise UsageError("--keep writes what --try makes: add --try")
     demands = _demands(options)
     planned = plan_runs(names, options, demands)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
@@ -240,11 +239,9 @@ def _demands(options: Options) -> Demands | None:
     """None where the feature was taken out, whose flags are refused then."""
     if present("gate") is None:
         return None
-    from gpulab.headless.gate import Demands, check_junit
+    from gpulab.headless.gate import Demands
 
-    demands = Demands(options)
-    check_junit(options)
-    return demands
+    return Demands(options)
 
 
 class _Command:
@@ -280,7 +277,7 @@ class _Command:
         """Make every run; after one that was interrupted no other."""
         self._started = monotonic()
         count = len(self._planned)
-        sweeping = self._options.sweep is not None
+        sweeping = bool(self._options.sweep)
         for number, planned_run in enumerate(self._planned, 1):
             report = self._report_of(
                 planned_run, interrupts, number, last=number == count and not sweeping
@@ -338,7 +335,7 @@ class _Command:
             terminal.show(part("repeats.view:over_runs_view", over_runs))
             if command.reason:
                 terminal.say(sentence(command.reason))
-        elif options.sweep is not None:
+        elif options.sweep:
             show_sweeps(swept, terminal)
         elif self._library:
             terminal.show(ending(reports))
@@ -397,7 +394,7 @@ class _Command:
         if _cannot_run(planned_run) and row.recording and not several:
             name = planned_run.launch.entry.name
             terminal.note(f"a recording of it, made on {row.recording}: gpulab --replay {name}")
-        alone = planned_run.launch.point is None and planned_run.repetition == 0
+        alone = not planned_run.launch.points and planned_run.repetition == 0
         if options.markdown:
             show_markdown(report, terminal)
         elif alone and not self._library:
@@ -459,6 +456,6 @@ def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
     files = {planned_run.launch.entry.path for planned_run in planned}
     return (
         len(files) > 1
-        and options.sweep is None
+        and not options.sweep
         and not any(planned_run.launch.named for planned_run in planned)
     )

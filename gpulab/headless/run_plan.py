@@ -4,7 +4,7 @@ measurement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -14,14 +14,12 @@ from msgspec.structs import replace
 
 from gpulab.core.jobs import Measure, RunRequest, TimeFunctions
 from gpulab.core.statuses import CeilingChoice
-from gpulab.headless.export import check_export
-from gpulab.headless.output import check_json, check_run_file, check_written
-from gpulab.headless.plot import check_plot
-from gpulab.options import Options
+from gpulab.headless.output import check_run_file
+from gpulab.headless.written import check_output
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from gpulab.headless.gate import Demands
@@ -49,7 +47,7 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     launches = []
     for name in names:
         for launch in launches_of(name):
-            launches += _swept(launch, options)
+            launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
     if demands:
@@ -61,8 +59,8 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
-    pictures = _files_of(labels, "--plot", options.plot, check_plot)
-    pages = _files_of(labels, "--export", options.export, check_export)
+    pictures = _files_of(labels, "plot", options.plot)
+    pages = _files_of(labels, "export", options.export)
     planned = []
     for repetition in range(options.repeat or 1):
         files = zip(launches, requests, pictures, pages, strict=True)
@@ -78,28 +76,12 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
             planned.append(PlannedRun(launch, request, Path(), picture, page, label, repetition))
     paths = _paths([planned_run.label for planned_run in planned], options)
     Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
-    check_json(options.json_file, paths)
-    if options.trace:
-        check_written("--trace", options.trace, (b'"traceEvents"',), paths)
+    for target in (options.json_file, options.trace):
+        if target in paths:
+            raise UsageError(f"{target} is a run file, which is never overwritten")
     return [
         replace_fields(planned_run, path=path)
         for planned_run, path in zip(planned, paths, strict=True)
-    ]
-
-
-def _swept(launch: Launch, options: Options) -> list[Launch]:
-    """A launch for each value of the last sweep, at each combination of those before it."""
-    if not options.sweep:
-        return [launch]
-    *outer, inner = options.sweep
-    combinations: list[tuple[tuple[str, str], ...]] = [()]
-    for text in outer:
-        points = [each.point for each in sweep_launches(launch, text, options) if each.point]
-        combinations = [(*before, point) for before in combinations for point in points]
-    return [
-        replace_fields(each, fixed=fixed)
-        for fixed in combinations
-        for each in sweep_launches(launch, inner, options)
     ]
 
 
@@ -172,12 +154,7 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
     return paths
 
 
-def _files_of(
-    labels: Sequence[str],
-    flag: str,
-    target: Path | None,
-    check: Callable[[Path], None],
-) -> list[Path | None]:
+def _files_of(labels: Sequence[str], name: str, target: Path | None) -> list[Path | None]:
     """Where what a flag writes of each run goes: of several, each has the run's label in its name.
     UsageError.
     """
@@ -187,7 +164,7 @@ def _files_of(
     if len(labels) > 1:
         files = [target.with_stem(f"{target.stem}-{label}") for label in labels]
     if len(set(files)) < len(files):
-        raise UsageError(f"{flag}: two of the runs have the same name; run them one by one")
+        raise UsageError(f"--{name}: two of the runs have the same name; run them one by one")
     for file in files:
-        check(file)
+        check_output(name, file)
     return [*files]

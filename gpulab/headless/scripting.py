@@ -7,17 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from os import PathLike
+from inspect import Parameter, signature
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.run_file import RunFileError
-from gpulab.headless.arguments import (
-    check_progress,
-    name_of,
-    path_of,
-    run_file_of,
-    settings_of,
-)
+from gpulab.headless.arguments import name_of, options_of, path_of, run_file_of
+from gpulab.modes import function_of
+from gpulab.options import KEYWORDS, Options, UsageError
 from gpulab.proc.orphans import in_worker
 from gpulab.report.report import Display, RunReport, display_with
 from gpulab.report.sentences import with_reason
@@ -26,13 +23,12 @@ from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.launch import plan, single_launch, start
 from gpulab.session.run import File, Run
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpulab.features.compare.report import ComparisonReport
-    from gpulab.features.history.trend import HistoryReport
+    from gpulab.features.history.trend import ScenarioHistory
 
 
 def _display() -> Display:
@@ -47,48 +43,34 @@ display_with(_display)
 def run(
     scenario: str | PathLike[str] | Callable[..., object],
     *,
-    arguments: str | Callable[..., object] | None = None,
-    device: str | None = None,
     params: Mapping[str, Param] | None = None,
-    threads: int = 1,
-    time_s: float | None = None,
-    width: float | None = None,
-    seed: int | None = None,
-    smoke: bool = False,
-    quick: bool = False,
-    timeout_s: float | None = None,
-    telemetry: str | None = None,
-    profile: str | None = None,
-    trace: str | PathLike[str] | None = None,
-    memory: bool = False,
     output: str | PathLike[str] | None = None,
-    required_speedup: float | None = None,
     progress: bool | None = None,
+    **options: Any,
 ) -> RunReport:
     """Measure a scenario by its name or file, or functions as FILE:function, and return its report
     once it has ended.
 
     `scenario` may also be a function that is defined at the top of a file: what runs is the file as
-    it is now; `arguments`, a function too, makes what it is called with. Arguments are the flags of
-    `gpulab --run` for one run; `output` is the run file, by default a new one under the user's
-    state directory: folders that are missing are made. `progress`: whether to show how far it is,
-    on a terminal or below a notebook's cell; None: only there. A failure is a report too: its
+    it is now; `arguments`, a function too, makes what it is called with. Options are the flags of
+    `gpulab --run` for one run, as the signature names them; `output` is the run file, by default a
+    new one under the user's state directory: folders that are missing are made. `progress`: whether
+    to show how far it is, on a terminal or below a notebook's cell; None: only there. A failure is
+    a report too: its
     `exit_code` is that of the command line. Raises `UsageError` where the arguments make no sense,
     and `ScenarioNotFoundError`. An interrupt, as any exception, stops the run; its file keeps what
     was measured.
     """
-    given = locals()
     if in_worker():
         raise UsageError(
             "gpulab.run was called by a file that gpulab itself is running: put the call below "
             "if __name__ == '__main__':"
         )
-    launch = single_launch(name_of(scenario, with_arguments=arguments is not None))
-    settings = settings_of(launch, given)
-    path = run_file_of(output, settings.trace)
-    check_progress(progress)
+    launch = single_launch(name_of(scenario, with_arguments="arguments" in options))
+    checked = options_of(launch, params, options)
+    path = run_file_of(output, checked.trace)
     try:
-        request = plan(launch, settings)
+        request = plan(launch, checked)
     except UsageError as error:
         raise UsageError(with_reason(str(error), error.reason), error.reason) from None
     if isinstance(request, RunReport):
@@ -98,6 +80,14 @@ def run(
         source = start(request, path or default_path(launch.label))
         interrupts.stop_with(source.cancel)
         return drive_to_end(source, watchers).report
+
+
+_keywords = [
+    Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in KEYWORDS
+]
+_of_run = signature(run)
+_fixed = [each for each in _of_run.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+run.__signature__ = _of_run.replace(parameters=[*_fixed, *_keywords])  # type: ignore[attr-defined]
 
 
 def load(path: str | PathLike[str]) -> RunReport:
@@ -114,21 +104,21 @@ def load(path: str | PathLike[str]) -> RunReport:
 
 
 def compare(before: str | PathLike[str], after: str | PathLike[str]) -> ComparisonReport:
-    """Saved runs before and after a change: files, names of scenarios, or folders of run files, as
-    `gpulab --compare` reads them. UsageError and RunFileError of what is none.
+    """What `gpulab --compare` says of two saved runs, or folders of them, by name or path.
+    UsageError where a side is none.
     """
-    from gpulab.headless.compare import compared
+    compare_saved = function_of("gpulab.compare", "gpulab.headless.compare:compare_saved")
+    report: ComparisonReport = compare_saved(fspath(before), fspath(after))
+    return report
 
-    return compared(str(path_of("before", before)), str(path_of("after", after)))
 
-
-def history(scenario: str = "") -> HistoryReport:
-    """The runs of this machine, as `gpulab --history --json` gives them; with a name those of one
-    scenario. UsageError where it has not run here.
+def history(scenario: str) -> list[ScenarioHistory]:
+    """Its runs on this machine, and where its speedups changed, as `gpulab --history` says; of each
+    file of that name. UsageError where it has not run here.
     """
-    from gpulab.headless.history import runs_here
-
-    return runs_here(scenario)
+    history_of = function_of("gpulab.history", "gpulab.headless.history:history_of")
+    found: list[ScenarioHistory] = history_of(scenario)
+    return found
 
 
 def plot(reports: Sequence[RunReport], path: str | PathLike[str] | None = None) -> Figure:

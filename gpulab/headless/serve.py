@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gpulab.catalog.source import is_folder
 from gpulab.core.host import host_name
 from gpulab.headless.output import Terminal, open_terminal
-from gpulab.options import Options
-from gpulab.session.settings import UsageError
+from gpulab.options import Options, UsageError
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -28,9 +28,8 @@ from gpulab.features.kernels.reading import read_kernel, sass_lines
 from gpulab.features.kernels.view import kernel_page
 from gpulab.headless.output import Terminal, open_terminal
 from gpulab.headless.standard_streams import print_error
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.session.requests import typed_params
-from gpulab.session.settings import UsageError
 
 _ARCH = "sm_90"
 _NO_DISASSEMBLER = "nvdisasm, which reads machine code, is not there: pip install 'gpulab[nvrtc]'"

@@ -35,12 +35,11 @@ from gpulab.features.compare.measured import FEWEST_PAIRS, all_decided, is_look,
 from gpulab.features.compare.report import ComparisonReport, Row, ScenarioComparison, Side
 from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.output import Terminal
-from gpulab.options import MEASURING, Options, flag_of
+from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import why_not
 from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
 from gpulab.session.requests import request_for
-from gpulab.session.settings import UsageError
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.turns import SideError, Turns
@@ -92,9 +91,8 @@ def _measured(
 
 def refuse_measuring(options: Options) -> None:
     """UsageError for what refines a measurement, where saved runs are compared."""
-    for name in MEASURING:
-        if name in options.given:
-            raise UsageError(f"{flag_of(name)}: saved runs are not measured again; {HOW}")
+    for flag in options.given("time_s", "chosen", "arguments", "device", "seed", "smoke"):
+        raise UsageError(f"{flag}: saved runs are not measured again; {HOW}")
 
 
 def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:

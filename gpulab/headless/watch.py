@@ -11,12 +11,11 @@ from gpulab.catalog.source import is_folder
 from gpulab.core.run_file import RunFileError
 from gpulab.headless.drive import progress_of
 from gpulab.headless.output import Terminal, open_terminal
-from gpulab.headless.replay import check_files, show_run
-from gpulab.options import Options
+from gpulab.headless.replay import check_flags, show_run
+from gpulab.options import Options, UsageError
 from gpulab.session.going_on import RunsFolder, place_of, source_of
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
-from gpulab.session.settings import UsageError
 from gpulab.session.tail import Following, Tail
 
 _LOOK_S = 0.5
@@ -33,7 +32,7 @@ def watch(name: str, options: Options) -> int:
     except (RunFileError, OSError) as error:
         raise UsageError(f"{place}: {error}") from None
     run.poll()
-    check_files(run, options)
+    check_flags(run, options)
     _follow(run, terminal)
     return show_run(run, options, terminal)
 

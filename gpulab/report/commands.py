@@ -20,8 +20,6 @@ from gpulab.features.roofline.events import Ceiling
 from gpulab.report.report import RunReport, Time, fields_of
 from gpulab.scenario import Param
 
-SCHEMA = "gpulab.result/1"
-
 
 class Contender(msgspec.Struct, frozen=True, kw_only=True):
     """One variant at one value: the variant `name` of the final."""
@@ -42,8 +40,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
     scenario: str
     parameter: str
-    fixed: dict[str, str] = {}
-    """Other parameters of a grid, with their values in these runs."""
     best: dict[str, Param] = {}
     best_among: dict[str, list[Param]] = {}
     paired: dict[str, bool] = {}
@@ -104,7 +100,7 @@ def calibration_report(report: RunReport) -> CalibrationReport:
 class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one command: what `--run --json` writes."""
 
-    schema: str = SCHEMA
+    schema: str = "gpulab.result/1"
     outcome: Conclusion = Conclusion.MEASURED
     exit_code: ExitCode = ExitCode.MEASURED
     reason: Finding | None = None
@@ -127,9 +123,8 @@ def combine(
     is required, by the name of the scenario.
     """
     code = first_in_order([run.exit_code for run in runs])
-    finals = (sweep.final for sweep in sweeps if sweep.final)
     # no other outcome of a final counts: the values have been measured
-    if any(final.exit_code == ExitCode.INTERRUPTED for final in finals):
+    if any(each.final and each.final.exit_code == ExitCode.INTERRUPTED for each in sweeps):
         code = ExitCode.INTERRUPTED
     reason = None
     repeats = present("repeats.report")

@@ -7,6 +7,8 @@ from gpulab.core.statuses import CheckKind, IntervalUnit
 from gpulab.core.units import plural, span, times
 
 
+@finding("--variant names others")
+def not_asked_for() -> None: ...
 @finding("the run has not started")
 def never_started() -> None: ...
 @finding("incomplete run file: killed or still running")

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import RunRequest, StepRequest, TimeFunctions
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.launch import Launch, plan
-from gpulab.session.settings import UsageError
 from gpulab.session.temporary import temporary_folder
 
 
@@ -29,7 +28,7 @@ def planned_request(flag: str, planned: RunRequest | RunReport) -> RunRequest:
     return planned
 
 
-def request_of_text(flag: str, label: str, text: str, settings: Settings) -> RunRequest:
+def request_of_text(flag: str, label: str, text: str, settings: Options) -> RunRequest:
     """The run of a scenario that is written for it: its text is read once, as any other's."""
     with temporary_folder() as folder:
         name = "".join(letter if letter.isalnum() else "_" for letter in label)

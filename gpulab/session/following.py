@@ -11,10 +11,9 @@ from gpulab.catalog.catalog import Entry
 from gpulab.core.files import read_regular
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.features import present, taken_out
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.session.requests import program_of, program_request
 from gpulab.session.run_files import default_path, new_run_file
-from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from gpulab.session.program import ProgramSession
@@ -39,7 +38,7 @@ def entry_of(command: Sequence[str]) -> Entry:
 
 def start_program(
     command: Sequence[str],
-    settings: Settings,
+    settings: Options,
     path: Path,
     *,
     captured: bool,

@@ -16,11 +16,11 @@ from gpulab.core.host import host_name
 from gpulab.core.jobs import subject_of
 from gpulab.core.run_file import RunFileError, lines_of
 from gpulab.core.wire import decode
+from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
 from gpulab.session.run import File, Source
 from gpulab.session.run_files import runs_folder
 from gpulab.session.saved import find_run
-from gpulab.session.settings import UsageError
 from gpulab.session.tail import Tail
 
 _SUFFIXES = (".jsonl", f".jsonl{PACKED}")

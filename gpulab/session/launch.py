@@ -5,7 +5,9 @@ live source.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from pathlib import Path
 
 from msgspec.structs import replace as replace_fields
@@ -16,16 +18,15 @@ from gpulab.catalog.needs import broken_torch, first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
-from gpulab.core.limits import FILE_NAME_BYTES
+from gpulab.core.limits import FILE_NAME_BYTES, SWEEP_VALUES
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.report.build import run_parts
 from gpulab.report.report import RunReport
 from gpulab.session.requests import request_for, values_to_sweep
 from gpulab.session.run_files import default_path, new_run_file
 from gpulab.session.session import Session
-from gpulab.session.settings import UsageError
 
 ALL = "all"
 
@@ -39,10 +40,8 @@ class Launch:
     entry: Entry
     functions: tuple[str, ...] = ()
     named: bool = True
-    point: tuple[str, str] | None = None
-    """The parameter that is swept, and its value in this run."""
-    fixed: tuple[tuple[str, str], ...] = ()
-    """The same of the other parameters of a grid."""
+    points: tuple[tuple[str, str], ...] = ()
+    """The parameters that are swept, and their values in this run."""
 
     @property
     def label(self) -> str:
@@ -52,8 +51,7 @@ class Launch:
         From the file and its functions: the entry's name also depends on what else a face lists.
         """
         name = file_name("-".join((self.entry.path.stem, *self.functions)), FILE_NAME_BYTES // 2)
-        others = (word for point in self.fixed for word in point)
-        return file_name("-".join((name, *others, *(self.point or ()))))
+        return file_name("-".join((name, *chain(*self.points))))
 
 
 def launches_of(name: str) -> list[Launch]:
@@ -79,18 +77,19 @@ def launches_of(name: str) -> list[Launch]:
     try:
         return [Launch(find(name))]
     except ScenarioNotFoundError:
-        if matching := _matching(name):
-            return [Launch(entry, named=False) for entry in matching]
-        raise
+        matching = _matching(name)
+        if not matching:
+            raise
+        return matching
 
 
-def _matching(pattern: str) -> list[Entry]:
-    """The scenarios whose whole names match it, where it is one: a name alone was not found."""
+def _matching(pattern: str) -> list[Launch]:
+    """Of the scenarios whose whole name matches."""
     try:
-        matches = re.compile(pattern).fullmatch
+        expression = re.compile(pattern)
     except re.error:
         return []
-    return [entry for entry in catalog() if matches(entry.name)]
+    return [Launch(entry) for entry in catalog() if expression.fullmatch(entry.name)]
 
 
 def single_launch(name: str) -> Launch:
@@ -101,19 +100,27 @@ def single_launch(name: str) -> Launch:
     return launches[0]
 
 
-def sweep_launches(launch: Launch, sweep: str, settings: Settings) -> list[Launch]:
-    """The launch at every value of `name=a,b,c`; UsageError where there is nothing to sweep."""
-    if launch.entry.error:
+def sweep_launches(launch: Launch, sweeps: Sequence[str], options: Options) -> list[Launch]:
+    """The launch at every value of `name=a,b,c`, of several at every point of the grid; UsageError
+    where there is nothing to sweep.
+    """
+    if launch.entry.error or not sweeps:
         return [launch]
     if launch.functions:
         raise UsageError("--sweep requires a scenario: a plain function has no parameters")
-    name, values = values_to_sweep(launch.entry, sweep)
-    if name in settings.chosen:
-        raise UsageError(f"--set {name}=... and --sweep {name}: one or the other")
-    return [replace(launch, point=(name, value)) for value in values]
+    axes = dict(values_to_sweep(launch.entry, sweep) for sweep in sweeps)
+    if len(axes) < len(sweeps):
+        raise UsageError("--sweep gives two lists of values for the same name")
+    for name in axes:
+        if name in options.chosen:
+            raise UsageError(f"--set {name}=... and --sweep {name}: one or the other")
+    points = list(product(*axes.values()))
+    if len(points) > SWEEP_VALUES:
+        raise UsageError(f"--sweep: {len(points)} points, and a grid has at most {SWEEP_VALUES}")
+    return [replace(launch, points=tuple(zip(axes, point, strict=True))) for point in points]
 
 
-def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunRequest | RunReport:
+def plan(launch: Launch, settings: Options, *, several: bool = False) -> RunRequest | RunReport:
     """The request of a launch, or the report of one that cannot run here. UsageError.
 
     Of `several` scenarios each takes those of the chosen parameters that it has.
@@ -126,9 +133,7 @@ def plan(launch: Launch, settings: Settings, *, several: bool = False) -> RunReq
     if several:
         parameters = scenario.params if scenario and not launch.functions else {}
         chosen = {name: value for name, value in chosen.items() if name in parameters}
-    chosen = {**chosen, **dict(launch.fixed)}
-    if launch.point:
-        chosen[launch.point[0]] = launch.point[1]
+    chosen = {**chosen, **dict(launch.points)}
     return request_for(launch.entry, replace(settings, chosen=chosen), launch.functions)
 
 
@@ -180,7 +185,7 @@ def start(request: RunRequest, path: Path) -> Session:
     return session
 
 
-def start_entry(entry: Entry, settings: Settings) -> Session | Finding:
+def start_entry(entry: Entry, settings: Options) -> Session | Finding:
     """Start an entry as lists show it, with those of the chosen parameters that it has, or say why
     it cannot run.
     """
@@ -199,7 +204,7 @@ def _not_run(launch: Launch, code: ExitCode, reason: Finding) -> RunReport:
         parts=run_parts(),
         title=entry.title,
         source_sha256=entry.sha256,
-        params=dict([launch.point] if launch.point else []),
+        params=dict(launch.points),
         outcome=Conclusion.SKIPPED if code == ExitCode.MEASURED else conclusion_of(code),
         exit_code=code,
         reason=reason,

@@ -16,6 +16,7 @@ from gpulab.catalog.catalog import Entry, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.files import read_regular
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import (
     Arguments,
     Calibrate,
@@ -34,7 +35,6 @@ from gpulab.core.limits import (
     MESSAGE_LENGTH,
     NAME_LENGTH,
     SOURCE_BYTES,
-    SWEEP_VALUES,
     TELEMETRY_OFF,
     TELEMETRY_ON,
     TEXT_LENGTH,
@@ -43,9 +43,10 @@ from gpulab.core.limits import (
 from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
+from gpulab.report.findings import not_asked_for
 from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
-from gpulab.session.settings import UsageError, check_settings, device_of, telemetry_of
+from gpulab.session.settings import check_machine, device_of, telemetry_of
 
 _SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 KINDS: Mapping[type, str] = {
@@ -56,6 +57,8 @@ KINDS: Mapping[type, str] = {
 }
 """What a parameter takes, by the type of its default."""
 
+_REQUIRED = ("required_speedup", "required_speedups")
+_OF_ONE_NAME = ("threads", "seed", "smoke", "quick", "width", "retune", *_REQUIRED)
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take
 longer.
@@ -64,9 +67,9 @@ _LEAST_FOR_ALONE_S = 5.0
 """A shorter run has no time for variants that are built and timed one by one."""
 
 
-def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ()) -> RunRequest:
+def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) -> RunRequest:
     """The request for one file: its scenario, or the functions of it that are named."""
-    check_settings(settings)
+    check_machine(settings)
     if settings.arguments and not functions:
         raise UsageError("--with makes arguments of functions: write --run FILE:function")
     time_s = settings.time_s or usual_time_s(settings)
@@ -74,16 +77,9 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
     device = device_of(settings)
     common = {
         "device": device,
-        "threads": settings.threads,
-        "seed": settings.seed,
+        **{name: getattr(settings, name) for name in _OF_ONE_NAME},
         "time_s": time_s,
-        "smoke": settings.smoke,
-        "quick": settings.quick,
         "brief": settings.time_s is None and settings.width is None,
-        "width": settings.width,
-        "required_speedup": settings.required_speedup,
-        "required_speedups": settings.required_speedups,
-        "retune": settings.retune,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
         "alone": time_s >= _LEAST_FOR_ALONE_S and not settings.quick,
@@ -105,14 +101,14 @@ def request_for(entry: Entry, settings: Settings, functions: Sequence[str] = ())
     )
 
 
-def usual_time_s(settings: Settings) -> float:
+def usual_time_s(settings: Options) -> float:
     """How long is measured where nobody says how long."""
     return _SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S
 
 
-def calibration_request(settings: Settings) -> RunRequest:
+def calibration_request(settings: Options) -> RunRequest:
     """The request that measures the ceilings of the device, and nothing else."""
-    check_settings(settings)
+    check_machine(settings)
     job = Calibrate(
         device=device_of(settings),
         threads=settings.threads,
@@ -122,9 +118,9 @@ def calibration_request(settings: Settings) -> RunRequest:
     return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
 
 
-def program_request(command: Sequence[str], settings: Settings) -> RunRequest:
+def program_request(command: Sequence[str], settings: Options) -> RunRequest:
     """The request to follow a program; `command` is not empty. UsageError."""
-    check_settings(settings)
+    check_machine(settings)
     subject = program_of(command)
     profile = None
     if settings.profile != "off":
@@ -177,40 +173,23 @@ def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:
     if scenario is None:
         raise UsageError(f"--sweep requires a scenario, and {entry.path.name} has none")
     name, equals, listed = text.partition("=")
-    own = "; ".join(
-        f"{parameter}={beginning(','.join(map(str, values)))}"
-        for parameter, values in scenario.sweep.items()
-    )
-    if not name:
-        if len(scenario.sweep) != 1:
-            reason = (
-                f"{entry.name} has several, name one: {own}"
-                if own
-                else f"{entry.name} has no sweep of its own"
-            )
-            raise UsageError(f"--sweep: {reason}; write --sweep name=a,b,c")
+    if not name and len(scenario.sweep) == 1:
         name = next(iter(scenario.sweep))
-    if not equals:
-        if name not in scenario.sweep:
-            text = beginning(name)
-            raise UsageError(
-                f"--sweep {text}: {entry.name} has no sweep of it; write --sweep {text}=a,b,c"
-            )
-        return name, [str(value) for value in scenario.sweep[name]]
-    values = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
+    shown_name = beginning(name) or "name"
+    if not equals and name not in scenario.sweep:
+        own = ", ".join(scenario.sweep) or "none"
+        raise UsageError(
+            f"--sweep {beginning(text)}: {entry.name} has no sweep of it (its own: {own}); write "
+            f"--sweep {shown_name}=a,b,c"
+        )
+    given = listed.split(",") if equals else map(str, scenario.sweep[name])
+    values = list(dict.fromkeys(value.strip() for value in given if value.strip()))
     if not values:
-        raise UsageError(
-            f"--sweep {beginning(text)}: it has no values; write --sweep {beginning(name)}=a,b,c"
-        )
-    if len(values) > SWEEP_VALUES:
-        raise UsageError(
-            f"--sweep {beginning(name)}: {len(values)} values, and one sweep takes at most "
-            f"{SWEEP_VALUES}"
-        )
+        raise UsageError(f"--sweep {shown_name}: it has no values; write {shown_name}=a,b,c")
     return name, values
 
 
-def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> Measure:
+def _measure(entry: Entry, settings: Options, common: Mapping[str, object]) -> Measure:
     scenario, on_cpu = entry.scenario, common["device"] == "cpu"
     if scenario is None:
         raise UsageError(f"{entry.path.name} has no Scenario")
@@ -223,7 +202,7 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         source=entry.source,
         hides=entry.hides,
         title=entry.title,
-        variants=_variants(scenario, str(common["device"]), settings.variant),
+        variants=_variants(entry.name, scenario, str(common["device"]), settings.variant),
         topic=one_line(scenario.topic),
         claim=one_line(scenario.claim),
         no_effect_reason=one_line(scenario.no_effect_reason),
@@ -232,7 +211,6 @@ def _measure(entry: Entry, settings: Settings, common: Mapping[str, object]) -> 
         env=scenario.env,
         exercise=entry.text.exercise or "" if entry.judge else "",
         judge=entry.judge,
-        chosen=settings.variant or "",
     )
     return Measure(
         **common,  # type: ignore[arg-type]
@@ -259,8 +237,10 @@ def _ranks(scenario: Scenario, params: Mapping[str, Param]) -> int:
 
 
 def _time_functions(
-    entry: Entry, settings: Settings, functions: Sequence[str], common: Mapping[str, object]
+    entry: Entry, settings: Options, functions: Sequence[str], common: Mapping[str, object]
 ) -> TimeFunctions:
+    if settings.variant:
+        raise UsageError("--variant: the functions that are named are the variants")
     if settings.chosen:
         name = next(iter(settings.chosen))
         raise UsageError(f"a plain function has no parameters, and no {shown(name)}")
@@ -322,7 +302,7 @@ def _arguments(entry: Entry, given: str) -> Arguments:
     )
 
 
-def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
+def _profile(settings: Options, time_s: float) -> ProfileOptions | None:
     """A run shorter than a second asks for its speedup and no more, unless it says so."""
     requested = settings.trace is not None or settings.memory
     if not requested and (
@@ -334,22 +314,29 @@ def _profile(settings: Settings, time_s: float) -> ProfileOptions | None:
     return ProfileOptions(trace=trace, memory="" if settings.memory else None, every=every)
 
 
-def _variants(scenario: Scenario, device: str, chosen: str | None) -> tuple[VariantInfo, ...]:
-    """All, or the baseline and those whose names match what was chosen. UsageError."""
-    baseline, *others = scenario.variants
-    shown = {name for name in others if chosen is None or re.fullmatch(chosen, name)}
-    if chosen is not None and not shown:
-        raise UsageError(f"--variant {beginning(chosen)}: none of {', '.join(scenario.variants)}")
-    shown.add(baseline)
+def _variants(
+    name: str, scenario: Scenario, device: str, wanted: Sequence[str]
+) -> tuple[VariantInfo, ...]:
+    """All of the file: those that are not `wanted` are skipped, as with unmet needs."""
+    baseline = next(iter(scenario.variants))
+    asked_for = {
+        variant
+        for variant in scenario.variants
+        if not wanted or any(re.fullmatch(each, variant) for each in wanted)
+    }
+    if not asked_for:
+        raise UsageError(
+            f"--variant {wanted[0]}: {name} has no such variant; it has "
+            f"{', '.join(scenario.variants)}"
+        )
     infos = []
     alone = scenario.shows in (Shows.CURVE, Shows.CLOCKS)
     for variant in scenario.variants.values():
-        if variant.name not in shown:
-            continue
         named = baseline if variant.against == FIRST else variant.against
-        if named is not None and named not in shown:
-            named = baseline
         against = None if alone or variant.name == baseline else named
+        missing: Finding | None = not_asked_for()
+        if variant.name in (baseline, *asked_for):
+            missing = first_missing(variant.needs, device)
         infos.append(
             VariantInfo(
                 name=variant.name,
@@ -357,7 +344,7 @@ def _variants(scenario: Scenario, device: str, chosen: str | None) -> tuple[Vari
                 against=against,
                 claim=one_line(variant.claim) if variant.claim else None,
                 unchecked=variant.unchecked,
-                missing=first_missing(variant.needs, device),
+                missing=missing,
             )
         )
     return tuple(infos)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gpulab.core.files import files_below, read_regular
 from gpulab.core.text import cut, plain
+from gpulab.options import UsageError
 from gpulab.proc.spawn import capture
-from gpulab.session.settings import UsageError
 
 _OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _ENVIRONMENT = {

@@ -22,11 +22,11 @@ from gpulab.core.jobs import RunRequest, ScenarioFile, Subject, subject_of
 from gpulab.core.run_file import RunFileError
 from gpulab.core.text import plain
 from gpulab.core.units import plural
+from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
 from gpulab.report.past import PastRun
 from gpulab.session.playback import Playback
 from gpulab.session.run import File, Run
-from gpulab.session.settings import UsageError
 from gpulab.session.store import Store
 
 Kind = TypeVar("Kind")

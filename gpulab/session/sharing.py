@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpulab.catalog.source import is_folder, real_path
 from gpulab.core.files import MODE
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 
 
 def check_share(folder: Path) -> str | None:

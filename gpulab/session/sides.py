@@ -16,9 +16,9 @@ from pathlib import Path
 from gpulab.catalog.catalog import Entry, ScenarioNotFoundError, find, read_file
 from gpulab.core.packages import package_of
 from gpulab.core.units import plural
+from gpulab.options import UsageError
 from gpulab.session.launch import Launch
 from gpulab.session.revisions import commit_of, top_level, write_revision
-from gpulab.session.settings import UsageError
 
 GIT, PYTHON = "git:", "python:"
 _FILE = re.compile(r".+\.py(:[\w.]+(,[\w.]+)*)?", re.DOTALL)

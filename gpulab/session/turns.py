@@ -30,9 +30,9 @@ from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.packages import module_name
 from gpulab.core.text import cut, one_line, plain
 from gpulab.features.compare.measured import Pairs
+from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
 from gpulab.session.drive import StoppedError
-from gpulab.session.settings import UsageError
 from gpulab.session.sides import Measured
 from gpulab.session.worker_process import usual_environment, worker_environment
 

@@ -11,6 +11,7 @@ from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
 from gpulab.core.units import byte_count, plus_minus, seconds, span, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features import part
+from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
 from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import RunReport
@@ -104,15 +105,14 @@ def command(request: RunRequest, report: RunReport) -> str:
     if subject is None:
         words = ["gpulab", "--calibrate"]
     if isinstance(subject, FunctionFile):
-        names = ",".join(variant.name for variant in subject.variants)
-        words[-1] = f"{Path(subject.path).name}:{names}"
-    for name, value in report.params.items():
-        words += ["--set", f"{name}={value}"]
-    if request.job.device != "cuda:0":
-        words += ["--device", request.job.device]
-    if request.job.threads != 1:
-        words += ["--threads", str(request.job.threads)]
-    if report.seed is not None:
-        words += ["--seed", str(report.seed)]
-    words += [f"--{kind}" for kind in ("quick", "smoke") if getattr(report, kind)]
-    return shlex.join(words)
+        words[-1] = f"{Path(subject.path).name}:{report.scenario.partition(':')[2]}"
+    device = request.job.device
+    options = Options(
+        device=None if device == "cuda:0" else device,
+        chosen={name: str(value) for name, value in report.params.items()},
+        threads=request.job.threads,
+        seed=report.seed,
+        smoke=report.smoke,
+        quick=report.quick,
+    )
+    return shlex.join([*words, *options.words()])

@@ -29,9 +29,9 @@ from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
 from gpulab.features import present, taken_out
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts
-from gpulab.session.settings import UsageError, check_paths, check_settings
+from gpulab.session.settings import check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap
@@ -72,12 +72,12 @@ _LONGER = 4
 _ENOUGH_COLOURS = 256
 
 
-def _start(entry: Entry, settings: Settings) -> Source | Finding:
+def _start(entry: Entry, settings: Options) -> Source | Finding:
     # what a run needs would come before the first frame
     if entry.command:
+        from gpulab.options import UsageError
         from gpulab.session.following import start_program
         from gpulab.session.run_files import default_path
-        from gpulab.session.settings import UsageError
 
         path = default_path(entry.name, settings.share)
         try:
@@ -109,7 +109,7 @@ class LabApp(App[int]):
     def __init__(
         self,
         paths: Sequence[Path] = (),
-        settings: Settings | None = None,
+        settings: Options | None = None,
         *,
         ascii_only: bool,
         starter: Starter = _start,
@@ -141,7 +141,7 @@ class LabApp(App[int]):
         self.animation_level = "none"
         tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
         self._keymap_of_user: dict[str, str] = {}
-        self._settings = settings or Settings()
+        self._settings = settings or Options()
         self._has_terminal = False
         if entries is None:
             entries = () if replay else catalog(paths)
@@ -512,27 +512,26 @@ class LabApp(App[int]):
         return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 
-def open_lab(
-    paths: Sequence[str], settings: Settings, *, ascii_only: bool, command: Sequence[str] = ()
-) -> int:
+def open_lab(paths: Sequence[str], options: Options, command: Sequence[str] = ()) -> int:
     """Open the screen on the terminal, with this program started; returns the exit code. UsageError
     where a path is not there.
     """
     places = [Path(path) for path in paths]
     check_paths(places)
-    check_settings(settings)
-    app = LabApp(places, settings, ascii_only=ascii_only or not shows_unicode(), command=command)
-    if settings.share is not None:
-        app.notice = check_share(settings.share)
+    check_machine(options)
+    ascii_only = options.ascii or not shows_unicode()
+    app = LabApp(places, options, ascii_only=ascii_only, command=command)
+    if options.share is not None:
+        app.notice = check_share(options.share)
     return app.run_on_terminal()
 
 
-def open_replay(name: str, *, ascii_only: bool) -> int:
+def open_replay(name: str, options: Options) -> int:
     """Open the screen on the terminal, with a saved run by its name; returns the exit code.
     UsageError.
     """
     from gpulab.session.saved import find_run, open_playback
 
     playback = open_playback(find_run(name))
-    app = LabApp(ascii_only=ascii_only or not shows_unicode(), replay=playback)
+    app = LabApp(ascii_only=options.ascii or not shows_unicode(), replay=playback)
     return app.run_on_terminal()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Text
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
 from gpulab.tui.screens.choose import ChooseScreen
@@ -49,7 +49,7 @@ async def one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) ->
     return None if place is None else choices[place].value
 
 
-def launch_of(entry: Entry, settings: Settings) -> tuple[Launch, Settings]:
+def launch_of(entry: Entry, settings: Options) -> tuple[Launch, Options]:
     """With those of the chosen parameters that it has."""
     launch = Launch(entry, (entry.function,) if entry.function else ())
     scenario = entry.scenario

@@ -11,9 +11,8 @@ from gpulab.catalog.view import best_comparison
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import RunRequest
 from gpulab.features import needed, present, taken_out
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.report.sentences import sentence, with_reason
-from gpulab.session.settings import UsageError
 
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered, Prediction
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 Following = Callable[["RunReport"], "RunRequest | None"]
 """The run that follows one, by its report."""
-Starter = Callable[[Entry, Settings], "Source | Finding"]
+Starter = Callable[[Entry, Options], "Source | Finding"]
 """Starts a run and gives its source, or the reason why it cannot run here. UsageError."""
 
 
@@ -36,9 +35,9 @@ def words_of(source: Source) -> str:
 class Runs:
     """`running` is the name of the scenario that runs; `stopping`: it was told to stop."""
 
-    def __init__(self, settings: Settings, starter: Starter) -> None:
+    def __init__(self, settings: Options, starter: Starter) -> None:
         self._defaults, self._starter = settings, starter
-        self._settings: dict[str, Settings] = {}
+        self._settings: dict[str, Options] = {}
         self._runs: dict[str, Run] = {}
         self.running: str | None = None
         self.stopping = False
@@ -64,11 +63,11 @@ class Runs:
         """The last run of a scenario."""
         return self._runs.get(name or "")
 
-    def settings(self, name: str) -> Settings:
+    def settings(self, name: str) -> Options:
         """Those of a scenario's next run."""
         return self._settings.get(name, self._defaults)
 
-    def choose(self, name: str, settings: Settings) -> None:
+    def choose(self, name: str, settings: Options) -> None:
         """Run a scenario with these from now on."""
         self._settings[name] = settings
 
@@ -82,7 +81,7 @@ class Runs:
         """What runs."""
         return self.of(self.running)
 
-    def start(self, entry: Entry, settings: Settings | None = None) -> str | None:
+    def start(self, entry: Entry, settings: Options | None = None) -> str | None:
         """Start a run; returns the problem where that cannot be."""
         self.sweeps.pop(entry.name, None)
         return self._start(entry, settings or self.settings(entry.name))
@@ -133,7 +132,7 @@ class Runs:
         self._then = (entry, then) if then else None
         return None
 
-    def _start(self, entry: Entry, settings: Settings | None) -> str | None:
+    def _start(self, entry: Entry, settings: Options | None) -> str | None:
         try:
             source = self._starter(entry, settings or self._defaults)
         except UsageError as error:

@@ -12,7 +12,7 @@ from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.report.sentences import sentence
 
 NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
@@ -35,7 +35,7 @@ def nothing_to_predict(name: str) -> str:
     return f"{name} compares no variants here: there is no speedup to predict"
 
 
-def idle(settings: Settings, rows: Sequence[ScenarioRow]) -> str:
+def idle(settings: Options, rows: Sequence[ScenarioRow]) -> str:
     """Of the first line while nothing runs: what there is to run on, and how much of the list can
     run here.
     """

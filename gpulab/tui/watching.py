@@ -13,12 +13,11 @@ from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.session.going_on import FoundRun, RunsFolder, place_of, source_of
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
-from gpulab.session.settings import UsageError
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 
@@ -29,9 +28,10 @@ _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
 
 
-def watch(name: str, *, ascii_only: bool) -> int:
+def watch(name: str, options: Options) -> int:
     """Open the screen over a run, or over those of a folder; returns the exit code. UsageError."""
-    return WatchApp(place_of(name), ascii_only=ascii_only or not shows_unicode()).run_on_terminal()
+    ascii_only = options.ascii or not shows_unicode()
+    return WatchApp(place_of(name), ascii_only=ascii_only).run_on_terminal()
 
 
 class WatchApp(LabApp):
@@ -97,7 +97,7 @@ class WatchApp(LabApp):
             None,
         )
 
-    def _open(self, entry: Entry, _: Settings) -> Source | Finding:
+    def _open(self, entry: Entry, _: Options) -> Source | Finding:
         path = self._paths.get(entry.name)
         if path is None:
             raise UsageError(self._bottom.read_only)

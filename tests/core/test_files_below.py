@@ -8,8 +8,7 @@ import pytest
 from gpulab.core.files import files_below
 from gpulab.features.fleet.folder import fold_folder
 from gpulab.headless.compare import compare
-from gpulab.options import Options
-from gpulab.session.settings import UsageError
+from gpulab.options import Options, UsageError
 
 DEEP = 1_200
 

@@ -14,9 +14,8 @@ from gpulab.catalog.catalog import function_entry, read_again, read_file
 from gpulab.catalog.view import lesson, listing
 from gpulab.core.jobs import RunRequest
 from gpulab.headless.output import PlainConsole
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.session.launch import Launch, plan, sweep_launches
-from gpulab.session.settings import UsageError
 
 RAN = "GPULAB_FUZZED_FILE_RAN"
 SENTINEL = f'__import__("os").environ[{RAN!r}] = "1"\n'
@@ -261,7 +260,7 @@ def check(data, folder):
     console = PlainConsole(io.StringIO())
     console.print(listing(rows), *(lesson(row) for row in rows))
     assert "\x1b" not in console.file.getvalue()
-    settings = Settings(device="cpu"), Settings(device="cpu", smoke=True)
+    settings = Options(device="cpu"), Options(device="cpu", smoke=True)
     for entry in entries:
         launch = Launch(entry, (entry.function,) if entry.function else ())
         for choice in settings:

@@ -15,8 +15,7 @@ from traces import call, document, event, kernel
 from fuzz.mutations import LINES, NAMES, mutated_bytes, mutated_json
 from gpulab.catalog.catalog import read_file
 from gpulab.headless.from_trace import from_trace
-from gpulab.options import Options
-from gpulab.session.settings import UsageError
+from gpulab.options import Options, UsageError
 
 _OPERATIONS = (
     *("mm", "addmm", "mul", "embedding", "nll_loss_backward", "cat", "_foreach_mul_", "sum", "to"),

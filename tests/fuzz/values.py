@@ -4,14 +4,12 @@ type.
 
 from dataclasses import replace
 from functools import cache
-from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fuzz.scenario_files import NUMBERS, OTHERS, TEXTS, check_plan, unless_refused, value
 from gpulab.catalog.catalog import read_file
-from gpulab.headless.arguments import settings_of
-from gpulab.headless.scripting import run
+from gpulab.headless.arguments import options_of
 from gpulab.session.launch import Launch, sweep_launches
 
 SOURCE = """from gpulab import Scenario
@@ -77,7 +75,6 @@ RAW = (
     ),
     *("__import__('os').abort()", "../../x", "a/b", "é" * 300),
 )
-_DEFAULTS = {name: parameter.default for name, parameter in signature(run).parameters.items()}
 SETTINGS = {
     "time_s": (1.0, 0.0, -1.0, 1e300, float("nan"), float("inf"), 604800.0),
     "timeout_s": (5.0, 1e300, float("nan")),
@@ -102,13 +99,12 @@ def check(case, folder):
     """Plan the runs as the command line does. UsageError, of some lines, is the only refusal."""
     chosen, sweep, settings = case
     launches = [Launch(_entry())]
-    arguments = {**_DEFAULTS, "device": "cpu", **settings}
-    taken = unless_refused(settings_of, launches[0], arguments)
+    taken = unless_refused(options_of, launches[0], None, {"device": "cpu", **settings})
     if taken is None:
         return
     options = replace(taken, chosen=chosen)
     if sweep is not None:
-        launches = unless_refused(sweep_launches, launches[0], sweep, options) or []
+        launches = unless_refused(sweep_launches, launches[0], [sweep], options) or []
     assert len(launches) <= 200
     for launch in launches:
         check_plan(launch, options)

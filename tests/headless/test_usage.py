@@ -1,11 +1,18 @@
 """Mistakes in a command are found before anything runs, and the message says what to write
-instead.
+instead; every flag belongs to modes, and does something in each.
 """
+
+import json
+import os
+import re
+import subprocess
 
 import pytest
 from scripted import SCENARIO, CommandLine
 
-from gpulab.modes import Mode
+from gpulab.cli import flag_problem, help_text
+from gpulab.modes import MODES, Mode
+from gpulab.options import flags, helps, options_of
 
 
 @pytest.fixture
@@ -16,110 +23,223 @@ def gpulab(lab, monkeypatch, capsys):
     return CommandLine(lab, monkeypatch, capsys, worker=("/the/command/must/not/run",))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--run", "nothing_such"], "there is no scenario 'nothing_such'"),
-        (["--run", "batched_matmull"], "did you mean batched_matmul"),
-        (["--run", "no.py"], "there is no file no.py"),
-        (["--run", "no.py:step"], "there is no file no.py"),
-        (
-            ["--run", "mine.py:nothing_such"],
-            "no 'nothing_such' at its top level; it defines scenario, before",
-        ),
-        (["--run", "functions.py:step,step"], "name each function once"),
-        (["--run", "batched_matmul", "--set", "x=1"], "its parameters: batch=40"),
-        (["--run", "batched_matmul", "--set", "n"], "write NAME=VALUE"),
-        (
-            ["--run", "batched_matmul", "--set", "n=1", "--set", "n=2"],
-            "--set gives one parameter twice",
-        ),
-        (
-            ["--run", "batched_matmul", "--seed", "1", "--seed", "2"],
-            "argument --seed: given twice: write it once",
-        ),
-        (
-            ["--run", "mine.py", "--fail-below", "1.2x", "--fail-below", "1.3x"],
-            "--fail-below gives two thresholds for the same",
-        ),
-        (
-            ["--run", "--sweep", "n=1,2", "--", "python", "train.py"],
-            "--run -- PROGRAM does not take --sweep; it requires --run WHAT",
-        ),
-        (["--run", "batched_matmul", "--device", "tpu"], "write cpu, cuda or cuda:N"),
-        (["--run", "batched_matmul", "--time", "-1"], "not a number of seconds"),
-        (["--run", "batched_matmul", "--threads", "0"], "not a number of threads"),
-        (["--run", "batched_matmul", "--threads", "9999"], "this process may use"),
-        (
-            ["--run", "batched_matmul", "--telemetry", "yes"],
-            "is not on, off, or a GPU's index or UUID",
-        ),
-        (["--run", "batched_matmul", "--output", "/proc/x/y"], "choose another path"),
-        (["--run", "mine.py", "--fail-below", "fast"], "is not a speedup, such as 1.2x"),
-        (["--run", "mine.py:before", "--fail-below", "1.2x"], "plain functions are not compared"),
-        (["batched_matmul"], "not a file: gpulab --run batched_matmul measures it"),
-        (["--run", "constants.py"], "no function to time; gpulab --new FILE writes"),
-        (["--list", "nowhere"], "--list nowhere: there is no such file or folder"),
-        (["--list", "--run", "all"], "not allowed with"),
-        (["--new", "x.txt"], "a scenario is a Python file"),
-        (["--new", "mine.py"], "the file exists, and stays as it is"),
-        (["--run", "mine.py", "--plot", "out.jpg"], "the name ends in .png, .svg, .pdf"),
-        (["--run", "mine.py", "--plot", "/proc/nowhere/out.png"], "--plot /proc/nowhere/out.png"),
-        (["--run", "mine.py", "--export", "x.pdf"], "ends in .html, .md"),
-        (["--run", "mine.py", "--export", "no/x.html"], "--export no/x.html: No such file"),
-        (["--run", "mine.py", "--json", "no/out.json"], "--json no/out.json: No such file"),
-        (["--calibrate", "mine.py"], "mine.py: pass it after --run or --list"),
-        (["--calibrate", "--device", "tpu"], "write cpu, cuda or cuda:N"),
-        (["--calibrate", "--json", "/proc/nowhere/out.json"], "--json /proc/nowhere/out.json"),
-        (["--run", "mine.py", "--plot", "x.svg", "--json", "x.svg"], "--json and --plot name"),
-        (["--run", "mine.py:before", "mine.py:before", "--plot", "x.svg"], "have the same name"),
-        (
-            ["--run", "mine.py", "--trace", "x.json", "--json", "x.json"],
-            "--json and --trace name one file: x.json",
-        ),
-        (
-            ["--run", "mine.py:before", "mine.py:before", "--trace", "t.json"],
-            "--trace: two of the runs have the same name",
-        ),
-    ],
-)
-def test_mistakes_say_what_to_write(gpulab, arguments, message):
+RUN = ["--run", "mine.py"]
+SECONDS = "write a number of seconds above 0 and at most 604800"
+MISTAKES = [
+    (["--run", "nothing_such"], "there is no scenario 'nothing_such'"),
+    (["--run", "batched_matmull"], "did you mean batched_matmul"),
+    (["--run", "no.py:step"], "there is no file no.py"),
+    (["--run", "mine.py:nothing"], "no 'nothing' at its top level; it defines scenario, before"),
+    (["--run", "functions.py:step,step"], "name each function once"),
+    (["--run", "mine.py:before", "--fail-below", "1.2x"], "plain functions are not compared"),
+    (
+        ["--run", "functions.py:step", "--variant", "x"],
+        "the functions that are named are the variants",
+    ),
+    (["--run", "mine.py:before", "mine.py:before", "--plot", "x.svg"], "have the same name"),
+    (["--run", "mine.py:before", "mine.py:before", "--trace", "t.json"], "have the same name"),
+    (["--run", "constants.py"], "no function to time; gpulab --new FILE writes"),
+    (["--run"], "--run takes WHAT [WHAT ...]"),
+    (["--run", "--"], "write a program after --"),
+    (["--run", "mine.py", "--", "true"], "a program follows --, and nothing else runs beside it"),
+    (
+        ["--run", "--sweep", "n=1,2", "--", "x"],
+        "--run -- PROGRAM does not take --sweep; it requires --run WHAT",
+    ),
+    ([*RUN, "--set", "x=1"], "its parameters: n=100"),
+    ([*RUN, "--set", "1n=3"], "--set '1n=3': write NAME=VALUE"),
+    ([*RUN, "--set", "n=1", "--set", "n=2"], "--set gives two values for the same name"),
+    ([*RUN, "--fail-below", "1.2x", "--fail-below", "1.3"], "--fail-below gives two values"),
+    ([*RUN, "--fail-below", "nanx"], "write a speedup, such as 1.2x"),
+    ([*RUN, "--fail-below", "a b=1.2x"], "write 1.2x, or VARIANT=1.2x"),
+    ([*RUN, "--time", "2", "--time", "3"], "argument --time: given twice: write it once"),
+    ([*RUN, "--time", "nan"], f"--time 'nan': {SECONDS}"),
+    ([*RUN, "--timeout", "604801"], f"--timeout '604801': {SECONDS}"),
+    ([*RUN, "--seed", "1" * 100_000], "99900 more characters)': write a whole number between"),
+    ([*RUN, "--width", "100%"], "write a share, such as 3%"),
+    ([*RUN, "--device", "tpu"], "write cpu, cuda or cuda:N"),
+    ([*RUN, "--threads", "0"], "write a number of threads, 1 or more"),
+    ([*RUN, "--threads", "9999"], "this process may use"),
+    ([*RUN, "--telemetry", "yes"], "write on, off, or a GPU's index or UUID"),
+    ([*RUN, "--profile", "some"], "write on, off or all"),
+    ([*RUN, "--top", "201"], "write a number of operations from 1 to 200"),
+    ([*RUN, "--variant", "("], "write a regular expression"),
+    ([*RUN, "--variant", "x"], "--variant x: mine has no such variant; it has before, after"),
+    ([*RUN, "--output", "/proc/x/y"], "choose another path"),
+    ([*RUN, "--output", "\udcff.jsonl"], "write a path in UTF-8"),
+    ([*RUN, "--output", "a", "--share", "b"], "--share and --output: one or the other"),
+    ([*RUN, "--json", ""], "--json '': write the name of a file"),
+    ([*RUN, "--json", "no/out.json"], "--json no/out.json: No such file"),
+    ([*RUN, "--trace", "nowhere/t.json"], "write FILE.json, in a folder that exists"),
+    ([*RUN, "--trace", "x.json", "--json", "x.json"], "--json and --trace name one file: x.json"),
+    ([*RUN, "--plot", "out.jpg"], "the name ends in .png, .svg, .pdf"),
+    ([*RUN, "--plot", "/proc/nowhere/out.png"], "--plot /proc/nowhere/out.png"),
+    ([*RUN, "--export", "x.pdf"], "ends in .html, .md"),
+    ([*RUN, "--repeat", "1"], "write a number of runs, 2 or more"),
+    ([*RUN, "--repeat", "8", "--smoke"], "--repeat and --smoke: one or the other"),
+    ([*RUN, "--repeat", "8", "--sweep"], "--repeat and --sweep: one or the other"),
+    ([*RUN, "--try", "--set", "n=1"], "--try and --set: one or the other"),
+    ([*RUN, "--what-if", "--plot", "x.svg"], "--what-if and --plot: one or the other"),
+    ([*RUN, "--keep", "x.py"], "--keep requires --try"),
+    (
+        [*RUN, "--sweep", "n=1,2", "--sweep", "n=3"],
+        "--sweep gives two lists of values for the same",
+    ),
+    (
+        [
+            *RUN,
+            "--sweep",
+            "n=" + ",".join(map(str, range(20))),
+            "--sweep",
+            "fails_at=" + ",".join(map(str, range(11))),
+        ],
+        "220 points, and a grid has at most 200",
+    ),
+    (["--history", "--keep", "3"], "--keep requires --prune"),
+    (["--history", "--prune", "--json"], "--prune and --json: one or the other"),
+    (["--show", "mine.py", "--ptx", "--sass"], "--ptx and --sass: one or the other"),
+    (["--new", "--solution"], "--solution requires --exercise"),
+    (["--new", "x.txt"], "a scenario is a Python file"),
+    (["--new", "mine.py"], "the file exists, and stays as it is"),
+    (["--list", "nowhere"], "--list nowhere: there is no such file or folder"),
+    (["--list", "--run", "all"], "not allowed with"),
+    (["--replay", "a", "b"], "--replay takes [RUN | NAME]"),
+    (["--compare", "a"], "--compare takes BEFORE AFTER [-- WHAT]"),
+    (["--calibrate", "mine.py"], "--calibrate takes no name"),
+    (["--completion", "tcsh"], "write bash, zsh or fish"),
+    (["--list", "--quick", "--ptx"], "--list does not take --quick, --ptx\n"),
+    (["--doctor", "--sweep", "n=1,2"], "--doctor does not take --sweep; it requires --run"),
+    (["--guide", "--quick", "--plot", "x.png"], "--quick, --plot; they require --run"),
+    (["--fail-below", "1.2"], "the screen does not take --fail-below; it requires --run"),
+    (["batched_matmul"], "not a file: gpulab --run batched_matmul measures it"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes_say_what_to_write(lab, gpulab, arguments, message):
     process = gpulab(*arguments)
     assert (process.code, process.stdout) == (2, "")
-    assert message in " ".join(process.stderr.split())
+    assert " ".join(message.split()) in " ".join(process.stderr.split())
     assert "Traceback" not in process.stderr
+    assert not list(lab.folder.glob("x.*"))
+
+
+def test_every_flag_is_taken_by_its_modes_and_refused_by_all_others():
+    for name, flag in flags().items():
+        assert helps()[name]
+        for mode in Mode if flag.name != "--required-speedup" else ():
+            problem = flag_problem(mode, [name])
+            assert (problem is None) == (mode in flag.modes)
+            assert problem is None or f" does not take {flag.name}; it requires " in problem
+
+
+def test_a_mode_is_a_word_or_a_flag(gpulab):
+    assert gpulab("list", "mine.py").stdout == gpulab("--list", "mine.py").stdout
+    assert gpulab("new", "x.py", "--ascii").code == 0
+    assert help_text(["--run=x.py", "--help"]) == help_text(["run", "x.py", "-h"])
+
+
+def test_help_alone_is_one_screen_with_every_mode():
+    lines = help_text(["--help"]).splitlines()
+    assert all(
+        any(f"  {mode} " in line for line in lines) for mode, each in MODES.items() if each.help
+    )
+    assert len(lines) <= 22  # a terminal of 24, with the command and the next prompt
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_help_of_a_mode_has_its_flags_and_no_others(mode, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = {Mode.SCREEN: [".", "-h"], Mode.FOLLOW: ["--run", "-h", "--"]}.get(mode, [mode, "-h"])
+    page = help_text(words)
+    listed = re.findall(r"^  (--[a-z-]+)", page.partition("examples:")[0], re.MULTILINE)
+    assert sorted(listed) == sorted(flag.name for flag in flags().values() if mode in flag.modes)
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_values_are_read(monkeypatch):
+    monkeypatch.setenv("SLURM_PROCID", "17")
+    given = {
+        "chosen": ["n=1", "name=a=b"],
+        "time_s": "0.5",
+        "width": "0.2%",
+        "threads": "16",
+        "sweep": [""],
+    }
+    given |= {"fail_below": ["1.2x", "fused=1.5"], "seed": "-9", "telemetry": "GPU-12ab/3"}
+    given |= {"json": "-", "output": "%t%%t.jsonl", "smoke": True, "from_start": 0}
+    options = options_of(given, {"quick": True, "seed": 3}, Mode.RUN)
+    assert options.chosen == {"n": "1", "name": "a=b"}
+    assert options.fail_below == {"": 1.2, "fused": 1.5}
+    assert (options.time_s, options.width, options.threads, options.seed) == (0.5, 0.002, 16, -9)
+    assert (str(options.output), options.json_on_stdout, options.quick) == (
+        "17%t.jsonl",
+        True,
+        True,
+    )
+    assert options.given("sweep", "smoke", "from_start", "ranks") == [
+        "--sweep",
+        "--smoke",
+        "--from-start",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("mode", "flags", "message"),
+    ("table", "message"),
     [
-        (Mode.LIST, ["--list", "--plot", "out.png"], "--plot; it requires --run or --replay"),
-        (Mode.LIST, ["--list", "--time", "3"], "--time; it requires the screen or --run"),
-        (Mode.DOCTOR, ["--doctor", "--sweep", "n=1,2"], "--sweep; it requires --run"),
-        (Mode.DOCTOR, ["--doctor", "--output", "x.jsonl"], "--output; it requires"),
-        (Mode.CALIBRATE, ["--calibrate", "--fail-below", "1.2"], "--fail-below; it requires --run"),
-        (Mode.NEW, ["--new", "x.py", "--json"], "--json; it requires"),
-        (Mode.GUIDE, ["--guide", "--smoke"], "--smoke; it requires"),
-        (
-            Mode.GUIDE,
-            ["--guide", "--quick", "--plot", "x.png"],
-            "--quick, --plot; they require --run",
-        ),
-        (Mode.SCREEN, ["--fail-below", "1.2"], "--fail-below; it requires --run"),
+        ("[run]\nspeed = 3", "gpulab.toml: [run] speed: --run takes no --speed"),
+        ("[run]\ntime = 'soon'", f"gpulab.toml: [run] time = 'soon': {SECONDS}"),
+        ("[list]\nquick = true", "gpulab.toml: [list] quick: --list takes no --quick"),
+        ("run = 3", "write [run], and a line for each flag"),
+        ("[run", "gpulab.toml: "),
     ],
 )
-def test_a_flag_that_the_mode_does_not_take_is_refused(lab, gpulab, mode, flags, message):
-    process = gpulab(*flags)
-    assert (process.code, process.stdout) == (2, "")
-    assert f"{mode} does not take {message}" in process.stderr
-    page = "" if mode == Mode.SCREEN else f"{mode} "
-    assert process.stderr.endswith(f"\nsee gpulab {page}--help\n")
-    assert not (lab.folder / "x.py").exists()
+def test_a_mistake_in_a_file_of_defaults_is_named(lab, gpulab, monkeypatch, table, message):
+    lab.write("gpulab.toml", table)
+    (lab.folder / "below").mkdir()
+    monkeypatch.chdir(lab.folder / "below")
+    process = gpulab("--list" if "list" in table else "--run", "../mine.py")
+    assert process.code == 2
+    assert message in " ".join(process.stderr.split())
 
 
-def test_every_mode_takes_ascii(gpulab):
-    for arguments in (["--list"], ["--new", "x.py"]):
-        assert gpulab(*arguments, "--ascii").code == 0
+def test_defaults_of_a_mode_stand_in_a_file(lab, gpulab):
+    lab.write("gpulab.toml", "[run]\nset = {n = 7}\njson = 'x/y.json'\n[list]\njson = 'out.json'\n")
+    assert gpulab("--list", "mine.py").code == 0
+    assert json.loads((lab.folder / "out.json").read_text())[0]["name"] == "mine"
+    assert "--json x/y.json" in gpulab("--run", "mine.py").stderr
+    assert "--json z/y.json" in gpulab("--run", "mine.py", "--json", "z/y.json").stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder away")
+def test_a_file_of_defaults_above_is_not_that_of_a_stranger(lab, gpulab, monkeypatch):
+    lab.write("gpulab.toml", "[list]\nspeed = 3")
+    below = lab.folder / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert gpulab("--list").code == 2
+    os.chown(below, 4321, -1)
+    assert gpulab("--list").code == 0
+
+
+def test_a_shell_completes_modes_flags_and_scenarios(gpulab):
+    script = gpulab("--completion", "bash").stdout
+    typed = 'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _gpulab; echo "${COMPREPLY[@]}"\n'
+    for words, completed in (
+        ("--rep", "--replay"),
+        ("run --swe", "--sweep"),
+        ("--show vector_a", "vector_add"),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"{script}COMP_WORDS=(gpulab {words}); {typed}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == f"{completed}\n"
+    assert gpulab("--completion", "zsh").stdout.endswith(script)
+    assert "-l sweep -d" in gpulab("--completion", "fish").stdout
 
 
 def test_a_run_file_is_never_overwritten(lab, gpulab):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from recorded import recorded_path, run_file
 
 from gpulab.core.run_file import read_run_file
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.past import past_run
 from gpulab.session.playback import Playback
@@ -66,7 +66,7 @@ async def _lab(screen, folder, size):
 
         main(["--new", "--exercise", "row_norms"])
         paths = (folder / "row_norms.py",)
-    app = LabApp(paths, Settings(device="cpu", telemetry="off"), ascii_only=False)
+    app = LabApp(paths, Options(device="cpu", telemetry="off"), ascii_only=False)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
         if screen != "exercise":

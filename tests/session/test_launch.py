@@ -4,25 +4,22 @@ from dataclasses import replace
 
 import pytest
 from found import finding
-from recorded import SMALL_REQUEST
 from scenario_files import FUNCTIONS, SCENARIO, write
 
 from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.jobs import TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.session import launch as launches
 from gpulab.session.launch import (
     launches_of,
     plan,
     single_launch,
-    start,
     start_entry,
     sweep_launches,
 )
-from gpulab.session.settings import UsageError, check_paths
 
-ON_CPU = Settings(device="cpu")
+ON_CPU = Options(device="cpu")
 NO_GPU = finding("no_gpu", need="cuda")
 
 
@@ -68,17 +65,6 @@ def test_a_function_has_the_same_label_from_a_list_as_by_its_name(files, monkeyp
     assert single_launch("many/train.py:step, scale").label == "train-step-scale"
 
 
-def test_a_label_is_fit_for_a_file_name(files):
-    write(files / "more" / "b_good.py")
-    path = write(files / "my steps: 2.py", FUNCTIONS)
-    assert single_launch(f"{path}:step").label == "my_steps__2-step"
-    entries = catalog([files / "many" / "b_good.py", files / "more" / "b_good.py"])
-    assert [entry.name for entry in entries[:2]] == ["b_good", "more/b_good"]
-    assert [launches.Launch(entry).label for entry in entries[:2]] == ["b_good", "b_good"]
-    many = launches.Launch(entries[0], tuple(f"function_{number}" for number in range(100)))
-    assert len(many.label) == 90
-
-
 def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
     good = single_launch("many/b_good.py")
     for point in (
@@ -88,16 +74,9 @@ def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
         ("n", "\0\n\x1b[2J"),
         ("n", "\udcff"),
     ):
-        label = replace(good, point=point).label
+        label = replace(good, points=(point,)).label
         assert "/" not in label
         assert len(label.encode()) < 200
-
-
-def test_a_long_name_leaves_its_swept_value(files):
-    path = write(files / f"{'名' * 80}.py")
-    label = replace(single_launch(str(path)), point=("n", "64")).label
-    assert label.endswith("名-n-64")
-    assert len(label.encode()) < 200
 
 
 def test_a_file_that_hides_a_lesson_is_said_to_be_it(files):
@@ -130,64 +109,59 @@ def test_a_folder_is_its_scenarios_and_all_is_the_catalog(files):
     assert [launch.entry.name for launch in everything] == [entry.name for entry in catalog()]
 
 
-def test_what_is_not_there_is_not_found():
-    for name in ("no.py", "no.py:step"):
-        with pytest.raises(ScenarioNotFoundError, match=r"there is no file no\.py"):
-            launches_of(name)
-    with pytest.raises(ScenarioNotFoundError, match="there is no scenario 'nothing'"):
-        launches_of("nothing")
-
-
-def test_several_runs_are_not_one(files):
-    with pytest.raises(UsageError, match="many stands for 3 scenarios: name one"):
-        single_launch("many")
-
-
 def test_a_sweep_is_a_run_a_value_with_labels_for_files(files):
-    swept = sweep_launches(single_launch("many/b_good.py"), "name=a/b,c d", ON_CPU)
-    assert [launch.point for launch in swept] == [("name", "a/b"), ("name", "c d")]
+    swept = sweep_launches(single_launch("many/b_good.py"), ["name=a/b,c d"], ON_CPU)
+    assert [launch.points for launch in swept] == [(("name", "a/b"),), (("name", "c d"),)]
     assert [launch.label for launch in swept] == ["b_good-name-a_b", "b_good-name-c_d"]
     requests = [
         plan(launch, ON_CPU)
-        for launch in sweep_launches(single_launch("many/b_good.py"), "n", ON_CPU)
+        for launch in sweep_launches(single_launch("many/b_good.py"), ["n"], ON_CPU)
     ]
     assert [request.job.subject.params["n"] for request in requests] == [16, 64]
 
 
+def test_several_sweeps_are_a_grid(files):
+    grid = sweep_launches(single_launch("many/b_good.py"), ["name=a,b", "n=1,2"], ON_CPU)
+    assert [launch.label for launch in grid][1:3] == ["b_good-name-a-n-2", "b_good-name-b-n-1"]
+    params = [plan(launch, ON_CPU).job.subject.params for launch in grid]
+    assert [(each["name"], each["n"]) for each in params] == [
+        ("a", 1),
+        ("a", 2),
+        ("b", 1),
+        ("b", 2),
+    ]
+
+
+def test_a_name_may_be_a_pattern_of_several(files):
+    assert {launch.entry.name for launch in launches_of("batched_.*")} == {
+        "batched_matmul",
+        "batched_gemm_cublas",
+    }
+    for name in ("batched_", "batched_(", "no.*such"):
+        with pytest.raises(ScenarioNotFoundError):
+            launches_of(name)
+
+
 def test_what_cannot_be_swept_is_a_usage_error(files):
     with pytest.raises(UsageError, match="a plain function has no parameters"):
-        sweep_launches(single_launch("many/train.py:step"), "n=1", ON_CPU)
+        sweep_launches(single_launch("many/train.py:step"), ["n=1"], ON_CPU)
     with pytest.raises(UsageError, match=r"--set n=\.\.\. and --sweep n: one or the other"):
         sweep_launches(
-            single_launch("many/b_good.py"), "n=1", Settings(device="cpu", chosen={"n": "3"})
+            single_launch("many/b_good.py"), ["n=1"], Options(device="cpu", chosen={"n": "3"})
         )
     broken = single_launch("many/a_broken.py")
-    assert sweep_launches(broken, "n=1", ON_CPU) == [broken]  # its error is what there is to say
-
-
-def test_a_plan_is_a_request(files):
-    request = plan(single_launch("many/b_good.py"), Settings(device="cpu", chosen={"n": "7"}))
-    assert isinstance(request.job, Measure)
-    assert request.job.subject.params["n"] == 7
+    assert sweep_launches(broken, ["n=1"], ON_CPU) == [broken]  # its error is what there is to say
 
 
 def test_of_several_each_takes_the_parameters_that_it_has(files):
     good, functions = single_launch("many/b_good.py"), single_launch("many/train.py:step")
-    chosen = Settings(device="cpu", chosen={"n": "7", "mib": "3"})
+    chosen = Options(device="cpu", chosen={"n": "7", "mib": "3"})
     assert plan(good, chosen, several=True).job.subject.params["n"] == 7
     assert isinstance(plan(functions, chosen, several=True).job, TimeFunctions)
     with pytest.raises(UsageError, match="has no parameter 'mib'"):
         plan(good, chosen)
     with pytest.raises(UsageError, match="a plain function has no parameters"):
         plan(functions, chosen)
-
-
-def test_a_broken_file_fails_with_its_error_named_or_not(files):
-    for launch in (single_launch("many/a_broken.py"), launches_of("many")[0]):
-        report = plan(launch, ON_CPU)
-        assert (report.outcome, report.exit_code) == (Conclusion.FAILED, ExitCode.FAILED)
-        assert report.reason.code == "file_unreadable"
-        assert (report.reason.values["file"], report.reason.values["line"]) == ("a_broken.py", 2)
 
 
 def test_an_unmet_need_fails_what_was_named_and_skips_what_was_not(files, unmet):
@@ -211,44 +185,3 @@ def test_a_need_of_the_baseline_alone_keeps_the_scenario_from_running(tmp_path, 
         "@scenario.variant\ndef two", '@scenario.variant(needs=("cuda",))\ndef two'
     )
     assert plan(single_launch(str(write(tmp_path / "x.py", needy))), ON_CPU).reason == NO_GPU
-
-
-def test_a_swept_run_that_cannot_be_made_keeps_its_value(files, unmet):
-    (point,) = sweep_launches(single_launch("many/c_cuda.py"), "n=8", ON_CPU)
-    assert plan(point, ON_CPU).params == {"n": "8"}
-
-
-def test_a_function_that_takes_arguments_cannot_be_called(files):
-    report = plan(single_launch("many/train.py:wants"), ON_CPU)
-    assert report.reason == finding("takes_arguments", "wants", arguments=["x", "y"])
-    assert report.exit_code == ExitCode.FAILED
-
-
-def test_a_mistake_in_a_function_s_name_is_a_usage_error(files):
-    with pytest.raises(
-        UsageError, match="defines no 'stp' at its top level; it defines step, wants, scale"
-    ):
-        plan(single_launch("many/train.py:stp"), ON_CPU)
-
-
-def test_where_no_run_file_can_be_made_nothing_starts(tmp_path):
-    taken = tmp_path / "taken.jsonl"
-    taken.write_text("mine")
-    with pytest.raises(
-        UsageError, match=r"no run file can be made at .*taken\.jsonl: File exists; choose another"
-    ):
-        start(SMALL_REQUEST, taken)
-    assert taken.read_text() == "mine"
-
-
-def test_an_entry_that_cannot_run_here_is_not_started(files):
-    (entry,) = [
-        entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "wants"
-    ]
-    assert start_entry(entry, ON_CPU) == finding("takes_arguments", "wants", arguments=["x", "y"])
-
-
-def test_paths_to_list_must_be_there(tmp_path):
-    check_paths([tmp_path])
-    with pytest.raises(UsageError, match=r"--list .*nowhere: there is no such file or folder"):
-        check_paths([tmp_path / "nowhere"], "--list ")

@@ -12,7 +12,7 @@ from session_workers import request
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.events import Planned, RunEnded
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session.launch import start_entry
 from gpulab.session.worker_process import READY
 
@@ -32,7 +32,7 @@ def b(lab):
     data = torch.rand(1000)
     return Work(lambda: data + data, inputs=data)
 '''
-SMOKE = Settings(device="cpu", smoke=True, telemetry="off", profile="off")
+SMOKE = Options(device="cpu", smoke=True, telemetry="off", profile="off")
 
 
 def _has_torch(process):

@@ -12,11 +12,10 @@ from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.statuses import CeilingChoice, Clock
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.session import requests, settings
 from gpulab.session.following import entry_of
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
-from gpulab.session.settings import UsageError
 
 SWEEP = 'sweep={"n": (16, 64), "ratio": (0.25, 0.5)},'
 
@@ -37,7 +36,7 @@ def _machine_with_a_gpu(monkeypatch):
 def request_of(tmp_path):
     def build(text=SCENARIO, functions=(), **options):
         entry = read_file(write(tmp_path / "x.py", text))
-        return request_for(entry, Settings(**{"device": "cpu", **options}), functions)
+        return request_for(entry, Options(**{"device": "cpu", **options}), functions)
 
     return build
 
@@ -59,12 +58,6 @@ def test_a_scenario_is_measured_with_what_its_file_says(request_of):
     assert [variant.against for variant in subject.variants] == [None, "two", "one", None]
     assert (two.summary, one.claim, one.unchecked) == ("Two multiplications.", "2x", "it is random")
     assert (on_gpu.missing, scale.missing) == (finding("run_on_cpu", need="cuda"), None)
-
-
-def test_a_run_ends_when_what_was_asked_is_settled(request_of):
-    job = request_of(width=0.002, required_speedup=1.2).job
-    assert (job.width, job.required_speedup, job.seed) == (0.002, 1.2, None)
-    assert (request_of().job.width, request_of().job.required_speedup) == (None, None)
 
 
 def test_the_clock_of_the_device_is_taken_on_a_device_only(request_of):
@@ -89,78 +82,62 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("chosen", "message"),
     [
-        (
-            {"chosen": {"mb": "1"}},
-            "x has no parameter 'mb'; its parameters: n=64, ratio=0.5, name='x', flag=False",
-        ),
-        ({"chosen": {"n": "many"}}, "n=many: n takes a whole number, as in n=64"),
-        ({"chosen": {"n": "1.5"}}, "n takes a whole number"),
-        ({"chosen": {"n": "True"}}, "n takes a whole number"),
-        ({"chosen": {"ratio": "'a'"}}, "ratio takes a number, as in ratio=0.5"),
-        ({"chosen": {"flag": "maybe"}}, "flag takes true or false"),
-        (
-            {"chosen": {"n": "9**64**64"}},
-            "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807",
-        ),
-        (
-            {"chosen": {"n": "9**64"}},
-            "takes a whole number, as in n=64 .a whole number beyond 9223372036854775807",
-        ),
-        (
-            {"chosen": {"n": "1" * 100_000}},
-            "n=1{100}.* takes a whole number.*more than 4096 characters",
-        ),
-        ({"chosen": {"n": "9" * 4000}}, "a whole number beyond 9223372036854775807"),
-        ({"chosen": {"n": "(" * 3000}}, "n takes a whole number, as in n=64 .not a literal"),
-        ({"chosen": {"n": "-" * 50 + "1"}}, "nested more than 20 deep"),
-        ({"chosen": {"n": "1e300"}}, "n takes a whole number"),
-        ({"chosen": {"n": "\udcff"}}, "n takes a whole number"),
-        ({"chosen": {"n": "nan"}}, "n takes a whole number"),
-        (
-            {"chosen": {"ratio": "1e999"}},
-            "ratio takes a number, as in ratio=0.5 .not a finite number",
-        ),
-        ({"chosen": {"ratio": "1j"}}, "ratio takes a number"),
-        ({"chosen": {"name": "\udcff"}}, "name=.*: write it in UTF-8"),
-        ({"chosen": {"name": "x" * 4097}}, "a text has at most 4096 characters"),
-        ({"chosen": {"m" * 9000: "1"}}, "has no parameter 'mmm.*8900 more characters"),
-        ({"time_s": 1e300}, "--time 1e.300: write seconds above 0, and at most 604800"),
-        ({"time_s": float("nan")}, "--time nan: write seconds"),
-        ({"device": "cuda:" + "9" * 9000}, "--device cuda:999.*write cpu, cuda or cuda:N"),
-        (
-            {"functions": [f"f{number}" for number in range(300)]},
-            "300 functions, and one run takes at most 200",
-        ),
-        ({"device": "gpu"}, "--device gpu: write cpu, cuda or cuda:N"),
-        ({"device": "cuda:x"}, "write cpu, cuda or cuda:N"),
-        ({"threads": 10**6}, "1000000 threads: this process may use"),
-        ({"text": FUNCTIONS}, r"x\.py has no Scenario"),
-        (
-            {"functions": ["nothing"]},
-            "defines no 'nothing' at its top level; it defines scenario, two, one, on_gpu, scale",
-        ),
-        ({"functions": ["nothing"], "text": "n = [3][0:1]\nn += [4]\n"}, "it defines n"),
-        ({"functions": ["nothing"], "text": "import os\n"}, "the file defines no functions"),
-        ({"functions": ["step", "step"], "text": FUNCTIONS}, "step,step: name each function once"),
-        (
-            {"functions": ["step"], "text": FUNCTIONS, "chosen": {"n": "1"}},
-            "a plain function has no parameters",
-        ),
+        ({"n": "1.5"}, "n=1.5: n takes a whole number, as in n=64"),
+        ({"n": "True"}, "n takes a whole number"),
+        ({"ratio": "'a'"}, "ratio takes a number, as in ratio=0.5"),
+        ({"flag": "maybe"}, "flag takes true or false"),
+        ({"n": "9**64**64"}, "a whole number beyond 9223372036854775807"),
+        ({"n": "1" * 100_000}, "n=1{100}.* takes a whole number.*more than 4096 characters"),
+        ({"n": "(" * 3000}, "n takes a whole number, as in n=64 .not a literal"),
+        ({"n": "-" * 50 + "1"}, "nested more than 20 deep"),
+        ({"n": "\udcff"}, "n takes a whole number"),
+        ({"ratio": "1e999"}, "ratio takes a number, as in ratio=0.5 .not a finite number"),
+        ({"name": "\udcff"}, "name=.*: write it in UTF-8"),
+        ({"name": "x" * 4097}, "a text has at most 4096 characters"),
+        ({"m" * 9000: "1"}, "has no parameter 'mmm.*8900 more characters.*; its parameters: n=64"),
     ],
 )
-def test_a_mistake_in_the_request_is_a_usage_error(request_of, options, message):
+def test_a_parameter_that_is_none_is_a_usage_error(request_of, chosen, message):
     with pytest.raises(UsageError, match=message):
-        request_of(**options)
+        request_of(chosen=chosen)
 
 
-def test_a_device_that_is_not_there_has_a_reason(request_of, monkeypatch):
-    monkeypatch.setattr(settings, "missing", lambda need: finding("no_gpu"))
-    with pytest.raises(UsageError, match=r"cuda:1 is not available here \(cpu is\)") as caught:
-        request_of(device="cuda:1")
-    assert caught.value.reason == finding("no_gpu")
-    assert request_of(device="cpu").job.device == "cpu"
+@pytest.mark.parametrize(
+    ("functions", "text", "message"),
+    [
+        ((), FUNCTIONS, r"x\.py has no Scenario"),
+        ([f"f{number}" for number in range(300)], FUNCTIONS, "300 functions, and one run takes"),
+        (["nothing"], SCENARIO, "it defines scenario, two, one, on_gpu, scale"),
+        (["nothing"], "import os\n", "the file defines no functions"),
+    ],
+)
+def test_functions_that_are_not_there_are_a_usage_error(request_of, functions, text, message):
+    with pytest.raises(UsageError, match=message):
+        request_of(text, functions)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "swept"),
+    [
+        ("n=1, 2,2,", SCENARIO, ("n", ["1", "2"])),
+        ("n", SCENARIO, ("n", ["16", "64"])),
+        ("", SCENARIO.replace(SWEEP, 'sweep={"n": (16, 64)},'), ("n", ["16", "64"])),
+        ("", SCENARIO, "its own: n, ratio.; write --sweep name=a,b,c"),
+        ("name", SCENARIO, "--sweep name: x has no sweep of it .*; write --sweep name=a,b,c"),
+        ("n= , ", SCENARIO, "it has no values; write n=a,b,c"),
+        ("m" * 9000, SCENARIO, "8900 more characters.: x has no sweep of it"),
+        ("n=1", FUNCTIONS, r"--sweep requires a scenario, and x\.py has none"),
+    ],
+)
+def test_values_to_sweep_are_given_or_the_scenarios_own(tmp_path, text, source, swept):
+    entry = read_file(write(tmp_path / "x.py", source))
+    if isinstance(swept, tuple):
+        assert values_to_sweep(entry, text) == swept
+        return
+    with pytest.raises(UsageError, match=swept):
+        values_to_sweep(entry, text)
 
 
 @pytest.mark.parametrize(
@@ -232,60 +209,10 @@ def test_functions_are_timed_and_nothing_is_compared(request_of):
     assert [variant.against for variant in job.subject.variants] == [None, None]
 
 
-def test_a_run_that_asks_for_no_time_and_no_width_ends_once_it_is_decided(request_of):
-    assert request_of().job.brief
-    assert not request_of(time_s=10.0).job.brief
-    assert not request_of(width=0.01).job.brief
-
-
 def test_a_calibration_measures_the_device_and_nothing_else():
-    request = calibration_request(Settings(device="cpu", threads=1, seed=3, telemetry="off"))
+    request = calibration_request(Options(device="cpu", threads=1, seed=3, telemetry="off"))
     assert request.job == Calibrate(device="cpu", threads=1, seed=3)
     assert (request.telemetry, request.timeout_s, request.profile) == ("off", None, None)
-    with pytest.raises(UsageError, match="write cpu, cuda or cuda:N"):
-        calibration_request(Settings(device="tpu"))
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "values"),
-    [
-        ("n=1, 2,2,", "n", ["1", "2"]),
-        ("n", "n", ["16", "64"]),
-        ("name=a,b", "name", ["a", "b"]),
-    ],
-)
-def test_values_to_sweep_are_given_or_the_scenarios_own(tmp_path, text, name, values):
-    assert values_to_sweep(read_file(write(tmp_path / "x.py")), text) == (name, values)
-
-
-def test_a_single_sweep_of_its_own_needs_no_name(tmp_path):
-    single = SCENARIO.replace(SWEEP, 'sweep={"n": (16, 64)},')
-    assert values_to_sweep(read_file(write(tmp_path / "x.py", single)), "") == ("n", ["16", "64"])
-
-
-@pytest.mark.parametrize(
-    ("text", "source", "message"),
-    [
-        (
-            "",
-            SCENARIO,
-            "x has several, name one: n=16,64; ratio=0.25,0.5; write --sweep name=a,b,c",
-        ),
-        ("", SCENARIO.replace(SWEEP, ""), "x has no sweep of its own"),
-        ("name", SCENARIO, "--sweep name: x has no sweep of it; write --sweep name=a,b,c"),
-        ("n= , ", SCENARIO, "it has no values; write --sweep n=a,b,c"),
-        (
-            "n=" + ",".join(map(str, range(201))),
-            SCENARIO,
-            "--sweep n: 201 values, and one sweep takes at most 200",
-        ),
-        ("m" * 9000, SCENARIO, "8900 more characters.: x has no sweep of it"),
-        ("n=1", FUNCTIONS, r"--sweep requires a scenario, and x\.py has none"),
-    ],
-)
-def test_a_sweep_that_cannot_be_made_is_a_usage_error(tmp_path, text, source, message):
-    with pytest.raises(UsageError, match=message):
-        values_to_sweep(read_file(write(tmp_path / "x.py", source)), text)
 
 
 def test_a_program_that_is_a_pipe_or_endless_is_not_read(tmp_path):

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
+from gpulab.options import UsageError
 from gpulab.session.revisions import commit_of, top_level, write_revision
-from gpulab.session.settings import UsageError
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n"
 

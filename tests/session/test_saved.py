@@ -7,9 +7,9 @@ from recorded import recorded_path, run_file
 
 from gpulab.catalog.recordings import recordings
 from gpulab.headless.scripting import load
+from gpulab.options import UsageError
 from gpulab.session.run_files import runs_folder
 from gpulab.session.saved import find_run, open_run
-from gpulab.session.settings import UsageError
 
 
 @pytest.fixture

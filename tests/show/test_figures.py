@@ -159,7 +159,7 @@ def test_a_path_of_another_ending_or_what_is_no_report_says_so(tmp_path):
     for wrong in (report_to_plot, ["x"]):
         with pytest.raises(gpulab.UsageError, match="reports: write a list of reports"):
             gpulab.plot(wrong)
-    with pytest.raises(gpulab.UsageError, match="path=3: write a path"):
+    with pytest.raises(gpulab.UsageError, match="path=3: write the name of a file"):
         gpulab.plot([report_to_plot], 3)
     with pytest.raises(ValueError, match=r"out\.jpg: the name ends in \.png, \.svg, \.pdf"):
         report_to_plot.plot(tmp_path / "out.jpg")

@@ -6,9 +6,9 @@ from journey import Tape, choose, flat, idle, listed, shown, until, visit
 from recorded import recorded_path, run_file
 
 from gpulab.core.events import RunStarted, Samples, SoloRun, StageStarted
+from gpulab.options import UsageError
 from gpulab.session.run import File
 from gpulab.session.saved import entry_of
-from gpulab.session.settings import UsageError
 
 CASES = (
     # recorded run, its result, its log, its mark in the list

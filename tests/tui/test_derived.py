@@ -16,7 +16,7 @@ from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
 from gpulab.features.fixes.runs import Fixes
 from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.features.what_if.parts import MAIN, PartsSeen
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look, LookError
@@ -231,7 +231,7 @@ def test_a_request_of_fixes_has_them_all(tmp_path):
     file = tmp_path / "train.py"
     file.write_text(TRAIN)
     entry = next(entry for entry in catalog([file]) if entry.function == "step")
-    request = Fixes(Launch(entry, ("step",)), Settings(device="cpu", smoke=True), Look()).request()
+    request = Fixes(Launch(entry, ("step",)), Options(device="cpu", smoke=True), Look()).request()
     names = fixes_of(request)
     assert "compile_step" in names
     assert request.job.subject.variants[0].name == "as_it_is"

@@ -81,7 +81,7 @@ def test_the_form_takes_what_is_valid_and_t_runs_it_for_longer(sized, tmp_path):
         await until(pilot, lambda: "write cpu, cuda or cuda:N" in flat(pilot))
         await pilot.press("ctrl+u", "down")
         await type_in(pilot, "soon")
-        await until(pilot, lambda: "write the time in seconds" in flat(pilot))
+        await until(pilot, lambda: "write a number of seconds" in flat(pilot))
         await pilot.press("ctrl+u")
         await type_in(pilot, "2.5")
         await pilot.press("ctrl+s")

@@ -150,8 +150,7 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
     )
     # of a final, to which not all may have come
     contenders = any(variant.function for variant in subject.variants)
-    some = contenders or bool(subject.chosen)
-    if registered != declared and not (some and set(declared) <= set(registered)):
+    if registered != declared and not (contenders and set(declared) <= set(registered)):
         raise ScenarioError(
             f"the file registered the variants {', '.join(registered) or 'none'} when it ran, "
             f"but its text declares {', '.join(declared)}: register each with a plain decorator"

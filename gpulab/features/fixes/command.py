@@ -18,14 +18,13 @@ from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
 from gpulab.headless.output import (
     Terminal,
-    check_json,
     check_run_file,
     open_terminal,
     say_sharing,
     write_json,
 )
 from gpulab.headless.printed import show_failures, show_report
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.derived import names_in
@@ -33,7 +32,6 @@ from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import Launch, single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 from gpulab.show.view import header
 
 
@@ -48,7 +46,6 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
         raise UsageError(f"--keep {options.keep}: it exists, and files are never overwritten")
     launch = single_launch(names[0])
     paths = _paths(launch, options)
-    check_json(options.json_file, paths)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at a step", "dim")
     with Interrupts() as interrupts:

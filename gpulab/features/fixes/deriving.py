@@ -11,12 +11,11 @@ from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Text
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.runs import Fixes
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, with_reason
 from gpulab.session.drive import StoppedError
 from gpulab.session.look import Look
-from gpulab.session.settings import UsageError
 from gpulab.tui.derived import Choice, Start, launch_of, looking, one_of
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def choices_of_fixes(report: RunReport | None) -> list[Choice[list[str]]]:
     return choices
 
 
-def _fixes(entry: Entry, settings: Settings, look: Look, names: Sequence[str]) -> Fixes | str:
+def _fixes(entry: Entry, settings: Options, look: Look, names: Sequence[str]) -> Fixes | str:
     """The fixes of a step, or why there are none. It takes seconds."""
     launch, settings = launch_of(entry, settings)
     try:

@@ -11,13 +11,12 @@ from gpulab.core.jobs import Measure, RunRequest, TriedFix
 from gpulab.features.fixes.declarations import FIXES, Fix, gaining
 from gpulab.features.fixes.facts import StepFacts
 from gpulab.features.fixes.text import ALL_TOGETHER, scenario_text
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.scenario import shown
 from gpulab.session.derived import planned_request, request_of_text, step_request
 from gpulab.session.launch import Launch, plan
 from gpulab.session.look import Look, LookError
-from gpulab.session.settings import UsageError
 from gpulab.session.worker_process import usual_environment
 
 
@@ -29,7 +28,7 @@ class Fixes:
     """
 
     def __init__(
-        self, launch: Launch, settings: Settings, look: Look, names: Sequence[str] = ()
+        self, launch: Launch, settings: Options, look: Look, names: Sequence[str] = ()
     ) -> None:
         if not launch.functions:
             raise UsageError(
@@ -82,7 +81,7 @@ class Fixes:
             edit=fix.edit,
         )
 
-    def _request(self, text: str, tried: tuple[TriedFix, ...], settings: Settings) -> RunRequest:
+    def _request(self, text: str, tried: tuple[TriedFix, ...], settings: Options) -> RunRequest:
         planned = request_of_text("--try", f"{self._launch.label}-fixes", text, settings)
         assert isinstance(planned.job, Measure)
         subject = replace_fields(planned.job.subject, fixes=tried)

@@ -9,11 +9,10 @@ from pathlib import Path
 from gpulab.core.statuses import ExitCode
 from gpulab.features.fleet.folder import fold_folder
 from gpulab.features.fleet.view import fleet_view
-from gpulab.headless.output import Terminal, check_json, open_terminal, write_json
-from gpulab.options import Options
+from gpulab.headless.output import Terminal, open_terminal, write_json
+from gpulab.options import Options, UsageError
 from gpulab.session.launch import single_launch
 from gpulab.session.run_files import runs_folder
-from gpulab.session.settings import UsageError
 
 _RAY = "ray"
 
@@ -23,23 +22,17 @@ def fleet(words: Sequence[str], options: Options) -> int:
     their cause; returns the exit code. UsageError where there is no such folder, or no cluster.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    check_json(options.json_file)
     if words[0] == _RAY and len(words) == 2:
         return _measured_by_ray(words[1], options, terminal)
     if len(words) > 1:
         raise UsageError(f"--fleet {' '.join(words)}: write one FOLDER, or ray and a scenario")
-    if _refines_runs(options):
+    if options.given("output", "device", "time_s", "chosen", "quick", "smoke"):
         raise UsageError("--fleet FOLDER measures nothing: only --json, --verbose and --ascii")
     path = Path(words[0])
     if not path.is_dir():
         hint = "; --fleet ray SCENARIO measures on a Ray cluster" if words[0] == _RAY else ""
         raise UsageError(f"--fleet {words[0]}: there is no such folder{hint}")
     return _folded(path, options, terminal)
-
-
-def _refines_runs(options: Options) -> bool:
-    chosen = (options.output, options.device, options.time_s, options.chosen)
-    return any(chosen) or options.quick or options.smoke
 
 
 def _folded(folder: Path, options: Options, terminal: Terminal) -> int:

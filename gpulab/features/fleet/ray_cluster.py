@@ -12,11 +12,10 @@ from typing import Any
 from gpulab.catalog.catalog import read_file
 from gpulab.core.units import plural
 from gpulab.headless.output import Terminal, check_run_file
-from gpulab.options import Options, Settings
+from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.launch import Launch, plan, start
-from gpulab.session.settings import UsageError
 from gpulab.session.temporary import temporary_folder
 
 _INSTALL = "--fleet ray needs Ray: pip install 'gpulab[ray]', here and on every node"
@@ -97,7 +96,7 @@ def _collected(tasks: dict[Any, tuple[str, Path]], terminal: Terminal) -> int:
     return lost
 
 
-def _measured(name: str, source: str, settings: Settings) -> bytes:
+def _measured(name: str, source: str, settings: Options) -> bytes:
     """The run file of a scenario, whose text is given with the name of its file; runs on a node.
     UsageError where it cannot run there.
     """

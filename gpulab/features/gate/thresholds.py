@@ -9,21 +9,20 @@ fail_if_slower = "5%"
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gpulab.core.files import read_regular
 from gpulab.core.jobs import Required
 from gpulab.core.limits import SPEEDUPS
+from gpulab.defaults import NAME, tables_in
+from gpulab.modes import Mode
 from gpulab.scenario import shown
 
-DEFAULT_FILE = Path("gpulab.toml")
+DEFAULT_FILE = Path(NAME)
 """In the working directory."""
-_MOST_BYTES = 1_000_000
 _FAIL_BELOW, _FAIL_IF_SLOWER = "fail_below", "fail_if_slower"
 
 
@@ -73,16 +72,9 @@ class ThresholdFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_thresholds(path: Path) -> ThresholdFile:
-    """ThresholdError of what is in it; OSError where it cannot be read."""
-    try:
-        tables = tomllib.loads(read_regular(path, _MOST_BYTES).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ThresholdError(f"{path}: {error}") from None
-    except ValueError:
-        raise ThresholdError(f"{path}: a number has too many digits") from None
-    except RecursionError:
-        raise ThresholdError(f"{path}: nested too deeply") from None
-    tables.pop("defaults", None)  # those of options
+    """ThresholdError of what is in it; UsageError where it cannot be read."""
+    modes = [mode.lstrip("-") for mode in Mode] + ["screen"]  # whose tables are defaults of flags
+    tables = {name: table for name, table in tables_in(path).items() if name not in modes}
     scenarios = {name: table for name, table in tables.items() if isinstance(table, dict)}
     common = {name: value for name, value in tables.items() if name not in scenarios}
     return ThresholdFile(

@@ -14,7 +14,7 @@ from gpulab.core.jobs import Measure, RunRequest, VariantInfo
 from gpulab.core.statuses import CeilingChoice, ExitCode, Per
 from gpulab.core.units import plural
 from gpulab.features.sweeps.report import Finalists, contenders_of, finalists_of, sweep_of
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport
 from gpulab.session.launch import Launch, sweep_launches
@@ -73,7 +73,7 @@ class SweepRuns:
     """The runs of one scenario that is swept: one for each value, and the final."""
 
     def __init__(
-        self, launch: Launch, parameter: str, values: Sequence[str], settings: Settings
+        self, launch: Launch, parameter: str, values: Sequence[str], settings: Options
     ) -> None:
         self._launch = launch
         self._settings = settings
@@ -85,17 +85,17 @@ class SweepRuns:
         self.final: RunReport | None = None
 
     @classmethod
-    def of_text(cls, entry: Entry, text: str, settings: Settings) -> SweepRuns:
+    def of_text(cls, entry: Entry, text: str, settings: Options) -> SweepRuns:
         """`text` is `name=a,b,c`, a name, or nothing where the scenario has one sweep of its own.
         UsageError.
         """
         launch = Launch(entry)
-        points = [each.point for each in sweep_launches(launch, text, settings) if each.point]
+        points = [each.points[-1] for each in sweep_launches(launch, [text], settings)]
         parameter = points[0][0] if points else ""
         return cls(launch, parameter, [value for _, value in points], settings)
 
     @property
-    def next_point(self) -> Settings | None:
+    def next_point(self) -> Options | None:
         """Those of the next run; None after the last value, or where a run was interrupted."""
         interrupted = any(report.exit_code == ExitCode.INTERRUPTED for report in self.reports)
         if interrupted or self.in_final:
@@ -124,13 +124,13 @@ class SweepRuns:
     @property
     def final_label(self) -> str:
         """The name of the final's run file."""
-        return dataclasses.replace(self._launch, point=("final", self.parameter)).label
+        return f"{self.label}-final-{self.parameter}"
 
     @property
     def announcement(self) -> str:
         """The line before the final."""
         request = self.final_request
-        assert request is not None
+        assert request
         assert isinstance(request.job, Measure)
         points = plural(len(request.job.subject.variants), "point")
         return f"{self._launch.label} final: {points} in turn"
@@ -146,5 +146,4 @@ class SweepRuns:
 
     @property
     def sweep(self) -> Sweep:
-        swept = sweep_of(self.parameter, self.reports, self.final)
-        return replace(swept, fixed=dict(self._launch.fixed))
+        return sweep_of(self.parameter, self.reports, self.final)

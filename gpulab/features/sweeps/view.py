@@ -58,8 +58,7 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> B
             rank = _rank(sweep, variant.name, value)
             points.append(_Point(str(value), report, variant, rank))
     values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
-    fixed = "".join(f"{name}={value} · " for name, value in sweep.fixed.items())
-    head = f"{sweep.scenario} · {fixed}{parameter} = {values}"
+    head = f"{sweep.scenario} · {parameter} = {values}"
     parts: list[Block] = [Text(head, "bold"), "", _table(parameter, points), ""]
     if any(point.time for point in points):
         parts += [_chart(parameter, points, width), ""]

@@ -12,21 +12,19 @@ from gpulab.features.what_if.view import what_if as table
 from gpulab.headless.drive import drive
 from gpulab.headless.output import (
     Terminal,
-    check_json,
     check_run_file,
     open_terminal,
     say_sharing,
     write_json,
 )
 from gpulab.headless.printed import show_failures, show_report
-from gpulab.options import Options
+from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.launch import single_launch, start
 from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
-from gpulab.session.settings import UsageError
 from gpulab.show.view import header
 
 
@@ -39,7 +37,6 @@ def what_if(names: Sequence[str], options: Options) -> int:
     path = options.output or default_path(f"{launch.label}-what-if", options.share)
     if options.output:
         check_run_file(path)
-    check_json(options.json_file, [path])
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     terminal.note(f"{names[0]}: looking at the parts of a step", "dim")
     with Interrupts() as interrupts:

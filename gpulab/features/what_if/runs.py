@@ -7,12 +7,11 @@ from msgspec.structs import replace as replace_fields
 from gpulab.core.jobs import Measure, RunRequest, StepPart
 from gpulab.core.statuses import CeilingChoice
 from gpulab.features.what_if.parts import PartsRequest, PartsSeen, judged, variants_of
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError
 from gpulab.scenario import shown
 from gpulab.session.derived import names_in, planned_request, request_of_text, step_request
 from gpulab.session.launch import Launch, plan
 from gpulab.session.look import Look, LookError
-from gpulab.session.settings import UsageError
 from gpulab.session.step_text import step_text
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.worker_process import worker_environment
@@ -27,7 +26,7 @@ class Parts:
     `given`: names of a variant and of operations.
     """
 
-    def __init__(self, launch: Launch, settings: Settings, look: Look, given: str = "") -> None:
+    def __init__(self, launch: Launch, settings: Options, look: Look, given: str = "") -> None:
         if len(launch.functions) > 1:
             raise UsageError("--what-if takes one function: --run FILE:function --what-if")
         request = planned_request("--what-if", plan(launch, settings))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
     from gpulab.features.predictions.report import Prediction
     from gpulab.features.sweeps.runs import SweepRuns
-    from gpulab.options import Settings
+    from gpulab.options import Options
     from gpulab.report.report import RunReport
     from gpulab.session.run import Run
 
@@ -52,7 +52,7 @@ class Selection:
     """The one that the run is a part of."""
     together: RunReport | None = None
     """The run of all fixes that gained in this one."""
-    settings: Settings | None = None
+    settings: Options | None = None
     """Those of its next run."""
     age: str = ""
     """How old the run is, where it is an earlier one, and what has been since."""

@@ -21,7 +21,7 @@ from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.features import modules, present, taken_out
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.tui import bindings, status
 from gpulab.tui.budget import Budget
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
@@ -109,7 +109,7 @@ class LabScreen(Screen[int]):
     def __init__(
         self,
         entries: Sequence[Entry],
-        settings: Settings,
+        settings: Options,
         tick_s: float,
         starter: Starter,
         runs_first: str | None = None,

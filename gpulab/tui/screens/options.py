@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,9 +21,8 @@ from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.catalog.needs import default_device
 from gpulab.draw.blocks import Text
 from gpulab.features import present
-from gpulab.options import Settings
+from gpulab.options import Options, UsageError, flag_of
 from gpulab.session.requests import request_for, usual_time_s
-from gpulab.session.settings import UsageError
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 
@@ -35,7 +34,7 @@ _PARAMETER = "parameter-"
 class Chosen:
     """What was typed. `sweep` is empty where no sweep is to be run; `run`: start at once."""
 
-    settings: Settings
+    settings: Options
     sweep: str
     run: bool
 
@@ -62,7 +61,7 @@ class OptionsScreen(Screen[Chosen | None]):
         Binding("escape", "leave", "back"),
     ]
 
-    def __init__(self, entry: Entry, settings: Settings, *, at_sweep: bool = False) -> None:
+    def __init__(self, entry: Entry, settings: Options, *, at_sweep: bool = False) -> None:
         super().__init__()
         self._entry, self._settings = entry, settings
         self._fields = list(_fields(entry.row, settings))
@@ -108,7 +107,7 @@ class OptionsScreen(Screen[Chosen | None]):
     def action_leave(self) -> None:
         self.dismiss(None)
 
-    def _typed(self) -> tuple[Settings, str]:
+    def _typed(self) -> tuple[Options, str]:
         """The settings, and the sweep. UsageError where a time is no number."""
         texts = {
             field.id: self.query_one(f"#{field.id}", Input).value.strip() for field in self._fields
@@ -117,14 +116,10 @@ class OptionsScreen(Screen[Chosen | None]):
         chosen = {
             names[key]: text for key, text in texts.items() if key.startswith(_PARAMETER) and text
         }
-        try:
-            time_s = float(texts[_TIME].removesuffix("s").strip()) if texts[_TIME] else None
-        except ValueError:
-            raise UsageError(f"{texts[_TIME]}: write the time in seconds, such as 20") from None
-        device = texts[_DEVICE] or None
-        return replace(self._settings, chosen=chosen, device=device, time_s=time_s), texts.get(
-            _SWEEP, ""
-        )
+        device = _checked("device", texts[_DEVICE])
+        time_s = _checked("time_s", texts[_TIME].removesuffix("s").strip())
+        settings = replace(self._settings, chosen=chosen, device=device, time_s=time_s)
+        return settings, texts.get(_SWEEP, "")
 
     def _problem(self) -> str | None:
         """Why no run can be made with what was typed."""
@@ -145,10 +140,15 @@ class OptionsScreen(Screen[Chosen | None]):
         return None
 
 
+def _checked(name: str, text: str) -> Any:
+    flag = flag_of(name)
+    return flag.value(text, f"{flag.name} ") if text else None
+
+
 _HINT = " an empty field takes the default that it shows; up and down: another field"
 
 
-def _fields(row: ScenarioRow, settings: Settings) -> Iterator[_FormLine]:
+def _fields(row: ScenarioRow, settings: Options) -> Iterator[_FormLine]:
     device = settings.device or default_device()
     for place, (name, default) in enumerate(row.params.items()):
         here = row.cpu.get(name, default) if device == "cpu" else default

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from gpulab.features.replay.view import Origin, ReplayPosition, made_on, replay_line
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session.playback import Playback
 from gpulab.session.run import Run
 from gpulab.session.saved import entry_of
@@ -65,7 +65,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         entry = entry_of(playback.started.request)
         super().__init__(
             [entry],
-            Settings(),
+            Options(),
             tick_s,
             lambda *_: playback,
             runs_first=entry.name,

@@ -12,8 +12,8 @@ from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
 from gpulab.features.fixes.runs import fixes_named
 from gpulab.features.fixes.text import scenario_text
+from gpulab.options import UsageError
 from gpulab.session.derived import names_in
-from gpulab.session.settings import UsageError
 
 NOTHING = StepFacts()
 GPU = StepFacts(

@@ -81,8 +81,6 @@ def test_the_scenario_that_is_kept_runs_and_the_program_is_as_it_was(tried, modu
     [
         (("batched_matmul", "--try", "one_by_one"), "--try takes a function (--run FILE:function"),
         (("train.py:step,breaks", "--try"), "--try takes one function"),
-        (("train.py:step", "--keep", "x.py"), "add --try"),
-        (("train.py:step", "--try", "--sweep", "n=1,2"), "--try and --sweep"),
         pytest.param(
             ("train.py:step", "--try", "tf31"),
             "--try 'tf31': no such fix; these apply: ",

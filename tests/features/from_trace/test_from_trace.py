@@ -391,7 +391,7 @@ def test_mistakes_in_the_command_say_what_to_write(lab, gpulab):
     assert "No such file" in gpulab("--from-trace", "nowhere.json").stderr
     assert "not a regular file" in gpulab("--from-trace", ".").stderr
     assert "a scenario is a Python file" in gpulab("--from-trace", "t.json", "x.txt").stderr
-    assert "takes a trace, and FILE.py" in gpulab("--from-trace", "t.json", "x.py", "y.py").stderr
+    assert "takes TRACE [FILE]" in gpulab("--from-trace", "t.json", "x.py", "y.py").stderr
     assert (
         "--top; it requires --run WHAT or --run -- PROGRAM or --replay or --watch or --from-trace"
         in gpulab("--new", "x.py", "--top", "3").stderr

@@ -1,8 +1,7 @@
-"""The pages of the manual against the code: flags by mode, fields of the JSON, codes of
+"""The pages of the manual against the code: fields of the JSON, codes of
 findings.
 """
 
-import argparse
 import re
 import subprocess
 from pathlib import Path
@@ -10,46 +9,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gpulab.cli import add_flags
 from gpulab.features import features
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.doctor import findings as doctor
 from gpulab.features.fleet.report import FleetReport
 from gpulab.features.history.trend import HistoryReport
 from gpulab.features.late.result import JobReport
-from gpulab.modes import Mode
-from gpulab.options import FLAGS
 from gpulab.report.commands import CalibrationReport, CommandReport
 from gpulab.report.parts import PARTS
 from gpulab.report.sentences import declarations
 
 GUIDE = Path(__file__).parents[3] / "gpulab" / "guide"
-CI, JSON = ((GUIDE / page).read_text() for page in ("08-ci.md", "07-json.md"))
-COLUMNS = (
-    (Mode.SCREEN,),
-    (Mode.RUN,),
-    (Mode.CALIBRATE,),
-    (Mode.LIST, Mode.DOCTOR),
-)
-
-
-def table_of_flags():
-    """By flag the modes whose column says yes, or names them."""
-    rows = [line.strip("|").split("|") for line in CI.splitlines() if line.startswith("| --")]
-    for names, *cells in rows:
-        modes = {
-            mode
-            for column, cell in zip(COLUMNS, cells, strict=True)
-            for mode in column
-            if cell.strip() in ("yes", mode)
-        }
-        yield from ((name, modes) for name in names.split())
-
-
-def test_the_table_of_flags_is_that_of_the_code():
-    listed = {mode for column in COLUMNS for mode in column}
-    expected = {flag.name: listed & flag.modes for flag in FLAGS}
-    assert dict(table_of_flags()) == expected
+JSON = (GUIDE / "07-json.md").read_text()
 
 
 def fields_of(struct):
@@ -107,10 +78,8 @@ def test_the_loops_over_the_gpus_of_a_machine_are_commands(tmp_path):
         script = 'gpulab() { echo "$@"; }\n' + block
         said = subprocess.check_output(["bash", "-c", script], cwd=tmp_path, text=True)
         *runs, last = said.splitlines()
-        parser = argparse.ArgumentParser(exit_on_error=False)
-        add_flags(parser)
-        read = [parser.parse_args(line.split()) for line in runs]
-        assert {each.device for each in read} == {f"cuda:{number}" for number in range(8)}
-        assert len({each.output for each in read}) == 8
-        (folder,) = {str(each.output.parent) for each in read}
+        devices, outputs = (re.findall(rf"{flag} (\S+)", said) for flag in ("--device", "--output"))
+        assert {*devices} == {f"cuda:{number}" for number in range(8)}
+        assert len({*outputs}) == len(runs) == 8
+        (folder,) = {str(Path(output).parent) for output in outputs}
         assert folder in last

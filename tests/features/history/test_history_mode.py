@@ -197,10 +197,8 @@ def test_hostile_text_in_every_field_is_text(gpulab):
     ("arguments", "said"),
     [
         (["nothing"], "nothing: it has not run here: mine did"),
-        (["--keep", "3"], "--keep of --history: add --prune"),
         (["--prune", "--keep", "0"], "--keep 0: write how many runs"),
         (["--prune", "--keep", "x.py"], "--keep x.py: write how many runs"),
-        (["--prune", "--json", "p.json"], "--json of --history: not with --prune"),
     ],
 )
 def test_what_makes_no_sense_is_refused(gpulab, arguments, said):

@@ -8,7 +8,7 @@ import pytest
 from scripted import SCENARIO, CommandLine
 
 from gpulab.headless import run
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 
 QUIET = ("--time", "0.2", "--telemetry", "off", "--json", "out.json")
 
@@ -99,17 +99,3 @@ def test_a_run_that_cannot_be_started_takes_nothing_from_the_others(gpulab, monk
     ]
     assert process.result["over_runs"][0]["runs"] == 2
     assert "No space left on device" in process.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--repeat", "2", "--sweep", "n=1,2"), "--repeat and --sweep: one or the other"),
-        (("--repeat", "2", "--smoke"), "--repeat and --smoke: one or the other"),
-        (("--repeat", "1"), "not a number of runs, 2 or more"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(gpulab, options, message):
-    process = gpulab("--run", "mine.py", *options)
-    assert process.code == 2
-    assert message in process.stderr

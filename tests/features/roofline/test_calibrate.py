@@ -10,9 +10,9 @@ from recorded import report_of
 from scripted import SCENARIO, CommandLine
 from workers import WORKERS
 
-from gpulab.headless import plot
+from gpulab.headless import plot, written
 from gpulab.headless.output import open_terminal
-from gpulab.session.settings import UsageError
+from gpulab.options import UsageError
 from gpulab.session.store import NAME
 from gpulab.show.figures import figures_of
 
@@ -95,6 +95,6 @@ def test_the_run_file_has_all_that_a_picture_takes(tmp_path):
 
 
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(plot.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(written.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'gpulab\[plot\]'"):
-        plot.check_plot(tmp_path / "out.png")
+        written.check_output("plot", tmp_path / "out.png")

@@ -113,7 +113,7 @@ def test_a_smoke_run_has_no_final(gpulab):
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [
-        ("m", "has no sweep of it; write --sweep m=a,b,c"),
+        ("m", "has no sweep of it (its own: n); write --sweep m=a,b,c"),
         ("m=", "it has no values"),
         ("q=1,2", "has no parameter 'q'; its parameters: n=100, m='x'"),
         ("n=1,x", "n takes a whole number"),

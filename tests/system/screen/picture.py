@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 
@@ -17,7 +17,7 @@ TITLE = "gpulab"
 
 
 async def picture(lesson, target):
-    app = LabApp((), Settings(), ascii_only=False)
+    app = LabApp((), Options(), ascii_only=False)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.5)
         scenarios = app.screen.query_one(ScenarioList)

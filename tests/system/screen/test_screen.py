@@ -9,11 +9,11 @@ from faults import scenario
 from journey import QUICK, choose, finish, flat, idle, listed, shown, until
 from worker_without_torch import COMMAND
 
-from gpulab.options import Settings
+from gpulab.options import Options
 from gpulab.session import launch
 from gpulab.session.session import Session
 
-LONG = Settings(device="cpu", time_s=60, telemetry="off")
+LONG = Options(device="cpu", time_s=60, telemetry="off")
 
 
 @pytest.mark.slow
@@ -101,5 +101,5 @@ def test_a_driver_that_hangs_stalls_nothing(lab, driver, drive, monkeypatch):
         await until(pilot, lambda: not pilot.app.is_running)
         assert lab.none_left()
 
-    settings = Settings(device="cpu", time_s=60, telemetry="0")
+    settings = Options(device="cpu", time_s=60, telemetry="0")
     drive(journey, scenario(lab, step="time.sleep(0.01)"), settings=settings)
