@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -16,13 +16,13 @@ from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import Required, RunRequest
-from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of
+from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.units import duration, seconds, span, times
-from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.styles import QUICK, STYLES, with_star
 from gpulab.features import part, present
 from gpulab.features.goodput.job import with_from_start
-from gpulab.features.goodput.view import UNRELIABLE, share
+from gpulab.features.goodput.view import share
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
@@ -39,6 +39,7 @@ from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.show.forms import rendered
 from gpulab.show.view import outcome_words
+from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_table
 
 if TYPE_CHECKING:
@@ -70,10 +71,9 @@ def swept_scenarios(
 def show_sweeps(swept: Sequence[SweepRuns], terminal: Terminal) -> None:
     """Print each sweep, and where its files are."""
     for scenario in swept:
-        width = terminal.results.width
         if scenario.label != scenario.sweep.scenario:
             terminal.say(scenario.label)
-        drawn = part("sweeps.view:sweep_view", scenario.sweep, scenario.reports, width)
+        drawn = part("sweeps.view:sweep_view", scenario.sweep, scenario.reports)
         terminal.results.print(drawn, "", sep="\n")
         for report in (*scenario.reports, scenario.final):
             if report and report.run_file:
@@ -89,10 +89,6 @@ def curves(swept: Sequence[SweepRuns], target: Path) -> Iterator[tuple[Sequence[
         if len(timed) > 1:
             stem = target.stem if len(swept) == 1 else f"{target.stem}-{scenario.label}"
             yield timed, target.with_stem(stem)
-
-
-_HEADS = ("", "speedup", "99 % interval", "verdict", "computing")
-_LEFT_ALIGNED = (0, 3)
 
 
 def run_line(report: RunReport, number: int, count: int, *, name_width: int = 0) -> Text:
@@ -133,92 +129,51 @@ def ending(reports: Sequence[RunReport]) -> Block:
 
 
 def summary(reports: Sequence[RunReport]) -> Block:
-    """A heading for each run with its claim, a row for each comparison with its baseline, in
-    columns that line up.
-    """
-    rows_of_runs = [_rows(report) for report in reports]
-    rows = [row for rows in rows_of_runs for row in rows]
-    widths = [
-        max(map(len, column)) for column in zip(_HEADS, *(row.cells for row in rows), strict=True)
-    ]
-    parts: list[Block] = [Text(_aligned(_HEADS, widths), "bold", no_wrap=True)]
-    for report, rows_of_run in zip(reports, rows_of_runs, strict=True):
-        heading = Text(report.scenario, "bold")
-        if report.claim:
-            heading.append(f"  {report.claim}", "not bold dim")
-        parts.append(heading)
-        if report.exit_code != ExitCode.MEASURED or not rows_of_run:
-            parts.append(_outcome(report))
-        parts += [row.text(widths) for row in rows_of_run]
-    if any(report.quick for report in reports):
-        parts.append(Text(QUICK, "dim"))
-    if any(row.cells[4].count(UNRELIABLE) for row in rows):
-        parts.append(Text(f"{UNRELIABLE} unreliable: the run's own result says why", "dim"))
-    return Group(*parts)
+    """Of several runs a row for each comparison with its baseline, below the name of its run."""
+    table = columns_table()
+    table.add_column("", overflow="fold", min_width=8)
+    for head in ("speedup", "99 % interval"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    table.add_column("computing", no_wrap=True)
+    for report in reports:
+        compared = _with_baseline(report)
+        failed = report.exit_code != ExitCode.MEASURED
+        came_to = _outcome(report) if failed or not compared else ""
+        table.add_row(Text(report.scenario, "bold"), "", "", came_to)
+        for comparison in compared:
+            word = with_star(in_table(comparison), quick=report.quick)
+            table.add_row(
+                f"  {comparison.variant}",
+                times(comparison.speedup),
+                span(comparison.low, comparison.high),
+                Text(word, STYLES[comparison.verdict]),
+                _computing(report, comparison),
+            )
+    quick = any(report.quick for report in reports)
+    return Group(table, Text(QUICK, "dim")) if quick else table
 
 
-@dataclass(frozen=True)
-class _Row:
-    """Variant, speedup, interval, verdict, and goodput before and after; then the variant's own
-    claim.
-    """
-
-    cells: tuple[str, str, str, str, str]
-    verdict: Verdict
-    claim: str
-
-    def text(self, widths: Sequence[int]) -> Text:
-        line, verdict = _aligned(self.cells, widths), self.cells[3]
-        start = sum(widths[:3]) + 2 * 4
-        text = Text(line[:start], no_wrap=True, overflow="ellipsis")
-        text.append(verdict, STYLES[self.verdict]).append(line[start + len(verdict) :])
-        return text.append(f"  {self.claim}", "dim")
+def _with_baseline(report: RunReport) -> list[Comparison]:
+    """A comparison a variant: that with the baseline, where there is one."""
+    return list(report.first_comparisons) if report.has_speedups else []
 
 
-def _rows(report: RunReport) -> list[_Row]:
-    if not report.has_speedups:
-        return []
-    shares = {
-        variant.name: share(variant.goodput) for variant in report.variants if variant.goodput
-    }
-    against_baseline = {
-        comparison.variant
-        for comparison in report.comparisons
-        if comparison.against == report.baseline
-    }
-    rows = []
-    for comparison in report.comparisons:
-        name, against = comparison.variant, comparison.against
-        if against != report.baseline and name in against_baseline:
-            continue
-        both = shares.get(against) and shares.get(name)
-        cells = (
-            name,
-            times(comparison.speedup),
-            span(comparison.low, comparison.high),
-            with_star(in_table(comparison), quick=report.quick),
-            f"{shares[against]} → {shares[name]}" if both else "",
-        )
-        rows.append(_Row(cells, comparison.verdict, report.variant(name).claim or ""))
-    return rows
+def _computing(report: RunReport, comparison: Comparison) -> str:
+    """The share in which it computes, before and after."""
+    both = [report.variant(name).goodput for name in (comparison.against, comparison.variant)]
+    shares = [share(summary) for summary in both if summary is not None]
+    return " → ".join(shares) if len(shares) == len(both) else ""
 
 
 def _outcome(report: RunReport) -> Text:
     measured = report.exit_code == ExitCode.MEASURED
-    text = f"  {outcome_words(report)}"
+    text = outcome_words(report)
     if report.reason:
         text += f": {sentence_with_place(report.reason)}"
     elif measured and not report.smoke:
         text += ": nothing is compared; --run it alone to see what it shows"
     return Text(text, "dim" if measured else "bold red")
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        cell.ljust(width) if place in _LEFT_ALIGNED else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return f"  {'  '.join(padded)}"
 
 
 def run(names: Sequence[str], options: Options) -> int:

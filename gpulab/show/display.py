@@ -13,11 +13,12 @@ from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.units import seconds, times
 from gpulab.draw.blocks import Block, Group
 from gpulab.draw.figure import Figure
+from gpulab.features import needed
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence_with_place
 from gpulab.show import html as as_html
 from gpulab.show.facts import subtitle, title
-from gpulab.show.figures import curves_figure, figures_of
+from gpulab.show.figures import figures_of
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.record import Record
 from gpulab.show.svg import file_of
@@ -110,6 +111,11 @@ def image(reports: Sequence[RunReport], kind: str) -> bytes:
 
 def _title_and_figures(reports: Sequence[RunReport]) -> tuple[str, list[Figure]]:
     """What ran on what, and its figures."""
+    if not reports:
+        raise ValueError("a curve is of several runs of one scenario")
     first = reports[0]
-    figures = figures_of(first) if len(reports) == 1 else [curves_figure(reports)]
+    if len(reports) == 1:
+        figures = figures_of(first)
+    else:
+        figures = [needed("sweeps.figure").curves_figure(reports)]
     return f"{first.scenario}: {title(first)}\n{subtitle(first)}", figures

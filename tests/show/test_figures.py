@@ -13,9 +13,10 @@ import gpulab
 from gpulab.core.statuses import Status, Verdict
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.events import CeilingsMeasured
+from gpulab.features.sweeps.figure import curves_figure
 from gpulab.report.report import Time
 from gpulab.show.display import figure, image
-from gpulab.show.figures import curves_figure, figures_of
+from gpulab.show.figures import figures_of
 from gpulab.show.svg import file_of
 from gpulab.stats.comparison import Comparison
 

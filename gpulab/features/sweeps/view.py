@@ -9,19 +9,15 @@ from dataclasses import dataclass
 
 from gpulab.core.statuses import Status
 from gpulab.core.units import plural, plus_minus, seconds, span, times
-from gpulab.draw.area import Area
-from gpulab.draw.axis import LogAxis, around, tick_seconds
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
-from gpulab.draw.canvas import Canvas
 from gpulab.draw.styles import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.features import present
+from gpulab.features.sweeps.figure import curves_figure
 from gpulab.report.commands import Sweep
 from gpulab.report.report import RunReport, Time, VariantReport
 from gpulab.report.sentences import lines, sentence_with_place
 from gpulab.stats.verdicts import in_table
 
-_ROOM = 0.05
-_TIME_CELLS = 16
 _NUMBER_WIDTHS = {"time/item": 7, "time/step": 7, "±": 5, "speedup": 6, "99 % interval": 13}
 """Names may be folded, numbers never."""
 
@@ -42,7 +38,7 @@ class _Point:
         return self.variant.time_per_item
 
 
-def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> Block:
+def sweep_view(sweep: Sweep, reports: Sequence[RunReport]) -> Block:
     """The runs of one scenario, in the order of the parameter's values. The best of each variant is
     marked.
 
@@ -60,8 +56,9 @@ def sweep_view(sweep: Sweep, reports: Sequence[RunReport], width: int = 80) -> B
     values = ", ".join(str(report.params.get(parameter, "")) for report in reports)
     head = f"{sweep.scenario} · {parameter} = {values}"
     parts: list[Block] = [Text(head, "bold"), "", _table(parameter, points), ""]
-    if any(point.time for point in points):
-        parts += [_chart(parameter, points, width), ""]
+    timed = [report for report in reports if report.timed and parameter in report.params]
+    if len({report.params[parameter] for report in timed}) > 1:
+        parts += [curves_figure(timed, parameter), ""]
     parts += [Text(line, style) for line, style in _best(sweep, points)]
     memory = present("memory.view")
     if memory and (of_memory := memory.memory_over(parameter, reports)) is not None:
@@ -171,35 +168,3 @@ def _cells(point: _Point) -> list[Block]:
     verdict = Text(with_star(word, quick=point.report.quick), style)
     name = point.variant.name
     return [name, median, width, speedup, interval, verdict, Text(point.rank, "bold")]
-
-
-def _chart(parameter: str, points: Sequence[_Point], width: int) -> Text:
-    """A line a point: its interval and its median on one axis, which all variants share."""
-    drawn = [(point, point.time) for point in points if point.time]
-    names = list(dict.fromkeys(point.variant.name for point, _ in drawn))
-    drawn.sort(key=lambda one: names.index(one[0].variant.name))
-    margin = max(len(_label(parameter, point)) for point, _ in drawn) + 1
-    cells = max(20, width - margin - _TIME_CELLS)
-    ends = [end for _, time in drawn for end in time.ends if end > 0]
-    axis = LogAxis(*around(ends, _ROOM), cells)
-    canvas = Canvas(width, len(drawn) + 2)
-    area = Area(canvas, 0, 0, width, len(drawn) + 2)
-    item = drawn[0][0].report.item
-    area.put(0, 0, f"time per {item}, with its 99 % interval", "dim")
-    for row, (point, time) in enumerate(drawn, 1):
-        text = f"{seconds(time.median):>9}"
-        style = ""
-        if point.rank == "best":
-            text += " best"
-            style = "bold"
-        low, high = time.ends
-        area.put(row, 0, _label(parameter, point))
-        area.interval(row, margin, axis, (max(low, axis.low), time.median, high), style)
-        area.put(row, margin + cells, text)
-    for start, label in axis.ticks(tick_seconds):
-        area.put(len(drawn) + 1, margin + start, label, "dim")
-    return canvas.text()
-
-
-def _label(parameter: str, point: _Point) -> str:
-    return f"{point.variant.name} {parameter}={point.value}"

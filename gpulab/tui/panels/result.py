@@ -21,7 +21,7 @@ def content(selection: Selection) -> Block:
     width, height = layout.size
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
-        drawn: Block = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports, width)
+        drawn: Block = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports)
         return drawn
     prediction = selection.prediction
     middle = prediction.middle if prediction else None
