@@ -103,7 +103,7 @@ def signal_trial(face, duration_s, chance):
         return names, label, problems, program.output
     problems = [f"code {code}"] if code not in codes_after(ending) else []
     problems += remains_of(lab, program)
-    run_ends = [outcome_of(file) for file in lab.folder.rglob("runs/*.jsonl")]
+    run_ends = [outcome_of(file) for file in lab.folder.rglob("*.jsonl")]
     if None in run_ends:
         problems.append("run file without its end")
     if code == 130 and face in (Headless, OnTerminal) and run_ends != ["cancelled"]:
@@ -187,7 +187,7 @@ def kill_trial(face, duration_s, chance):
         for problem in remains_of(lab, program)
         if kind != "parent" or problem.startswith("left")
     ]
-    for file in lab.folder.rglob("runs/*.jsonl"):
+    for file in lab.folder.rglob("*.jsonl"):
         if outcome_of(file) is None and kind != "parent":
             problems.append("run file without its end")
         elif file.stat().st_size and read_run_file(file).garbled:
