@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import resource
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, Pipe
 
@@ -51,6 +49,9 @@ def to_high_number(fd: int) -> int:
     """Move a descriptor far from the low numbers that a scenario may close or write to by
     mistake.
     """
+    import fcntl  # a replay runs on systems without them
+    import resource
+
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _ABOVE)))
     os.close(fd)

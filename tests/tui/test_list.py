@@ -85,7 +85,7 @@ def test_functions_of_a_file_come_first_say_what_is_wrong_and_run(tmp_path):
             await pilot.press("escape")
         train.write_text(TRAIN)
         await pilot.press("r")
-        await until(pilot, lambda: "where the time goes: by the profile" in shown(pilot))
+        await until(pilot, lambda: "computing 77%" in shown(pilot))
         assert started == [("train:step", "step")]
         assert "control" not in shown(pilot)
         assert "verdict" not in shown(pilot)

@@ -100,7 +100,7 @@ def test_its_partition_its_operations_and_its_peak_are_recorded(trained, goodput
     assert any("mm" in row["name"] for row in goodput["operations"])
     assert goodput["operations"][0]["self_s"] >= goodput["operations"][1]["self_s"]
     assert goodput["peak_bytes"] >= 16 * 32 * 512 * 4  # the hidden layer's output
-    assert "operations of a step" in trained.stderr
+    assert "operations of step" in trained.stderr
     assert "nothing is marked useful" in trained.stderr
 
 
