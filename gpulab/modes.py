@@ -203,7 +203,7 @@ _ALL = (
         "[NAME]",
         "runs here, trends, changes",
         "All runs of this machine. NAME: those of a scenario or a file, and where its "
-        "speedups changed, by device, with what of the environment changed there.",
+        "speedups changed, by device, with environment changes at that point.",
     ),
     ModeFlag(
         Mode.DOCTOR,

@@ -149,7 +149,7 @@ class Options:
     the newest N runs of each scenario stay (default: 100)
     """
     prune: bool = _to_run({Mode.HISTORY})
-    """delete older run files; those of runs that go on, that lie elsewhere or are linked to stay"""
+    """delete older run files; active runs, linked files and files elsewhere are kept"""
     sweep: Sequence[str] = _to_run(
         _RUN, ("NAME=A,B,C", str), const="", default=(), feature="sweeps"
     )
@@ -234,7 +234,7 @@ class Options:
     )
     """exit code 5 if B takes that much longer than A (3%), 6 if inconclusive"""
     gate: Path | None = _to_print(_GATED, ("FILE.toml", kinds.path), feature="gate")
-    """thresholds of each scenario (default: gpulab.toml, where there is one)"""
+    """thresholds of each scenario (default: gpulab.toml, if it exists)"""
     junit: Path | None = _to_print(_GATED, ("FILE.xml", kinds.path), feature="gate")
     """what passed and failed, as JUnit XML"""
     plot: Path | None = _to_print(

@@ -104,7 +104,7 @@ def source_of(data: bytes) -> str:
         if cookie and not _UTF_8.fullmatch(cookie[1]):
             name = cut(cookie[1], TEXT_LENGTH)
             raise UnreadableError(
-                line, f"the file says that its coding is {name}", "save it as UTF-8, and say so"
+                line, f"the file says that its coding is {name}", "save it as UTF-8 and declare it"
             )
     return source
 

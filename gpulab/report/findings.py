@@ -35,7 +35,7 @@ def baseline_skipped(*, cause: str | None) -> str:
 
 
 @finding(
-    "the control, a second build of the baseline, came out {verdict} ({speedup:times}): measure "
+    "A/A control failed: a second build of the baseline is {verdict} ({speedup:times}); measure "
     "again"
 )
 def control_differs(*, verdict: str, speedup: float | None) -> None: ...
@@ -47,9 +47,7 @@ def below_required(*, required: float) -> None: ...
 def not_shown_to_reach(*, required: float) -> None: ...
 @finding("{variant} is unchecked: an exercise requires a compared result")
 def exercise_unchecked() -> None: ...
-@finding(
-    "{interleaved:times} when interleaved and {sustained:times} alone: it depends on what else runs"
-)
+@finding("sensitive to interleaving: {interleaved:times} interleaved, {sustained:times} alone")
 def sustained_contradicts(*, interleaved: float | None, sustained: float | None) -> None: ...
 @finding("a plain function: nothing to compare it with")
 def plain_function() -> None: ...

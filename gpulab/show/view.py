@@ -47,7 +47,7 @@ _HEADS = {
 _STOPPED = {
     StopReason.WIDTH: "intervals are narrow",
     StopReason.DECIDED: "effects are known",
-    StopReason.SETTLED: "required speedup is decided",
+    StopReason.SETTLED: "threshold decided",
     StopReason.TIME: "time is spent",
     StopReason.EPOCHS: "all rounds are done",
     StopReason.FAILED: "nothing is left to compare",

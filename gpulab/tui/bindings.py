@@ -84,7 +84,7 @@ KEYS = (
         "course", "c", "app.course", "list the scenarios in the order of the course, or by topic"
     ),
     KeyBinding(
-        "freeze", "space", "freeze", "in the list: pick a scenario; beside a run: freeze the view"
+        "freeze", "space", "freeze", "in the list: pick a scenario; beside a run: pause the view"
     ),
     KeyBinding(
         "run_picked", "R", "run_picked", "run what was picked, one after the other", runs=True

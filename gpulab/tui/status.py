@@ -99,7 +99,7 @@ def another_runs(name: str) -> str:
 
 def looking(name: str) -> str:
     """Before a run that is derived from a step: it is taken in a process of its own."""
-    return f"{name}: looking at a step ..."
+    return f"{name}: analyzing a step ..."
 
 
 def confirm_stop(name: str) -> str:

@@ -217,7 +217,7 @@ def test_the_parts_of_a_step_are_delayed_and_the_result_has_their_table(tmp_path
 
     async def journey(pilot):
         await pilot.press("w")
-        assert "mine: looking at a step" in shown(pilot)
+        assert "mine: analyzing a step" in shown(pilot)
         await until(pilot, lambda: pilot.app.screen.runs.running is not None)
         await until(pilot, lambda: idle(pilot))
         await until(pilot, lambda: "phase part" in flat(pilot))

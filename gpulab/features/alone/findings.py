@@ -7,15 +7,15 @@ from gpulab.core.statuses import CheckKind
 
 
 @finding(
-    "it takes {rounds_s:seconds} among the others, and {alone_s:seconds} where no other was built: "
-    "it uses what they leave ({interleaved:times} and {alone:times} of the speedup)"
+    "cross-variant interference: a step takes {rounds_s:seconds} interleaved and {alone_s:seconds} "
+    "isolated (speedup {interleaved:times} and {alone:times})"
 )
 def variants_influence(
     *, interleaved: float | None, alone: float | None, rounds_s: float, alone_s: float
 ) -> None: ...
 @finding(
-    "{interleaved:times} among the others, {alone:times} where no other was built: the machine, or "
-    "something that they share, is not the same for both",
+    "{interleaved:times} interleaved, {alone:times} isolated: the machine, or something that they "
+    "share, is not the same for both",
     check=CheckKind.ALONE,
     short="another speedup alone",
 )

@@ -41,7 +41,7 @@ def alone(report: RunReport) -> str:
             parts.append(f"{comparison.variant} {', '.join(facts)}")
     if not parts:
         return ""
-    return f"sustained, each alone: {'; '.join(parts)}"
+    return f"alone, back to back: {'; '.join(parts)}"
 
 
 def _sustained(report: RunReport) -> list[tuple[Comparison, Sustained]]:

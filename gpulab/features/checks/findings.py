@@ -113,7 +113,7 @@ def state_not_updated(*, tensor: int, tensors: int) -> None: ...
     "{allowed:g}"
 )
 def state_differs(*, error: float, allowed: float) -> None: ...
-@finding("the step does not write all of its output: poisoned values came back")
+@finding("output not fully written: sentinel values remain")
 def does_not_write_its_output() -> None: ...
 @finding("the baseline's own output is all NaN")
 def baseline_is_nan() -> None: ...
@@ -147,14 +147,13 @@ def computes_when_read(*, kind: str, output: int = 1) -> str:
 )
 def remembers_its_inputs(*, ratio: float, baseline: float) -> None: ...
 @finding(
-    "a step alone, after a pause, takes {ratio:.3g} times as long as one in a timed block (the "
-    "baseline's {baseline:.2g}): most of the timed ones return what another one computed, or "
-    "claim less time than they take"
+    "an isolated step takes {ratio:.3g}x a step in a timed block (the baseline's {baseline:.2g}x): "
+    "work is cached or deferred"
 )
 def computes_when_waited_for(*, ratio: float, baseline: float) -> None: ...
 @finding(
-    "only the first step after the generators were seeded draws random numbers; the others use "
-    "them again"
+    "random inputs are generated once and reused: only the first step after the generators were "
+    "seeded draws any"
 )
 def draws_when_seeded() -> None: ...
 @finding(
@@ -218,13 +217,12 @@ def gradients_not_left(*, count: int, baseline: int) -> None: ...
 )
 def effects_not_left(*, count: int, baseline: int) -> None: ...
 @finding(
-    "the check proves nothing: {answer} would pass for its output at a relative error of "
-    "{allowed:.0e}",
+    "weak check: {answer} would pass for its output at a relative error of {allowed:.0e}",
     short="{answer} would pass",
 )
 def null_answer_passes(*, answer: str, allowed: float) -> None: ...
 @finding(
-    "the baseline's output is all zeros: the check proves little",
+    "weak check: the baseline's output is all zeros",
     check=CheckKind.NULL_ANSWERS,
     short="output all zeros",
 )

@@ -11,21 +11,21 @@ def environment_changed(*, what: list[str], before: list[str], after: list[str])
     changed = f"the environment changed ({', '.join(what)})"
     if len(what) == 1:
         changed = f"the {what[0]} changed: {before[0]} -> {after[0]}"
-    return f"{changed}; this is no comparison of the code alone"
+    return f"{changed}; code effect not isolated"
 
 
-@finding("{what:list} changed: nothing is shown of the code alone")
+@finding("{what:list} changed between A and B: code effect not isolated")
 def environment_may_explain(*, what: list[str]) -> None: ...
-@finding("there is no row of this variant")
+@finding("this variant was not compared")
 def variant_not_compared() -> None: ...
 @finding(rank=Rank.EXPLAINING)
 def separate_runs(*, speedup: float | None, time: float | None, in_turn: bool) -> str:
     parts = [f" of {speedup:.1%} in a speedup"] if speedup else []
     parts += [f" of {time:.0%} in a time"] if time else []
-    least = f"runs at separate times: a change{' or'.join(parts)} is the least that can be shown"
+    least = f"runs were not interleaved: minimum detectable change{' or'.join(parts)}"
     if in_turn:
-        return f"{least} by so few: make four or more of each, in turn"
-    return f"{least}, however many there are, unless those of A and B are made in turn"
+        return f"{least} with so few runs; make four or more of A and B, interleaved"
+    return f"{least}, however many runs there are; interleave those of A and B"
 
 
 @finding()
@@ -34,7 +34,7 @@ def on_one_side(*, scenario: str, device: str, side: str) -> str:
     return f"{scenario}{where} is only in {side}"
 
 
-@finding("{side}'s runs differ among themselves in: {what:list}")
+@finding("runs of {side} are not comparable with each other ({what:list})")
 def mixed_side(*, side: str, what: list[str]) -> None: ...
 @finding("only in {side}")
 def variant_on_one_side(*, side: str) -> None: ...

@@ -152,7 +152,7 @@ class ScenarioComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def environment_changed(self) -> list[Difference]:
-        """What makes it no comparison of the code alone."""
+        """What else changed than the code."""
         return [each for each in self.differences if each.kind == DifferenceKind.ENVIRONMENT]
 
 

@@ -43,7 +43,7 @@ def grouped(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
 def _heading(pairing: Pairing, against: str | None) -> str:
     match pairing:
         case Pairing.PAIRED:
-            return "time, A and B measured in turn (paired)"
+            return "time, A and B interleaved (paired)"
         case Pairing.WITHIN_RUNS:
             return f"speedup over {against} (paired within each run)"
         case Pairing.UNPAIRED:
@@ -90,7 +90,7 @@ def measured_side(side: Side) -> str:
 
 
 def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
-    """What changed, a line a row, slower ones first; else that no change is shown."""
+    """What changed, a line a row, slower ones first; else that there is no significant change."""
     changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
     changed.sort(key=lambda entry: entry[1].ratio or 1.0)
     changed.sort(key=lambda entry: entry[1].verdict != Verdict.SLOWER)
@@ -110,7 +110,7 @@ def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
 def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
     rows = [row for each in report.comparisons for row in each.rows]
     if not rows and report.exit_code == ExitCode.MEASURED:
-        return Verdict.SAME, "same: nothing that runs changed"
+        return Verdict.SAME, "identical code: nothing to measure"
     if not rows:
         return Verdict.INVALID, with_reason("not compared", report.reason)
     ends = [(row.low, row.high) for row in rows if row.low and row.high]
@@ -119,7 +119,7 @@ def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
     bound = excluded(min(low for low, _ in ends), max(high for _, high in ends))
     if all(row.verdict == Verdict.SAME for row in rows):
         return Verdict.SAME, f"same: {bound}"
-    return None, f"no change is shown: {bound}"
+    return None, f"no significant change: {bound}"
 
 
 def conclusion(row: Row) -> str:
@@ -140,7 +140,7 @@ def line_text(line: ChangedLine) -> str:
 
 
 def environment_lines(comparisons: Sequence[ScenarioComparison]) -> list[str]:
-    """What makes it no comparison of the code alone; each once, however many scenarios have it."""
+    """What else changed than the code; each once, however many scenarios have it."""
     said: dict[str, None] = {}
     for each in comparisons:
         about = [entry for entry in each.findings if entry.code == environment_changed.code]

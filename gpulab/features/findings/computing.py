@@ -1,5 +1,5 @@
 """Rules about time in which something is computed: bytes that are moved twice, memory accesses,
-occupancy, spills, tensor cores, the last round of a grid.
+occupancy, spills, tensor cores, the last wave of a grid.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _spills(step: Step) -> Judged:
         }
         evidence = (
             static("spilled", kernel.spill_bytes, "bytes a thread"),
-            static("of loads that are of spills", of_loads),
+            static("of loads that are spill reloads", of_loads),
             profiled("kernel", share),
         )
         return Holds(values, share, evidence)
@@ -398,7 +398,7 @@ def _grid_ends(step: Step) -> Judged:
 
 
 def _idle_at_the_end(blocks: int, at_once: int, sms: int) -> float:
-    """The share of a kernel's time that the part of the device takes which its last round leaves
+    """The share of a kernel's time that the part of the device takes which its last wave leaves
     idle; of less than one round, the share of the SMs that have no block.
     """
     whole, rest = divmod(blocks, at_once)

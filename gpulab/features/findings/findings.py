@@ -22,8 +22,8 @@ def many_small_operations(
 
 
 @finding(
-    "the host waits for the device {waits:.0f} times a step, {share:.0%} of it, and the device is "
-    "idle for {idle:.0%}",
+    "{waits:.0f} host-device synchronizations a step block the host for {share:.0%} of it, and the "
+    "device is idle for {idle:.0%}",
     rank=Rank.EXPLAINING,
 )
 def waits_empty_queue(*, share: float, waits: float, idle: float) -> None: ...
@@ -72,7 +72,7 @@ def bank_conflicts(*, kernel: str, of_step: float, ways: int, share: float) -> N
 def low_occupancy(*, kernel: str, of_step: float, occupancy: float, limiter: str) -> None: ...
 @finding(
     "kernel {kernel} ({of_step:.0%} of the step) spills {spill_bytes} bytes a thread: {share:.0%} "
-    "of its loads are of spills",
+    "of its loads are spill reloads",
     rank=Rank.EXPLAINING,
 )
 def registers_spill(*, kernel: str, of_step: float, spill_bytes: int, share: float) -> None: ...
@@ -98,8 +98,8 @@ def tail_of_grid(*, kernel: str, of_step: float, blocks: int, waves: float, tail
     if waves < 1:
         return f"{which}: {tail:.0%} of the SMs have none of its {plural(blocks, 'block')}"
     return (
-        f"{which}: its {blocks} blocks fill the device {waves:.2f} times, and the last round "
-        f"leaves {tail:.0%} of it idle"
+        f"{which}: tail effect (wave quantization): {blocks} thread blocks fill the device "
+        f"{waves:.2f} times, and the last wave leaves {tail:.0%} of it idle"
     )
 
 
@@ -135,7 +135,7 @@ def rank_late(*, rank: int, share: float) -> None: ...
 
 
 @finding(
-    "waits at {line} ({function}): {source} takes {share:.0%} of the step, asleep",
+    "blocked at {line} ({function}) for {share:.0%} of the step: {source}",
     rank=Rank.EXPLAINING,
 )
 def waits_in_line(*, share: float, line: str, function: str, source: str) -> None: ...
@@ -163,7 +163,8 @@ def converts_each_step(
 
 
 @finding(
-    "{operation} copies what grows, {sizes} sizes a step at {lines:list}: {share:.0%} of the step",
+    "{operation} reallocates a growing tensor ({sizes} sizes a step) at {lines:list}: {share:.0%} of "
+    "the step",
     rank=Rank.EXPLAINING,
 )
 def grows_by_copies(*, share: float, operation: str, sizes: int, lines: list[str]) -> None: ...

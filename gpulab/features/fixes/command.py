@@ -47,7 +47,7 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     launch = single_launch(names[0])
     paths = _paths(launch, options)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    terminal.note(f"{names[0]}: looking at a step", "dim")
+    terminal.note(f"{names[0]}: analyzing a step", "dim")
     with Interrupts() as interrupts:
         look = Look()
         interrupts.stop_with(look.cancel)

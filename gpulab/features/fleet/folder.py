@@ -47,7 +47,7 @@ def _unusable(facts: FileFacts) -> str | None:
     if facts.job and facts.job.smoke:
         return "a smoke run is no measurement"
     if facts.outcome is None and not facts.built and not facts.own_ceilings:
-        return "its run has measured nothing and has no end: still running, or killed"
+        return "incomplete run file: still running or killed"
     return None
 
 

@@ -131,7 +131,7 @@ _SHORT_NAME = 14
 _BELOW = 4
 """Of the rows, the part of the panels below columns."""
 _GAP = 2
-_KEYS = "z all panels   ← → another panel   space freezes   s s stops"
+_KEYS = "z all panels   ← → another panel   space pauses   s s stops"
 _SMALLEST = (56, 15)
 """Columns and rows below which one panel is shown at a time."""
 

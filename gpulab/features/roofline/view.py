@@ -67,12 +67,12 @@ def limits(variants: Sequence[VariantReport]) -> Text:
 
 def _add(text: Text, name: str, cause: Cause | Point) -> None:
     words = [_WORDS.get(kind, f"{kind}-bound") for kind in (cause.bound, *cause.or_else)]
-    unsure = ""
+    others = ""
     if cause.or_else:
-        unsure = f" (unsure: {' or '.join(words[1:])}, within the intervals of times and roofs)"
+        others = f" (or {' or '.join(words[1:])}, within the intervals of times and roofs)"
     text.append(f"{name}: ")
     text.append(f"{words[0]}{'?' * bool(cause.or_else)}", "bold")
-    text.append(f": {sentence(cause.reason)}{unsure}" + "\n")
+    text.append(f": {sentence(cause.reason)}{others}" + "\n")
 
 
 _UNLIKE, _FAR_END = 2.0, 3.0

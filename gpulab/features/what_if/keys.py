@@ -2,4 +2,4 @@
 
 NAME = "what_if"
 KEY = "w"
-WHAT = "what a part of its step would gain, by delaying it"
+WHAT = "causal profiling: the virtual speedup of each part of a step"

@@ -113,7 +113,7 @@ def test_a_changed_driver_is_no_regression(gpulab, lab, before):
     assert process.code == 6
     assert "slower: in_triton over in_torch" in process.stdout
     assert "gate inconclusive: in_triton: at most 30 % slower" in process.stdout
-    assert "driver changed: nothing is shown of the code alone" in process.stdout
+    assert "driver changed between A and B: code effect not isolated" in process.stdout
 
 
 def test_the_file_for_a_ci_holds_what_was_measured_whatever_it_is_called(gpulab, lab, before):

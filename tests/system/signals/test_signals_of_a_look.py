@@ -146,7 +146,7 @@ def test_the_app_can_be_quit_while_it_looks_at_a_step(lab, key, how):
     terminal.read(60, until=b"quit")
     terminal.read(1)
     terminal.press(key)
-    terminal.read(60, until=b"looking at a step")
+    terminal.read(60, until=b"analyzing a step")
     wait_for(lambda: any(b"gpulab.engine.look" in command for command in lab.processes().values()))
     time.sleep(0.5)
     if isinstance(how, bytes):
