@@ -163,8 +163,8 @@ def converts_each_step(
 
 
 @finding(
-    "{operation} reallocates a growing tensor ({sizes} sizes a step) at {lines:list}: {share:.0%} of "
-    "the step",
+    "{operation} reallocates a growing tensor ({sizes} sizes a step) at {lines:list}: {share:.0%} "
+    "of the step",
     rank=Rank.EXPLAINING,
 )
 def grows_by_copies(*, share: float, operation: str, sizes: int, lines: list[str]) -> None: ...
