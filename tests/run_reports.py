@@ -2,10 +2,10 @@
 
 from reports import run_report, variant_report
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, Status, Verdict
 from gpulab.features.goodput.result import GoodputReport
-from gpulab.report.report import Time
 from gpulab.stats.comparison import Comparison
 
 CPU = Device(kind="cpu", name="AMD EPYC", threads=1)
@@ -16,7 +16,7 @@ def variant(name="variant", **changes):
     usual = {
         "status": Status.OK,
         "items": 2.0,
-        "time_s": Time(median=1e-3, low=0.99e-3, high=1.01e-3),
+        "time_s": Estimate(value=1e-3, low=0.99e-3, high=1.01e-3),
     }
     return variant_report(name=name, **{**usual, **changes})
 

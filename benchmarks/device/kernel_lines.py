@@ -84,7 +84,7 @@ def shares(name, report):
     """What is asked of the kernels of one lesson."""
     rates = {variant["name"]: variant["bytes_per_s"] or 0 for variant in report["variants"]}
     times = {
-        variant["name"]: variant["time_s"]["median"]
+        variant["name"]: variant["time_s"]["value"]
         for variant in report["variants"]
         if variant["time_s"]
     }

@@ -60,7 +60,7 @@ def collectives(place):
             yield row(f"collectives {size}", "a result", f"exit code {code}", False)
             continue
         rates = {
-            variant["name"]: variant["bytes"] / variant["time_s"]["median"]
+            variant["name"]: variant["bytes"] / variant["time_s"]["value"]
             for variant in report["variants"]
             if variant["time_s"]
         }

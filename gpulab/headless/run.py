@@ -111,7 +111,7 @@ def run_line(report: RunReport, number: int, count: int, *, name_width: int = 0)
 def _times(report: RunReport) -> Iterator[str]:
     for variant in report.variants:
         if variant.time_s:
-            yield f"{variant.name} {seconds(variant.time_s.median)}"
+            yield f"{variant.name} {seconds(variant.time_s.value)}"
 
 
 def ending(reports: Sequence[RunReport]) -> Block:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from gpulab.commit import version
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict, conclusion_of, first_in_order
 from gpulab.features import present
 from gpulab.features.roofline.events import Ceiling
-from gpulab.report.report import RunReport, Time, fields_of
+from gpulab.report.report import RunReport, fields_of
 from gpulab.scenario import Param
 
 
@@ -69,7 +70,7 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     span_s: float | None = None
     speedups: list[float] = []
-    time_s: Time | None = None
+    time_s: Estimate | None = None
     times_s: list[float] = []
 
 
@@ -100,7 +101,7 @@ def calibration_report(report: RunReport) -> CalibrationReport:
 class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one command: what `--run --json` writes."""
 
-    schema: str = "gpulab.result/1"
+    schema: str = "gpulab.result/2"
     outcome: Conclusion = Conclusion.MEASURED
     exit_code: ExitCode = ExitCode.MEASURED
     reason: Finding | None = None

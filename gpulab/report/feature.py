@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Event
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Shows
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.samples import SampleView
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Comparison
@@ -121,7 +122,7 @@ class Feature:
     """Each updates the feature's own part of the state from one event."""
     judge: Callable[[Draft], Iterable[Event]] = _nothing
     """Events derived from the measurement: a variant, or the run, is wrong or invalid."""
-    step_time: Callable[[VariantState], Time | None] = _none
+    step_time: Callable[[VariantState], Estimate | None] = _none
     """The time of a variant's step, where it is not the median of its blocks."""
     of_variant: Callable[[Draft, VariantState, VariantReport], VariantReport] = _of_variant
     of_comparison: Callable[[Draft, Comparison], Comparison] = _of_comparison

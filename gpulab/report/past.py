@@ -134,7 +134,7 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
     if report.device is None or report.exit_code is None:
         return None
     limits = report.telemetry.limits if report.telemetry else {}
-    times_s = [variant.time_s.median for variant in report.variants if variant.time_s]
+    times_s = [variant.time_s.value for variant in report.variants if variant.time_s]
     return replace(
         msgspec.convert(report, PastRun, from_attributes=True),
         at=started.at,

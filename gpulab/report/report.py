@@ -1,6 +1,6 @@
 """The complete report of a run: every number, finding and check that any face shows, live or final.
 
-`--json` writes these structs as they are (schema gpulab.result/1; before a first release fields may
+`--json` writes these structs as they are (schema gpulab.result/2; before a first release fields may
 still be renamed, afterwards only added). Unknown is None, never NaN. Times are seconds per step,
 sizes bytes, `at` is in UTC, ISO 8601.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Reported, Samples, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
@@ -75,27 +76,6 @@ def fields_of(source: object | None, *names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
-class Time(msgspec.Struct, frozen=True, kw_only=True):
-    """Low and high are None where there were too few epochs for an interval."""
-
-    median: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Of the interval, low and high; the median where there is none."""
-        if self.low is None or self.high is None:
-            return self.median, self.median
-        return self.low, self.high
-
-    def over(self, count: float) -> Time:
-        """The time of one of `count` parts."""
-        if self.low is None or self.high is None:
-            return Time(median=self.median / count)
-        return Time(median=self.median / count, low=self.low / count, high=self.high / count)
-
-
 class VariantReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: Status
@@ -108,7 +88,7 @@ class VariantReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
-    time_s: Time | None = None
+    time_s: Estimate | None = None
     clocks: dict[str, float] = {}
     """Median seconds per step by each clock that was used."""
     items_per_s: float | None = None
@@ -144,11 +124,11 @@ class VariantReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
 
     @property
-    def time_per_item(self) -> Time | None:
+    def time_per_item(self) -> Estimate | None:
         """Seconds per item; of a step that declares none, per step."""
         return self.time_s.over(self.items or 1.0) if self.time_s else None
 
-    def time_per(self, per: Per) -> Time | None:
+    def time_per(self, per: Per) -> Estimate | None:
         """Seconds per step or per item."""
         match per:
             case Per.STEP:
@@ -310,7 +290,7 @@ class RunReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
         return self.device is not None and self.device.on_gpu
 
     @property
-    def timed(self) -> list[tuple[VariantReport, Time]]:
+    def timed(self) -> list[tuple[VariantReport, Estimate]]:
         """The variants that have a time, per step or per item."""
         times = [(variant, variant.time_per(self.per)) for variant in self.variants]
         return [(variant, time) for variant, time in times if time]
@@ -345,9 +325,9 @@ class RunReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
         """By the times of the first processes; None where one of the two has none."""
         own = self.variant(comparison.variant).time_per_item
         other = self.variant(comparison.against).time_per_item
-        if own is None or other is None or not own.median:
+        if own is None or other is None or not own.value:
             return None
-        return other.median / own.median
+        return other.value / own.value
 
     def samples(self, variant: str) -> list[float]:
         """The raw times of a variant, from the run file, in the order in which they were measured.

@@ -110,7 +110,7 @@ def explaining_findings(
         if variant.time_s is None or step_by_step:
             continue
         first_step_s = variant.first_step_s or 0.0
-        if first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.median):
+        if first_step_s > max(_SETTING_UP_S, _SETTING_UP * variant.time_s.value):
             explanations.append(first_step_sets_up(variant.name, first_step_s=first_step_s))
     for variant in variants:
         faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)

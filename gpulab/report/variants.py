@@ -6,6 +6,7 @@ from itertools import takewhile
 from statistics import median
 from typing import Any
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import (
     Built,
     Calibrated,
@@ -21,7 +22,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.statuses import Clock, FailureKind, Status
 from gpulab.report.feature import Draft
 from gpulab.report.findings import ended_before
-from gpulab.report.report import Time, VariantReport, fields_of
+from gpulab.report.report import VariantReport, fields_of
 from gpulab.report.state import RunState, VariantState
 
 _SETTLED = 1.05
@@ -32,7 +33,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
     state = draft.state
     status, reason = _final_status(draft, variant)
     time = _time(draft, variant, status)
-    seconds = time.median if time else None
+    seconds = time.value if time else None
     built = variant.last(Built)
     counted = variant.last(Counted)
     report = VariantReport(
@@ -93,7 +94,7 @@ def _final_status(draft: Draft, variant: VariantState) -> tuple[Status, Finding 
     return Status.SKIPPED, ended_before(variant.name)
 
 
-def _time(draft: Draft, variant: VariantState, status: Status) -> Time | None:
+def _time(draft: Draft, variant: VariantState, status: Status) -> Estimate | None:
     """Seconds per step with their interval, as far as they are known."""
     for feature in draft.features:
         if time := feature.step_time(variant):
@@ -103,14 +104,13 @@ def _time(draft: Draft, variant: VariantState, status: Status) -> Time | None:
     samples = draft.samples
     items = variant.items
     if interval := samples.interval((variant.name,)):
-        return Time(
-            median=interval.median * items, low=interval.low * items, high=interval.high * items
-        )
+        low, high = interval.low * items, interval.high * items
+        return Estimate(value=interval.median * items, low=low, high=high, n=interval.n)
     rough = samples.rough(variant.name)
     if rough is not None:
-        return Time(median=rough * items)
+        return Estimate(value=rough * items)
     if calibrated := variant.last(Calibrated):
-        return Time(median=calibrated.step_s)
+        return Estimate(value=calibrated.step_s)
     return None
 
 
@@ -127,10 +127,10 @@ def _warm_up_s(variant: VariantState) -> float | None:
     return warmed.steps * sum(time_s - settled_s for time_s in slower)
 
 
-def _clocks(state: RunState, variant: VariantState, time: Time | None) -> dict[str, float]:
+def _clocks(state: RunState, variant: VariantState, time: Estimate | None) -> dict[str, float]:
     clocks: dict[str, float] = {}
     if time and state.timed_job:
-        clocks[state.timed_job.clock.value] = time.median
+        clocks[state.timed_job.clock.value] = time.value
     for other in variant.all(OtherClock):
         if other.times_s:
             clocks[other.clock.value] = median(other.times_s)

@@ -56,7 +56,7 @@ def one_line(report: RunReport) -> str:
     said = [outcome_words(report)]
     if not report.has_speedups and not report.smoke:
         said += [
-            f"{variant.name} {seconds(variant.time_s.median)}"
+            f"{variant.name} {seconds(variant.time_s.value)}"
             for variant in report.variants
             if variant.time_s
         ]

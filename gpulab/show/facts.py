@@ -52,9 +52,9 @@ def answer(record: Record) -> Answer:
     comparison = LiveRun(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
-        spread = plus_minus(time.low, time.high, time.median)
+        spread = plus_minus(time.low, time.high, time.value)
         words = f"{variant.name}, per {report.per} {spread}"
-        return Answer(seconds(time.median), "", words.rstrip())
+        return Answer(seconds(time.value), "", words.rstrip())
     if comparison is None or comparison.speedup is None:
         return Answer(outcome_words(report), OUTCOME_STYLES[report.outcome])
     words = f"{comparison.variant} against {comparison.against}"

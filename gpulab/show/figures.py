@@ -29,7 +29,7 @@ def times_figure(report: RunReport) -> Figure | None:
         return None
     bars = []
     for variant, time in report.timed:
-        words = seconds(time.median)
+        words = seconds(time.value)
         comparison = report.comparison(variant.name)
         style = ""
         if comparison is not None and comparison.speedup is not None:
@@ -37,7 +37,7 @@ def times_figure(report: RunReport) -> Figure | None:
             words += f"  {times(comparison.speedup)} ({ends}) {shown(comparison).words}"
             style = STYLES[comparison.verdict]
         low, high = time.ends
-        bars.append(Bar(variant.name, time.median, low, high, words, style))
+        bars.append(Bar(variant.name, time.value, low, high, words, style))
     longest = max(each.high for each in bars)
     name = f"time per {report.per}, median and {report.method.confidence:.0%} interval"
     x = Scale(name, 0.0, longest, tick_seconds, logarithmic=False)

@@ -91,7 +91,7 @@ def _chosen(report: RunReport, count: int) -> Sequence[str] | None:
 def _weight(report: RunReport, name: str) -> tuple[bool, float]:
     if report.functions:
         time = report.variant(name).time_s
-        return False, time.median if time else 0.0
+        return False, time.value if time else 0.0
     comparison = report.comparison(name)
     speedup = comparison.speedup if comparison else None
     return name == report.best, abs(log(speedup)) if speedup else 0.0

@@ -161,7 +161,7 @@ def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
     time = variant.time_per(report.per)
     if time is None:
         return [name, "", ""]
-    return [name, seconds(time.median), plus_minus(time.low, time.high, time.median)]
+    return [name, seconds(time.value), plus_minus(time.low, time.high, time.value)]
 
 
 def _conclusion(

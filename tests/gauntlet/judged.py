@@ -77,7 +77,7 @@ class Result:
     @property
     def speedup(self):
         before, after = (variant["time_s"] for variant in (self.run["variants"][0], self.variant))
-        return before["median"] / after["median"] if before and after else None
+        return before["value"] / after["value"] if before and after else None
 
     def __repr__(self):
         name, verdict = self.variant["name"], self.comparison.get("verdict")

@@ -79,7 +79,7 @@ def test_everything_is_ascii_where_the_locale_is(measured):
 
 
 def test_the_json_has_the_documented_fields(measured):
-    assert measured.result["schema"] == "gpulab.result/1"
+    assert measured.result["schema"] == "gpulab.result/2"
     assert measured.result["exit_code"] == measured.code
     assert measured.code == 0
     assert measured.result["environment"] == {"torch": "0"}
@@ -105,7 +105,7 @@ def test_the_json_has_the_documented_fields(measured):
         "first_step_s", "solo_run",
     }  # fmt: skip
     assert variant["solo_run"] is None
-    assert variant["time_s"]["low"] <= variant["time_s"]["median"] <= variant["time_s"]["high"]
+    assert variant["time_s"]["low"] <= variant["time_s"]["value"] <= variant["time_s"]["high"]
     assert [comparison["variant"] for comparison in run["comparisons"]] == ["one"]
     assert set(run["comparisons"][0]) == {
         "variant", "against", "speedup", "low", "high", "mde", "pairs", "dropped", "verdict", "reason",

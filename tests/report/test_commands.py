@@ -26,7 +26,7 @@ def test_a_command_has_the_exit_code_that_counts(codes, expected, outcome):
     assert (command.environment, command.sweeps, command.schema) == (
         {"torch": "2.9"},
         [],
-        "gpulab.result/1",
+        "gpulab.result/2",
     )
 
 

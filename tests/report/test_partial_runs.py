@@ -52,7 +52,7 @@ def check(report, *, ended, live):
             assert comparison.pairs > 0
     for variant in report.variants:
         if variant.time_s and variant.time_s.low is not None:
-            assert variant.time_s.low <= variant.time_s.median <= variant.time_s.high
+            assert variant.time_s.low <= variant.time_s.value <= variant.time_s.high
     assert len(report.findings) == len({msgspec.json.encode(entry) for entry in report.findings})
 
 

@@ -126,7 +126,7 @@ def test_codes_and_verdicts_are_words_and_exit_codes_are_numbers():
 
 
 def test_the_outermost_objects_name_their_schema():
-    assert json.loads(msgspec.json.encode(CommandReport()))["schema"] == "gpulab.result/1"
+    assert json.loads(msgspec.json.encode(CommandReport()))["schema"] == "gpulab.result/2"
     assert json.loads(msgspec.json.encode(CalibrationReport()))["schema"] == "gpulab.ceilings/1"
     assert (
         json.loads(msgspec.json.encode(run_report(scenario="s", exit_code=ExitCode.WRONG)))[

@@ -10,11 +10,11 @@ from reports import run_report, variant_report
 from rooflines import H200, h200
 
 import gpulab
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status, Verdict
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.sweeps.figure import curves_figure
-from gpulab.report.report import Time
 from gpulab.show.display import figure, image
 from gpulab.show.figures import figures_of
 from gpulab.show.svg import file_of
@@ -35,7 +35,7 @@ def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings
                 name=point.variant,
                 status=Status.OK,
                 roofline=point if ceilings else None,
-                time_s=Time(median=time, low=0.9 * time, high=1.2 * time),
+                time_s=Estimate(value=time, low=0.9 * time, high=1.2 * time),
             )
             for point, time in zip(h200().points, seconds, strict=True)
         ],
@@ -50,7 +50,7 @@ def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings
 
 def test_times_are_bars_from_zero_with_their_intervals_and_verdicts():
     times, _ = figures_of(report())
-    assert [bar.value for bar in times.bars] == [each.time_s.median for each in report().variants]
+    assert [bar.value for bar in times.bars] == [each.time_s.value for each in report().variants]
     assert (times.bars[0].low, times.bars[0].high) == pytest.approx((0.9 * 8e-3, 1.2 * 8e-3))
     assert times.bars[0].words == "8.00 ms"
     assert times.bars[1].words == "7.00 ms  2.00x (1.900 to 2.10) faster"
@@ -98,8 +98,8 @@ def of_sweep(*runs):
             scenario="attention",
             params=params,
             variants=[
-                replace(first, time_s=Time(median=time, low=0.9 * time, high=1.2 * time)),
-                replace(second, time_s=Time(median=2 * time)),
+                replace(first, time_s=Estimate(value=time, low=0.9 * time, high=1.2 * time)),
+                replace(second, time_s=Estimate(value=2 * time)),
             ],
         )
         for params, time in runs

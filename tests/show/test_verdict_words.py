@@ -14,16 +14,10 @@ from recorded import NAMES, report_of
 from run_reports import CPU, compared, run, variant
 
 from gpulab.catalog.view import last_run
+from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import CheckKind, CheckState, ExitCode, Verdict
-from gpulab.features.compare.report import (
-    ComparisonReport,
-    Estimate,
-    Pairing,
-    Row,
-    ScenarioComparison,
-    Side,
-)
+from gpulab.features.compare.report import ComparisonReport, Pairing, Row, ScenarioComparison, Side
 from gpulab.features.compare.view import comparison_view
 from gpulab.features.gate.runs import cases_of_command
 from gpulab.features.live.number import NUMBER
@@ -171,7 +165,7 @@ def test_a_row_has_the_ratio_to_the_baseline_and_another_is_named(tmp_path):
     lines = printed(comparison_table(report), 100).splitlines()
     place = next(place for place, line in enumerate(lines) if line.startswith("random_order"))
     assert report.comparison("random_order").against == report.baseline
-    times = [report.variant(name).time_s.median for name in (report.baseline, "random_order")]
+    times = [report.variant(name).time_s.value for name in (report.baseline, "random_order")]
     shown = float(re.search(r"([\d.]+)x", lines[place])[1])
     assert shown == pytest.approx(times[0] / times[1], rel=0.05)
     assert lines[place + 1].startswith("  vs coalesced")

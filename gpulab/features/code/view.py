@@ -273,7 +273,7 @@ def measured(name: str, report: RunReport | None) -> tuple[str, str]:
     variant = report.variant(name)
     text = ""
     if time := variant.time_per(report.per):
-        text = f"{seconds(time.median)} {plus_minus(time.low, time.high, time.median)}".strip()
+        text = f"{seconds(time.value)} {plus_minus(time.low, time.high, time.value)}".strip()
     comparison = report.comparison(name)
     if comparison is None or comparison.speedup is None:
         return text or variant.status, STYLES[variant.status]

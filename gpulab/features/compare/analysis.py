@@ -14,6 +14,7 @@ from statistics import fmean
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import RunStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import subject_of
@@ -32,13 +33,12 @@ from gpulab.features.compare.report import (
     ComparisonReport,
     Difference,
     DifferenceKind,
-    Estimate,
     Pairing,
     Row,
     ScenarioComparison,
     Side,
 )
-from gpulab.report.report import RunReport, Time, fields_of
+from gpulab.report.report import RunReport, fields_of
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison, compare
 from gpulab.stats.separate_runs import (
@@ -309,7 +309,7 @@ def _speedup(entries: Sequence[Comparison]) -> Estimate:
 
 def _mean(values: Sequence[float]) -> Estimate:
     """The geometric mean of several runs."""
-    return Estimate(value=exp(fmean(map(log, values))), runs=len(values))
+    return Estimate(value=exp(fmean(map(log, values))), n=len(values))
 
 
 def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
@@ -325,9 +325,9 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
     estimates = []
     for runs in timed:
         times = [time for run in runs if (time := _time(run, name))]
-        estimate = _mean([time.median for time in times])
+        estimate = _mean([time.value for time in times])
         if len(times) == 1:
-            estimate = Estimate(value=times[0].median, low=times[0].low, high=times[0].high)
+            estimate = Estimate(value=times[0].value, low=times[0].low, high=times[0].high)
         estimates.append(estimate)
     return replace(row, a=estimates[0], b=estimates[1])
 
@@ -344,7 +344,7 @@ def _logs_of_times(run: SavedRun, name: str) -> list[float]:
     return [log(value * scale) for value in run.values.get((name,), ())]
 
 
-def _time(run: SavedRun, name: str) -> Time | None:
+def _time(run: SavedRun, name: str) -> Estimate | None:
     return next((time for variant, time in run.report.timed if variant.name == name), None)
 
 

@@ -14,9 +14,10 @@ from statistics import median
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import IntervalUnit, Verdict
 from gpulab.features.compare.findings import outputs_differ, too_few_pairs
-from gpulab.features.compare.report import Estimate, Pairing, Row
+from gpulab.features.compare.report import Pairing, Row
 from gpulab.report.gates import GateKind, GateOutcome, least_ratio, outcome_of
 from gpulab.stats.comparison import Comparison, compare
 from gpulab.stats.statistics import (
@@ -127,7 +128,7 @@ def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
     if interval is None:
         return None
     speedup = as_speedup(interval)
-    return Estimate(value=speedup.median, low=speedup.low, high=speedup.high)
+    return Estimate(value=speedup.median, low=speedup.low, high=speedup.high, n=speedup.n)
 
 
 def _times(seconds: Sequence[float]) -> Estimate | None:
@@ -135,5 +136,5 @@ def _times(seconds: Sequence[float]) -> Estimate | None:
         return None
     interval = median_interval(seconds)
     if interval is None:
-        return Estimate(value=median(seconds), runs=len(seconds))
-    return Estimate(value=interval.median, low=interval.low, high=interval.high, runs=interval.n)
+        return Estimate(value=median(seconds), n=len(seconds))
+    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)

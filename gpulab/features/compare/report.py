@@ -1,7 +1,7 @@
 """What `--compare` reports: both sides of each scenario, what differs, and how fast B is beside A.
 
 Saved runs fill it (`analysis.py`), and so does a command that measures both sides anew, in pairs.
-`--json` writes these structs as they are (schema gpulab.comparison/1). Seconds, watts, shares; None
+`--json` writes these structs as they are (schema gpulab.comparison/2). Seconds, watts, shares; None
 is unknown.
 """
 
@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
@@ -18,7 +19,7 @@ from gpulab.features.compare.findings import variant_on_one_side
 from gpulab.report.gates import Gate
 from gpulab.scenario import Param
 
-SCHEMA = "gpulab.comparison/1"
+SCHEMA = "gpulab.comparison/2"
 
 
 class Pairing(StrEnum):
@@ -91,15 +92,6 @@ class ChangedLine(msgspec.Struct, frozen=True, kw_only=True):
     """a or b."""
     line: int
     text: str
-
-
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A median with its 99 % interval, over `runs` runs; no ends where there are too few values."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    runs: int = 1
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.core.units import plural, seconds, span, times
 from gpulab.features.compare.findings import environment_changed
@@ -12,7 +13,6 @@ from gpulab.features.compare.report import (
     ChangedLine,
     ComparisonReport,
     Difference,
-    Estimate,
     Pairing,
     Row,
     ScenarioComparison,

@@ -74,7 +74,7 @@ def _verdict(report: RunReport, variant: VariantReport) -> str | None:
 
 def _time(report: RunReport, variant: VariantReport) -> str | None:
     time = variant.time_per(report.per)
-    return seconds(time.median) if time else None
+    return seconds(time.value) if time else None
 
 
 def _field(path: str, text: Callable[[Any], str | None]) -> Written:
@@ -142,7 +142,7 @@ def _step(place: int) -> Written:
     def fact(_: RunReport, variant: VariantReport) -> str | None:
         if (first_steps := variant.get("first_steps")) is not None:
             steps = first_steps.steps
-            return seconds(steps[place].median) if place < len(steps) else None
+            return seconds(steps[place].value) if place < len(steps) else None
         if place or variant.first_step_s is None:
             return None
         return seconds(variant.first_step_s)
@@ -152,7 +152,7 @@ def _step(place: int) -> Written:
 
 def _build(report: RunReport, variant: VariantReport) -> str | None:
     has_steps = variant.get("first_steps") is not None
-    path = "first_steps.build_s.median" if has_steps else "build_s"
+    path = "first_steps.build_s.value" if has_steps else "build_s"
     return _field(path, seconds)(report, variant)
 
 
@@ -184,7 +184,7 @@ class Fact:
 
 FACTS: Mapping[str, Fact] = {
     "time": Fact(_time, "time", _NO_TIME),
-    "step": Fact(_field("time_s.median", seconds), "time of a step", _NO_TIME),
+    "step": Fact(_field("time_s.value", seconds), "time of a step", _NO_TIME),
     "speedup": Fact(_speedup, "speedup", _NO_SPEEDUP),
     "below": Fact(_against_below, "speedup", _NO_SPEEDUP),
     "sustained": Fact(_sustained, "sustained speedup", "it did not run alone"),
@@ -194,10 +194,10 @@ FACTS: Mapping[str, Fact] = {
     "second": Fact(_step(1), "second step", _NO_FIRST_STEPS),
     "build": Fact(_build, "build time", "its build was not timed"),
     "settled": Fact(
-        _field("first_steps.settled_s.median", seconds), "settled step", _NO_FIRST_STEPS
+        _field("first_steps.settled_s.value", seconds), "settled step", _NO_FIRST_STEPS
     ),
     "cost": Fact(
-        _field("first_steps.excess_s.median", seconds), "cost of the first steps", _NO_FIRST_STEPS
+        _field("first_steps.excess_s.value", seconds), "cost of the first steps", _NO_FIRST_STEPS
     ),
     "operations": Fact(
         _field("operations", "{:,}".format), "operations", "its operations were not counted"

@@ -55,7 +55,7 @@ class Step:
         goodput: GoodputReport | None = self.variant.goodput
         if goodput is not None and goodput.step_s:
             return goodput.step_s
-        return self.variant.time_s.median if self.variant.time_s else None
+        return self.variant.time_s.value if self.variant.time_s else None
 
     @property
     def recorded(self) -> bool:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import FirstSteps
 from gpulab.core.statuses import Shows
 from gpulab.features.first_steps import result
 from gpulab.features.first_steps.result import CurveReport
 from gpulab.report.feature import Draft, Feature, Section, View
-from gpulab.report.report import Time, VariantReport
+from gpulab.report.report import VariantReport
 from gpulab.report.state import Keep, VariantState
 from gpulab.stats.statistics import interval_of_sorted
 
@@ -33,7 +34,7 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
     steps = [_over_processes([times[place] for times in processes]) for place in range(count)]
     settled = [median(times[count - max(1, count // _TAIL) : count]) for times in processes]
     limit = SETTLED * median(settled)
-    medians = [step.median for step in steps]
+    medians = [step.value for step in steps]
     settles = (
         place
         for place in range(count)
@@ -55,15 +56,15 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
     )
 
 
-def _over_processes(values: Sequence[float]) -> Time:
+def _over_processes(values: Sequence[float]) -> Estimate:
     """The median of one value a process, with its interval."""
     interval = interval_of_sorted(sorted(values))
     if interval is None:
-        return Time(median=median(values))
-    return Time(median=interval.median, low=interval.low, high=interval.high)
+        return Estimate(value=median(values))
+    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)
 
 
-def _step_time(variant: VariantState) -> Time | None:
+def _step_time(variant: VariantState) -> Estimate | None:
     curve = curve_of(variant.all(FirstSteps))
     return curve.settled_s if curve else None
 

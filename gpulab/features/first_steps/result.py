@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.report.report import Time
+from gpulab.core.estimate import Estimate
 
 
 class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,11 +16,11 @@ class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     processes: int
-    build_s: Time
-    steps: list[Time]
-    settled_s: Time
+    build_s: Estimate
+    steps: list[Estimate]
+    settled_s: Estimate
     settled_after: int | None
-    excess_s: Time
+    excess_s: Estimate
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, Checked, Event, OtherClock, SoloRun, VariantRefused
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
@@ -42,7 +43,7 @@ from gpulab.features.goodput.findings import (
 )
 from gpulab.features.goodput.result import GoodputReport, StepSource
 from gpulab.report.feature import Draft, Feature, Section, View
-from gpulab.report.report import Time, VariantReport, fields_of
+from gpulab.report.report import VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class StepGoodput:
 
 
 def step_goodput(
-    state: RunState, variant: VariantState, profiled: Profiled, time: Time | None
+    state: RunState, variant: VariantState, profiled: Profiled, time: Estimate | None
 ) -> StepGoodput:
     """Goodput and parts of a profiled variant's step; `time` is what its rounds say."""
     partition = profiled.partition
@@ -158,7 +159,7 @@ def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> d
 
 
 def _device_step_s(
-    state: RunState, variant: VariantState, time: Time | None, recorded_s: float, plain_s: float
+    state: RunState, variant: VariantState, time: Estimate | None, recorded_s: float, plain_s: float
 ) -> float:
     """That of the rounds; the profiler's, where the device was in another state than in them."""
     rounds_s = _rounds_s(state, variant, time)
@@ -186,25 +187,25 @@ def _fitting_first(profiled: Profiled, step_s: float) -> Profiled:
     return replace(profiled, partition=second, repeated=first, profiled_s=window_s)
 
 
-def _rounds_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
+def _rounds_s(state: RunState, variant: VariantState, time: Estimate | None) -> float | None:
     """The step by the host's clock; None with cold caches, which the profiler's are not. Of a
     program, that of all its plain steps.
     """
     job = state.timed_job
     if isinstance(state.job, Follow):
-        return time.median if time else None
+        return time.value if time else None
     if job is None or job.cache != Cache.HOT:
         return None
     if job.clock == Clock.WALL:
-        return time.median if time else None
+        return time.value if time else None
     return _other_clock_s(variant, Clock.WALL)
 
 
-def _device_s(state: RunState, variant: VariantState, time: Time | None) -> float | None:
+def _device_s(state: RunState, variant: VariantState, time: Estimate | None) -> float | None:
     """What the device took in the rounds, with whatever gaps are in it."""
     job = state.timed_job
     if job is not None and job.clock == Clock.DEVICE:
-        return time.median if time else None
+        return time.value if time else None
     return _other_clock_s(variant, Clock.DEVICE)
 
 
@@ -286,7 +287,7 @@ _WAITS = 0.5
 
 
 def goodput_of(
-    state: RunState, variant: VariantState, time: Time | None, point: Point | None
+    state: RunState, variant: VariantState, time: Estimate | None, point: Point | None
 ) -> GoodputReport | None:
     """None where neither phases nor a profiler recorded anything."""
     phases, running = _phases(variant.last(Phases))
@@ -299,7 +300,7 @@ def goodput_of(
     partition = step.recording
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
     cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
-    ideal_s = point.fraction * time.median if point and time and not cold else None
+    ideal_s = point.fraction * time.value if point and time and not cold else None
     on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
     useful_s = step.seconds.get(USEFUL, 0.0)
     hidden = None
@@ -330,7 +331,7 @@ def goodput_of(
         efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
         product=ideal_s / step.step_s if ideal_s else None,
         hidden=hidden,
-        items_per_s=variant.items / time.median if variant.last(Built) and time and right else None,
+        items_per_s=variant.items / time.value if variant.last(Built) and time and right else None,
         reliable=not unreliable,
         accurate=not reasons,
         reasons=reasons,

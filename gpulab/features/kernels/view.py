@@ -62,7 +62,7 @@ def kernels(report: RunReport) -> Block | None:
     of_variants = {variant.name: variant.kernels for variant in report.variants if variant.kernels}
     if not of_variants:
         return None
-    shown = {variant.name: seconds(time.median) for variant, time in report.timed}
+    shown = {variant.name: seconds(time.value) for variant, time in report.timed}
     differences = {
         variant.name: variant.kernel_difference
         for variant in report.variants

@@ -81,7 +81,7 @@ def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
     if first is None:
         return "", f"{activity(run.report.progress)}, {run.stage_s:.0f} s", ""
     variant, time = first
-    return seconds(time.median), f"a step of {variant.name}; no speedup so far", ""
+    return seconds(time.value), f"a step of {variant.name}; no speedup so far", ""
 
 
 def _width(text: str) -> int:

@@ -79,9 +79,9 @@ def one_line(report: RunReport) -> str:
         time, comparison = variant.time_s, report.comparison(variant.name)
         if report.progress.stage != Stage.MEASURE or time is None:
             continue
-        spread = plus_minus(time.low, time.high, time.median)
+        spread = plus_minus(time.low, time.high, time.value)
         speedup = ""
         if comparison and comparison.speedup is None:
             speedup = about(report.preliminary_speedup(comparison))
-        parts.append(" ".join(filter(None, (variant.name, seconds(time.median), spread, speedup))))
+        parts.append(" ".join(filter(None, (variant.name, seconds(time.value), spread, speedup))))
     return ", ".join(parts)

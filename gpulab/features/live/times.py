@@ -32,7 +32,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
 
 
 def _draw(run: LiveRun, area: Area) -> None:
-    longest = max((time.median for _, time in run.report.timed), default=0.0)
+    longest = max((time.value for _, time in run.report.timed), default=0.0)
     variants: Sequence[VariantReport] = run.report.variants
     if len(variants) > area.height:
         variants = run.variants[: area.height]
@@ -53,13 +53,13 @@ def _draw_variant(
     area.put(row, 0, variant.name, most=names)
     time = variant.time_per(report.per)
     if time is not None and longest:
-        text = seconds(time.median)
+        text = seconds(time.value)
         area.put(row, names + 1 + max(0, _TIME - len(text)), text)
         style = "" if variant.name == report.baseline else "cyan"
         for bar_row in range(band.row, band.row + band.height):
-            area.bar(bar_row, start, time.median / longest, cells, style)
+            area.bar(bar_row, start, time.value / longest, cells, style)
         if wide:
-            area.put(row, start + cells + 1, plus_minus(time.low, time.high, time.median))
+            area.put(row, start + cells + 1, plus_minus(time.low, time.high, time.value))
     said, style = _said(run, variant)
     column = start + cells + 1 + _SPREAD * wide
     area.put(row, column, said, style, most=_WORDS + 1)

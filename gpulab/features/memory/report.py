@@ -31,7 +31,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     for variant in report.variants:
         time = variant.time_per_item
         if time and time.low:
-            times[variant.name] = time.median
+            times[variant.name] = time.value
     best = min(times.values(), default=0.0)
     sweet_spot = next((name for name, time in times.items() if time <= best * (1 + CLOSE)), None)
     return report.with_parts(sweet_spot=sweet_spot)

@@ -37,11 +37,11 @@ def memory(report: RunReport) -> Block | None:
         reserved = (
             [byte_count(needs.reserved) if needs.reserved is not None else ""] if on_gpu else []
         )
-        shown = seconds(time.median) if time else ""
+        shown = seconds(time.value) if time else ""
         table.add_row(name, byte_count(needs.peak), byte_count(needs.held), *reserved, shown)
         if time and needs.peak:
             letter, style = letter_of(place), style_of(place)
-            marks.append(Mark(letter, "", time.median, float(needs.peak), style))
+            marks.append(Mark(letter, "", time.value, float(needs.peak), style))
     parts: list[Block] = [table]
     if drawn and len(marks) > 1:
         parts += ["", _figure(marks, f"time per {report.per}", seconds)]

@@ -11,6 +11,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import FindingMade, ProgramEnded, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow
@@ -33,7 +34,7 @@ from gpulab.features.program.findings import (
 )
 from gpulab.features.program.result import FollowedReport, ProgramReport
 from gpulab.report.feature import Draft, Feature, Section, View
-from gpulab.report.report import RunReport, Time, VariantReport, fields_of
+from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import correlated_interval
 
@@ -95,7 +96,7 @@ def _step_s(window: StepsFollowed) -> float:
     return window.seconds / window.steps
 
 
-def _time(steps: _Steps) -> Time | None:
+def _time(steps: _Steps) -> Estimate | None:
     """Of a step, over the plain windows."""
     windows = _plain(steps)
     if not windows:
@@ -103,8 +104,8 @@ def _time(steps: _Steps) -> Time | None:
     times_s = [_step_s(window) for window in windows]
     interval = correlated_interval(times_s)
     if interval is None:
-        return Time(median=median(times_s))
-    return Time(median=interval.median, low=interval.low, high=interval.high)
+        return Estimate(value=median(times_s))
+    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)
 
 
 def _plain(steps: _Steps) -> list[StepsFollowed]:
@@ -129,7 +130,7 @@ def _slower_after(steps: _Steps) -> float | None:
     return change if change > _LASTING else None
 
 
-def _following_s(steps: _Steps, plain: Time | None) -> float:
+def _following_s(steps: _Steps, plain: Estimate | None) -> float:
     """What following added to the steps: between them, and in those that were recorded. Where all
     steps after a recording take longer, that too.
     """
@@ -140,7 +141,7 @@ def _following_s(steps: _Steps, plain: Time | None) -> float:
     if _slower_after(steps) is not None:
         first = steps.windows.index(slowed[0])
         slowed = steps.windows[first:]
-    return added_s + sum(max(0.0, each.seconds - each.steps * plain.median) for each in slowed)
+    return added_s + sum(max(0.0, each.seconds - each.steps * plain.value) for each in slowed)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
@@ -204,7 +205,7 @@ def _processes(state: RunState, history: ProgramHistory) -> Iterator[FollowedRep
             torch=event.torch or None,
             mark=steps.mark if steps else None,
             steps=steps.steps if steps else 0,
-            step_s=time.median if time else None,
+            step_s=time.value if time else None,
         )
 
 

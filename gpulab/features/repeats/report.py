@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import ExitCode, Verdict
@@ -16,7 +17,7 @@ from gpulab.report.findings import (
     not_shown_to_reach,
     nothing_compared,
 )
-from gpulab.report.report import RunReport, Time
+from gpulab.report.report import RunReport
 from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
 from gpulab.stats.verdicts import verdict_of
 
@@ -140,16 +141,16 @@ def _span_s(reports: Sequence[RunReport]) -> float | None:
 
 def _times(reports: Sequence[RunReport], name: str) -> list[float]:
     return [
-        variant.time_s.median
+        variant.time_s.value
         for report in reports
         for variant in report.variants
         if variant.name == name and variant.time_s
     ]
 
 
-def _time(times_s: Sequence[float]) -> Time | None:
+def _time(times_s: Sequence[float]) -> Estimate | None:
     if not times_s:
         return None
     if (interval := median_interval(times_s)) is None:
-        return Time(median=median(times_s))
-    return Time(median=interval.median, low=interval.low, high=interval.high)
+        return Estimate(value=median(times_s))
+    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)

@@ -76,7 +76,7 @@ def _median(entry: OverRuns) -> str:
         return times(entry.speedup)
     if entry.time_s is None:
         return seconds(None)
-    return seconds(entry.time_s.median)
+    return seconds(entry.time_s.value)
 
 
 def _between(entry: OverRuns) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, Calibrated, Counted, Examined, OtherClock, SoloRun
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimedJob
@@ -53,7 +54,7 @@ from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
 from gpulab.features.telemetry.report import TelemetryHistory
 from gpulab.report.feature import Draft, Feature
-from gpulab.report.report import RunReport, Time, VariantReport, fields_of
+from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import median_interval
 
@@ -309,7 +310,7 @@ def cause_and_point(
     state: RunState,
     variant: VariantState,
     roofs: RoofSet | None,
-    time: Time | None,
+    time: Estimate | None,
     clocks: dict[str, float],
 ) -> tuple[Cause | None, Point | None]:
     """What limits a variant, None if unknown; its point, None where no work is declared. Of a smoke
@@ -317,7 +318,7 @@ def cause_and_point(
     """
     built = variant.last(Built)
     job = state.timed_job
-    if time is None or built is None or not time.median or job is None or job.smoke:
+    if time is None or built is None or not time.value or job is None or job.smoke:
         return None, None
     name = variant.name
     known = roofs or RoofSet(())
@@ -326,7 +327,7 @@ def cause_and_point(
         for key, events in _probed(state).items()
     }
     facts = replace(
-        step_facts(state, variant, known, time.median, clocks),
+        step_facts(state, variant, known, time.value, clocks),
         low_s=time.low,
         high_s=time.high,
         beside=beside,

@@ -37,12 +37,12 @@ def curves_figure(reports: Sequence[RunReport], parameter: str = "") -> Figure:
             if variant.name == name and variant.time_per(per)
         )
         style, letter = style_of(place), letter_of(place)
-        medians = [(x, time.median) for x, time in points if time]
+        medians = [(x, time.value) for x, time in points if time]
         lines.append(Line(medians, style=style))
         for number, (x, time) in enumerate(points):
             if time is not None:
                 named = name if number == len(points) - 1 else ""
-                marks.append(Mark(letter, named, x, time.median, style, *time.ends))
+                marks.append(Mark(letter, named, x, time.value, style, *time.ends))
     labels = {place: str(value) for value, place in places.items()}
     ordered = sorted(labels)
     numbers = not any(isinstance(value, (str, bool)) for value in places)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import log
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut
 from gpulab.report.commands import Contender, Sweep
-from gpulab.report.report import RunReport, Time
+from gpulab.report.report import RunReport
 from gpulab.scenario import Param
 from gpulab.stats.comparison import Comparison, leaders
 from gpulab.stats.statistics import Interval
@@ -77,7 +78,7 @@ def sweep_of(parameter: str, runs: Sequence[RunReport], final: RunReport | None 
     )
 
 
-_Point = tuple[Param, Time]
+_Point = tuple[Param, Estimate]
 
 
 def _points(parameter: str, runs: Sequence[RunReport]) -> dict[str, list[_Point]]:
@@ -90,7 +91,7 @@ def _points(parameter: str, runs: Sequence[RunReport]) -> dict[str, list[_Point]
 
 
 def _finalists(points: Sequence[_Point]) -> list[Param]:
-    place = min(range(len(points)), key=lambda index: points[index][1].median)
+    place = min(range(len(points)), key=lambda index: points[index][1].value)
     best, _ = points[place]
     neighbours = [value for value, _ in points[max(0, place - 1) : place + 2]]
     others = [value for value in _overlapping(best, points) if value not in neighbours]
@@ -101,7 +102,7 @@ def _finalists(points: Sequence[_Point]) -> list[Param]:
 def _overlapping(best: Param, points: Sequence[_Point]) -> list[Param]:
     """The best, and the values whose interval overlaps its own, the fastest first."""
     _, highest = next(time.ends for value, time in points if value == best)
-    ranked = sorted(points, key=lambda point: point[1].median)
+    ranked = sorted(points, key=lambda point: point[1].value)
     others = [value for value, time in ranked if value != best and time.ends[0] <= highest]
     return [best, *others]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status
 from gpulab.core.units import plural, plus_minus, seconds, span, times
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
@@ -14,7 +15,7 @@ from gpulab.draw.styles import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.features import present
 from gpulab.features.sweeps.figure import curves_figure
 from gpulab.report.commands import Sweep
-from gpulab.report.report import RunReport, Time, VariantReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, sentence_with_place
 from gpulab.stats.verdicts import in_table
 
@@ -33,7 +34,7 @@ class _Point:
     """best, ~best for a statistical tie with it, or empty."""
 
     @property
-    def time(self) -> Time | None:
+    def time(self) -> Estimate | None:
         """Seconds per item."""
         return self.variant.time_per_item
 
@@ -153,9 +154,9 @@ def _table(parameter: str, points: Sequence[_Point]) -> Table:
 def _cells(point: _Point) -> list[Block]:
     median = width = speedup = interval = ""
     if time := point.time:
-        median = seconds(time.median)
+        median = seconds(time.value)
         if time.low != time.high:
-            width = plus_minus(time.low, time.high, time.median)
+            width = plus_minus(time.low, time.high, time.value)
     status = point.variant.status
     word: str = "" if status == Status.OK else status
     style = STYLES[status]

@@ -42,7 +42,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         return report
     subject = job.subject
     plain = next((each for each in report.variants if each.name == PLAIN), None)
-    step_s = plain.time_s.median if plain and plain.time_s else None
+    step_s = plain.time_s.value if plain and plain.time_s else None
     delay = subject.delay_s / step_s if step_s else None
     parts = [_part_report(part, report, step_s, delay) for part in subject.parts]
     what_if = WhatIfReport(

@@ -160,13 +160,13 @@ def test_what_cannot_be_checked_is_measured(checked, name):
     assert checked.findings(code)[0]["variant"] == name
     assert checked.state.variants[name].last(Checked) is None
     assert checked.comparison(name)["pairs"] > 0
-    assert checked.variant(name)["time_s"]["median"] > 0
+    assert checked.variant(name)["time_s"]["value"] > 0
 
 
 def test_what_is_wrong_decides_the_exit_code_and_spoils_nothing_else(checked):
     assert checked.code == 4
     assert checked.variant("honest")["status"] == Status.OK
-    assert checked.variant("honest")["time_s"]["median"] > 0
+    assert checked.variant("honest")["time_s"]["value"] > 0
     assert checked.run["failures"] == []
 
 

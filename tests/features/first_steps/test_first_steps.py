@@ -18,16 +18,16 @@ def curve_of(processes):
 
 def test_a_slow_first_step_costs_what_it_takes_beyond_a_settled_one():
     curve = curve_of([[5.0, 2.0] + [1.0] * 28] * 8)
-    assert [step.median for step in curve.steps[:3]] == [5.0, 2.0, 1.0]
-    assert curve.settled_s.median == 1.0
+    assert [step.value for step in curve.steps[:3]] == [5.0, 2.0, 1.0]
+    assert curve.settled_s.value == 1.0
     assert curve.settled_after == 2
-    assert curve.excess_s.median == 5.0
+    assert curve.excess_s.value == 5.0
 
 
 def test_the_cost_is_that_of_the_steps_before_it_settles():
     curve = curve_of([[4.0] * 10 + [1.0] * 30] * 8)
     assert curve.settled_after == 10
-    assert curve.excess_s.median == pytest.approx(3.0 * 10)
+    assert curve.excess_s.value == pytest.approx(3.0 * 10)
 
 
 def test_what_never_gets_steady_has_no_settled_step():
@@ -49,6 +49,6 @@ def test_nothing_is_no_curve():
 def test_intervals_hold_their_medians_and_costs_are_never_negative(processes):
     curve = curve_of(processes)
     for ends in (*curve.steps, curve.settled_s, curve.excess_s):
-        assert ends.median >= 0
-        assert ends.low is None or ends.low <= ends.median <= ends.high
+        assert ends.value >= 0
+        assert ends.low is None or ends.low <= ends.value <= ends.high
         assert (ends.low is None) == (len(processes) < 8)

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from found import finding
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, Checked, OtherClock, RunStarted, SoloRun, WorkerReady
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
@@ -13,10 +14,9 @@ from gpulab.features.goodput.report import goodput_of
 from gpulab.features.goodput.result import StepSource
 from gpulab.features.roofline.bound import Point
 from gpulab.report.build import fold_all
-from gpulab.report.report import Time
 
 STEPS = 10
-TIME = Time(median=1e-3, low=0.9e-3, high=1.1e-3)
+TIME = Estimate(value=1e-3, low=0.9e-3, high=1.1e-3)
 CHECKED = Checked(variant="v", when=CheckTime.BEFORE, ok=True)
 SUBJECT = ScenarioFile(
     scenario="s", path="s.py", source_sha256="0", variants=(VariantInfo(name="v"),)
@@ -295,7 +295,7 @@ def test_phases_that_were_timed_without_the_profiler_must_agree_on_a_cpu():
 
 def test_a_process_that_runs_twice_as_slowly_leaves_the_share_of_its_step_in_doubt():
     report = goodput(variant(profiled=profiled(plain_s=2e-3, profiled_s=2e-3)))
-    assert (report.goodput, report.step_s) == (pytest.approx(0.5), TIME.median)
+    assert (report.goodput, report.step_s) == (pytest.approx(0.5), TIME.value)
     assert (report.reliable, report.uncertainty) == (False, pytest.approx(0.25))
 
 

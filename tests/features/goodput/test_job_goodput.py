@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reports import run_report, variant_report
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status
 from gpulab.features.goodput.job import BEFORE_STEPS, from_start
 from gpulab.features.goodput.result import GoodputReport
 from gpulab.headless.scripting import load
-from gpulab.report.report import Time
 
 STARTUP = {"interpreter": 0.05, "imports": 3.0, "device": 0.4, "file": 0.05}
 
@@ -30,7 +30,7 @@ def variant(name, step_s=1e-3, useful=0.5, **changes):
         )
     )
     usual = {"build_s": 0.5, "first_step_s": 0.1 + step_s, "warm_up_s": 0.0, "items": 1.0}
-    times = {"time_s": Time(median=step_s), "clocks": {"wall": step_s}}
+    times = {"time_s": Estimate(value=step_s), "clocks": {"wall": step_s}}
     return variant_report(
         name=name, status=Status.OK, goodput=goodput, **{**times, **usual, **changes}
     )

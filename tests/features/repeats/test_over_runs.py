@@ -8,11 +8,12 @@ import pytest
 from found import finding
 from reports import run_report, variant_report
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
 from gpulab.features.repeats.report import over_runs_of
 from gpulab.report.commands import combine
-from gpulab.report.report import Progress, Time
+from gpulab.report.report import Progress
 from gpulab.stats.comparison import Comparison, refused
 
 EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
@@ -25,8 +26,8 @@ def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **chang
     if verdict in (Verdict.WRONG, Verdict.INVALID):
         comparison = refused(comparison, verdict, None)
     variants = [
-        variant_report(name="old", status=Status.OK, time_s=Time(median=1.0)),
-        variant_report(name=variant, status=Status.OK, time_s=Time(median=1 / speedup)),
+        variant_report(name="old", status=Status.OK, time_s=Estimate(value=1.0)),
+        variant_report(name=variant, status=Status.OK, time_s=Estimate(value=1 / speedup)),
     ]
     return run_report(scenario=scenario, variants=variants, comparisons=[comparison], **changes)
 
@@ -115,7 +116,7 @@ def test_of_functions_the_times_count():
         run_report(
             scenario="f",
             functions=True,
-            variants=[variant_report(name="step", status=Status.OK, time_s=Time(median=time_s))],
+            variants=[variant_report(name="step", status=Status.OK, time_s=Estimate(value=time_s))],
         )
         for time_s in EIGHT
     ]
@@ -126,7 +127,7 @@ def test_of_functions_the_times_count():
         None,
         None,
     )
-    assert (entry.time_s.median, entry.time_s.low, entry.time_s.high) == pytest.approx(
+    assert (entry.time_s.value, entry.time_s.low, entry.time_s.high) == pytest.approx(
         (1.595, 1.52, 1.69)
     )
 

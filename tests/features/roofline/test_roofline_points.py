@@ -62,7 +62,7 @@ def test_a_point_has_its_rate_its_interval_and_its_share_of_the_roof():
     )
     variant = report.variant("a")
     point, time = variant.roofline, variant.time_s
-    assert point.rate == pytest.approx(8e6 / time.median)
+    assert point.rate == pytest.approx(8e6 / time.value)
     assert (point.rate_low, point.rate_high) == pytest.approx((8e6 / time.high, 8e6 / time.low))
     assert point.fraction == pytest.approx(point.rate / 1e10)
     assert (point.bound, point.reason.code, point.bytes_counted) == (

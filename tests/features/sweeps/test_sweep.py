@@ -6,8 +6,8 @@ import pytest
 from reports import run_report, variant_report
 from scripted import SCENARIO, CommandLine
 
+from gpulab.core.estimate import Estimate
 from gpulab.features.sweeps.runs import SweepRuns
-from gpulab.report.report import Time
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_point_that_fails_leaves_the_others(gpulab):
 
 
 def timed_run(n, low, median, high):
-    time = Time(median=median, low=low, high=high)
+    time = Estimate(value=median, low=low, high=high)
     return run_report(
         scenario="s", params={"n": n}, variants=[variant_report(name="v", status="ok", time_s=time)]
     )

@@ -7,15 +7,16 @@ from found import finding
 from msgspec.structs import replace
 from reports import run_report, variant_report
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.statuses import ExitCode, Status, Verdict
 from gpulab.features.sweeps.report import MOST_FINALISTS, contenders_of, finalists_of, sweep_of
-from gpulab.report.report import Method, Time
+from gpulab.report.report import Method
 from gpulab.stats.comparison import Comparison
 
 
 def variant(name, median, *, half=0.1, items=1.0, status=Status.OK):
-    time = None if median is None else Time(median=median, low=median - half, high=median + half)
+    time = None if median is None else Estimate(value=median, low=median - half, high=median + half)
     return variant_report(name=name, status=status, items=items, time_s=time)
 
 
@@ -76,7 +77,7 @@ def test_finalists_are_the_best_its_neighbours_and_what_overlaps_it():
 
 
 def test_a_time_without_interval_counts_as_its_median():
-    rough = variant_report(name="a", status=Status.OK, items=1.0, time_s=Time(median=1.05))
+    rough = variant_report(name="a", status=Status.OK, items=1.0, time_s=Estimate(value=1.05))
     assert sweep_of("size", [point(1, variant("a", 1.0)), point(2, rough)]).best_among == {
         "a": [1, 2]
     }
