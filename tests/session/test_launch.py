@@ -1,14 +1,12 @@
 """What a user names becomes runs to make, or the reason why one cannot be made here."""
 
-from dataclasses import replace
-
 import pytest
 from found import finding
 from recorded import SMALL_REQUEST
 from scenario_files import FUNCTIONS, SCENARIO, write
 
-from gpulab.catalog.catalog import ScenarioNotFoundError, catalog
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.catalog.catalog import catalog
+from gpulab.core.jobs import TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.options import Settings
 from gpulab.session import launch as launches
@@ -20,7 +18,7 @@ from gpulab.session.launch import (
     start_entry,
     sweep_launches,
 )
-from gpulab.session.settings import UsageError, check_paths
+from gpulab.session.settings import UsageError
 
 ON_CPU = Settings(device="cpu")
 NO_GPU = finding("no_gpu", need="cuda")
@@ -50,12 +48,6 @@ def names_of(launches):
     return [(launch.entry.name, launch.functions, launch.named) for launch in launches]
 
 
-def test_a_name_or_a_file_is_one_run_that_must_be_made(files):
-    assert names_of(launches_of("batched_matmul")) == [("batched_matmul", (), True)]
-    assert names_of(launches_of("many/b_good.py")) == [("b_good", (), True)]
-    assert single_launch("many/b_good.py").label == "b_good"
-
-
 def test_a_function_has_the_same_label_from_a_list_as_by_its_name(files, monkeypatch):
     (entry,) = [
         entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "step"
@@ -79,27 +71,6 @@ def test_a_label_is_fit_for_a_file_name(files):
     assert len(many.label) == 90
 
 
-def test_no_label_leaves_its_folder_or_is_too_long_for_a_file(files):
-    good = single_launch("many/b_good.py")
-    for point in (
-        ("n", "../../x"),
-        ("../../x", "1"),
-        ("n", "é" * 5000),
-        ("n", "\0\n\x1b[2J"),
-        ("n", "\udcff"),
-    ):
-        label = replace(good, point=point).label
-        assert "/" not in label
-        assert len(label.encode()) < 200
-
-
-def test_a_long_name_leaves_its_swept_value(files):
-    path = write(files / f"{'名' * 80}.py")
-    label = replace(single_launch(str(path)), point=("n", "64")).label
-    assert label.endswith("名-n-64")
-    assert len(label.encode()) < 200
-
-
 def test_a_file_that_hides_a_lesson_is_said_to_be_it(files):
     mine = write(files / "scenarios" / "batched_matmul.py")
     hides = plan(single_launch("batched_matmul"), ON_CPU).job.subject.hides
@@ -108,15 +79,6 @@ def test_a_file_that_hides_a_lesson_is_said_to_be_it(files):
     assert plan(single_launch(str(mine)), ON_CPU).job.subject.hides is None
     write(mine, "from gpulab import Scenario\nscenario = Scenario(\n")
     assert plan(single_launch("batched_matmul"), ON_CPU).explanations == [hides]
-
-
-def test_functions_of_a_file_are_one_run(files):
-    assert names_of(launches_of("many/train.py:step, scale")) == [
-        ("train", ("step", "scale"), True)
-    ]
-    request = plan(single_launch("many/train.py:step"), ON_CPU)
-    assert isinstance(request.job, TimeFunctions)
-    assert request.job.subject.scenario == "train:step"
 
 
 def test_a_folder_is_its_scenarios_and_all_is_the_catalog(files):
@@ -128,19 +90,6 @@ def test_a_folder_is_its_scenarios_and_all_is_the_catalog(files):
     everything = launches_of("all")
     assert not any(launch.named for launch in everything)
     assert [launch.entry.name for launch in everything] == [entry.name for entry in catalog()]
-
-
-def test_what_is_not_there_is_not_found():
-    for name in ("no.py", "no.py:step"):
-        with pytest.raises(ScenarioNotFoundError, match=r"there is no file no\.py"):
-            launches_of(name)
-    with pytest.raises(ScenarioNotFoundError, match="there is no scenario 'nothing'"):
-        launches_of("nothing")
-
-
-def test_several_runs_are_not_one(files):
-    with pytest.raises(UsageError, match="many stands for 3 scenarios: name one"):
-        single_launch("many")
 
 
 def test_a_sweep_is_a_run_a_value_with_labels_for_files(files):
@@ -163,12 +112,6 @@ def test_what_cannot_be_swept_is_a_usage_error(files):
         )
     broken = single_launch("many/a_broken.py")
     assert sweep_launches(broken, "n=1", ON_CPU) == [broken]  # its error is what there is to say
-
-
-def test_a_plan_is_a_request(files):
-    request = plan(single_launch("many/b_good.py"), Settings(device="cpu", chosen={"n": "7"}))
-    assert isinstance(request.job, Measure)
-    assert request.job.subject.params["n"] == 7
 
 
 def test_of_several_each_takes_the_parameters_that_it_has(files):
@@ -213,22 +156,10 @@ def test_a_need_of_the_baseline_alone_keeps_the_scenario_from_running(tmp_path, 
     assert plan(single_launch(str(write(tmp_path / "x.py", needy))), ON_CPU).reason == NO_GPU
 
 
-def test_a_swept_run_that_cannot_be_made_keeps_its_value(files, unmet):
-    (point,) = sweep_launches(single_launch("many/c_cuda.py"), "n=8", ON_CPU)
-    assert plan(point, ON_CPU).params == {"n": "8"}
-
-
 def test_a_function_that_takes_arguments_cannot_be_called(files):
     report = plan(single_launch("many/train.py:wants"), ON_CPU)
     assert report.reason == finding("takes_arguments", "wants", arguments=["x", "y"])
     assert report.exit_code == ExitCode.FAILED
-
-
-def test_a_mistake_in_a_function_s_name_is_a_usage_error(files):
-    with pytest.raises(
-        UsageError, match="defines no 'stp' at its top level; it defines step, wants, scale"
-    ):
-        plan(single_launch("many/train.py:stp"), ON_CPU)
 
 
 def test_where_no_run_file_can_be_made_nothing_starts(tmp_path):
@@ -239,16 +170,3 @@ def test_where_no_run_file_can_be_made_nothing_starts(tmp_path):
     ):
         start(SMALL_REQUEST, taken)
     assert taken.read_text() == "mine"
-
-
-def test_an_entry_that_cannot_run_here_is_not_started(files):
-    (entry,) = [
-        entry for entry in catalog([files / "many" / "train.py"]) if entry.function == "wants"
-    ]
-    assert start_entry(entry, ON_CPU) == finding("takes_arguments", "wants", arguments=["x", "y"])
-
-
-def test_paths_to_list_must_be_there(tmp_path):
-    check_paths([tmp_path])
-    with pytest.raises(UsageError, match=r"--list .*nowhere: there is no such file or folder"):
-        check_paths([tmp_path / "nowhere"], "--list ")

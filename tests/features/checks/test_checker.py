@@ -16,7 +16,6 @@ from torch.overrides import TorchFunctionMode
 from gpulab.core.statuses import CheckTime
 from gpulab.engine.build.settings import modes
 from gpulab.engine.processes.failure import RefusedError, UncheckedError, WrongOutputError
-from gpulab.report.sentences import is_doubt
 from gpulab.scenario import Work
 
 
@@ -77,11 +76,6 @@ def wobbles(a, b):
     """The product, off to either side in turn: two of them differ by more than the tolerance."""
     signs = itertools.cycle((1, -1))
     return Work(lambda: a @ b * (1 + next(signs) * 9e-5), inputs=(a, b))
-
-
-def wobbles_around_what_it_remembers(a, b):
-    signs, known = itertools.cycle((1, -1)), a @ b
-    return Work(lambda: known * (1 + next(signs) * 9e-5), inputs=(a, b))
 
 
 def changes_its_input(a, b):
@@ -183,20 +177,6 @@ def test_right_output_passes(bench, make_work):
     assert bench.codes == []
 
 
-OF_ANOTHER_KIND = {
-    (lambda a, b: Work(lambda: (a @ b)[None], inputs=(a, b))): "output_of_another_kind",
-    (lambda a, b: Work(lambda: (a @ b).double(), inputs=(a, b))): "output_of_another_kind",
-    (lambda a, b: Work(lambda: [a[:32] @ b, a[32:] @ b], inputs=(a, b))): "outputs_cut_differently",
-}
-
-
-@pytest.mark.parametrize("make_work", OF_ANOTHER_KIND)
-def test_another_shape_or_dtype_is_said_and_is_no_doubt(bench, make_work):
-    assert bench.check("suspect", of_operands(make_work)).ok
-    assert bench.codes == [(OF_ANOTHER_KIND[make_work], "suspect")]
-    assert not is_doubt(bench.checker.findings[0])
-
-
 @pytest.mark.parametrize("shape", [(N * N,), (N // 2, 2 * N), (1, N * N)])
 def test_a_dimension_that_is_lost_is_wrong(bench, shape):
     with pytest.raises(WrongOutputError) as raised:
@@ -295,11 +275,6 @@ def test_a_setting_of_the_process_is_refused_and_restored(bench, make_work, code
     assert (torch.get_num_threads(), torch.is_grad_enabled()) == (threads, grad)
     assert torch.backends.cuda.matmul.fp32_precision == precision
     assert modes() == (0, 0)
-
-
-def test_a_variant_without_inputs_is_doubted(bench):
-    bench.check("careless", of_operands(lambda a, b: Work(lambda: a @ b)))
-    assert bench.codes == [("inputs_not_named", "careless")]
 
 
 @pytest.mark.parametrize(

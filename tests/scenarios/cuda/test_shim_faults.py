@@ -1,6 +1,5 @@
 """The shim finds what is an error on a GPU: kernels whose faults are known."""
 
-import signal
 from functools import partial
 
 import pytest
@@ -77,27 +76,6 @@ def line_of(code):
     return CUDA.line + CUDA.code[: CUDA.code.index(code)].count("\n")
 
 
-@pytest.mark.parametrize("kernel", ["load", "cached", "store", "move"])
-@pytest.mark.parametrize(
-    ("vector", "floats"), [("float4", 4), ("float2", 2), ("double2", 4), ("int4", 4)]
-)
-def test_a_misaligned_vector_is_found(make, kernel, vector, floats):
-    x, y = torch.randn(16), torch.randn(16)
-    launch = make(f"{kernel}<{vector}>", 1)
-    launch(1, x[floats:], y[floats:])
-    for offset in range(1, floats):
-        with pytest.raises(
-            KernelError, match=rf" {4 * floats} bytes at once on line {line_of(f'void {kernel}(')},"
-        ):
-            launch(1, x[offset:], y[offset:])
-
-
-@pytest.mark.parametrize("n", [1, 3, 4, 1000, 1001, 4099])
-def test_a_bound_that_is_off_by_one_is_found(make, n):
-    with pytest.raises(KernelError, match=r"the tensor's end|behind the end"):
-        make("one_too_many", 256)(-(-(n + 1) // 256), torch.randn(n), torch.randn(n), n)
-
-
 def test_what_lies_beside_a_tensor_is_no_number(make):
     x, y = torch.ones(5), torch.zeros(1)
     launch = make("sum_to", 1)
@@ -160,21 +138,6 @@ def test_what_would_fail_on_a_gpu_is_said(make, name, arguments, said, backward)
     y = torch.zeros(1)
     make("sum_to", 1)(1, torch.ones(32), y, 0, 32)  # the next kernel runs as if nothing had been
     assert y.item() == 32
-
-
-def test_handlers_of_signals_are_what_they_were(make):
-    caught = (signal.SIGSEGV, signal.SIGFPE)
-    before = [signal.getsignal(number) for number in caught]
-    with pytest.raises(KernelError, match="divides by zero"):
-        make("divides", 1)(1, torch.ones(1, dtype=torch.int32), 0)
-    assert [signal.getsignal(number) for number in caught] == before
-
-
-def test_blocks_and_threads_that_no_gpu_takes(make):
-    with pytest.raises(KernelError, match="is too large"):
-        make("some", (32, 33))
-    with pytest.raises(KernelError, match="too many blocks"):
-        make("some")((1, 65536), torch.ones(32))
 
 
 @pytest.mark.parametrize("apart", [0, 1])
