@@ -44,6 +44,13 @@ def test_ranks_are_the_binomial_quantiles(confidence):
     assert found == {n: expected_ranks(n, confidence) for n in numbers}
 
 
+@pytest.mark.parametrize(
+    "n", [511, 512, 513, 514, 1000, 4321, pytest.param(100_000, marks=pytest.mark.slow)]
+)
+def test_ranks_of_many_values_are_summed_in_floats_to_the_same(n):
+    assert ranks(n) == expected_ranks(n, 0.99)
+
+
 def test_eight_values_are_the_fewest_that_carry_99_percent_and_give_their_range():
     assert FEWEST == 8
     values = [5.0, 1.0, 4.0, 2.0, 8.0, 7.0, 3.0, 6.0]

@@ -10,19 +10,11 @@ from gpulab.features.kernels.source import CudaSource
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 CUDA = CudaSource(r"""
-__global__ void one_too_many(const float* x, float* y, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i <= n) y[i] = x[i];
-}
 __global__ void sum_to(const float* x, float* y, int first, int last) {
     float sum = 0;
     for (int i = first; i < last; i++) sum += x[i];
     y[0] = sum;
 }
-template <typename V> __global__ void load(const float* x, float* y) { y[0] = reinterpret_cast<const V*>(x)[0].y; }
-template <typename V> __global__ void cached(const float* x, float* y) { y[0] = __ldg((const V*)x).y; }
-template <typename V> __global__ void store(const float* x, float* y) { *reinterpret_cast<V*>(y) = V{}; }
-template <typename V> __global__ void move(const float* x, float* y) { *(V*)y = *(const V*)x; }
 __global__ void some(float* x) {
     if (threadIdx.x < 16) __syncthreads();
     x[threadIdx.x] = 1;
@@ -57,7 +49,6 @@ __global__ void spins(volatile int* x, int apart) {
         if (apart) __syncthreads();
     }
 }
-__global__ void divides(int* x, int by) { x[0] = x[0] / by; }
 __global__ void deep(float* x, int by) {
     volatile float mine[1 << 18];
     for (int i = 0; i < by; i++) mine[i] = i;
