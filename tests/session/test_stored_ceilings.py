@@ -129,3 +129,13 @@ def test_what_a_run_on_a_gpu_has_measured_is_kept_beside_what_was_known():
 def test_the_environment_that_a_scenario_asks_for_is_no_property_of_the_device():
     watch(ready(), sampled(), COMPLETE, job=measure(env={"CUDA_LAUNCH_BLOCKING": "1"}))
     assert watch(ready(), sampled()) == []
+
+
+def test_what_an_invalid_run_measured_is_not_kept():
+    watch(ready(), sampled(), COMPLETE, e.RunInvalid(reason=finding("event_repeated", number=1)))
+    assert watch(ready(), sampled()) == []
+
+
+def test_a_calibration_that_was_cut_short_is_not_kept():
+    watch(ready(), sampled(), PARTIAL, job=Calibrate())
+    assert watch(ready(), sampled()) == []
