@@ -1,6 +1,7 @@
 """Ceilings are taken again for the same device in the same state, and for no other."""
 
 import pytest
+from found import finding
 from msgspec.structs import replace
 
 from gpulab.core import events as e
