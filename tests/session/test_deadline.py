@@ -89,3 +89,20 @@ def test_two_variants_of_ten_seconds_a_step_have_their_time(clock):
         clock.now += 10.0
         deadline.see(at(Stage.MEASURE))
     assert deadline.passed() is None
+
+
+def test_steps_that_take_long_are_given_longer(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(e.Built(variant="a", build_s=1.0, first_step_s=120.0, items=1.0))
+    clock.now += 3599.0
+    assert deadline.passed() is None
+    clock.now += 2.0
+    assert deadline.passed().values["silence_s"] == 3600.0
+
+
+def test_what_follows_the_rounds_is_not_in_the_plan(clock):
+    deadline = Deadline(None, clock)
+    deadline.see(planned(1.0))
+    deadline.see(e.Stopped(reason="width"))
+    clock.now += 500.0
+    assert deadline.passed() is None

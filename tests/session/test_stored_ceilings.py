@@ -140,3 +140,9 @@ def test_what_an_invalid_run_measured_is_not_kept():
 def test_a_calibration_that_was_cut_short_is_not_kept():
     watch(ready(), sampled(), PARTIAL, job=Calibrate())
     assert watch(ready(), sampled()) == []
+
+
+def test_what_came_out_of_the_cache_is_not_put_in_again():
+    stale = replace(COMPLETE, cached=True)
+    watch(ready(), sampled(), stale)
+    assert watch(ready(), sampled()) == []
