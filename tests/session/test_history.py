@@ -172,3 +172,8 @@ def test_a_run_that_ended_is_kept_with_all_that_a_list_of_runs_shows():
         3.0,
     )
     assert kept.key == past(1).key
+
+
+def test_the_newest_runs_are_enough():
+    (values,) = speedups(*(past(number, 1 + number) for number in range(70)))
+    assert values == [1.0 + number for number in range(20, 70)]

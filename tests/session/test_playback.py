@@ -119,3 +119,11 @@ def test_the_stages_of_all_recordings_are_in_order_and_the_last_state_is_that_of
         whole.outcome,
         len(whole.variants),
     )
+
+
+def test_while_it_plays_the_stage_before_is_not_the_one_that_has_just_begun(playback, clock):
+    playback.seek_stage(1)
+    playback.seek_stage(1)
+    clock.now += 0.5
+    playback.seek_stage(-1)
+    assert playback.stage == "load"
