@@ -18,6 +18,7 @@ def params(value):
 NUMBERS = "1," * 400_000
 CUDA = "__global__ void k(float *a, int n) { if (n > 0) { a[0] = 1; } }  // it's\n" * 5_000
 REFUSED = {
+    "a number as a key": (scenario("params={1: 1}"), "keys that are no texts"),
     "a sum of a thousand": (params("+".join("1" * 1000)), "nested more than 20 deep"),
     "a tower of powers": (params("(((9**64)**64)**64)**64"), "beyond 9223372036854775807"),
     "a number of 4,301 digits": (params("1" * 4301), "Exceeds the limit"),

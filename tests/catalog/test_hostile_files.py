@@ -146,3 +146,12 @@ def test_a_folder_that_was_deleted_is_no_traceback(tmp_path, monkeypatch, argume
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert main(arguments) == (0 if arguments == ["--list"] else 2)
+
+
+def test_whatever_goes_wrong_is_an_error_of_that_file_alone(tmp_path, monkeypatch):
+    def fails(source):
+        raise RecursionError
+
+    monkeypatch.setattr(catalogs, "read_text", fails)
+    (tmp_path / "x.py").write_text(GOOD)
+    assert "RecursionError" in entry_of(tmp_path / "x.py").row.error

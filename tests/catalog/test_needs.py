@@ -6,7 +6,7 @@ import pytest
 from found import finding
 
 from gpulab.catalog import needs
-from gpulab.catalog.needs import NO_TORCH, default_device, fitting_cupy, missing
+from gpulab.catalog.needs import NO_TORCH, default_device, first_missing, fitting_cupy, missing
 
 CACHED = (needs._no_cuda, needs._no_cupy, needs._no_triton, needs._no_jax, needs._no_compiler)
 
@@ -96,3 +96,19 @@ def test_a_compiler_is_the_one_that_torch_would_take(machine, monkeypatch):
     monkeypatch.setattr(needs.shutil, "which", lambda name: None)
     needs._no_compiler.cache_clear()
     assert missing("compiler") == finding("compiler_not_installed")
+
+
+def test_the_first_need_that_is_not_met_is_named(machine):
+    machine(gpu=False)
+    assert first_missing(("jax", "cuda")) == finding(
+        "not_installed", package="JAX", install="jax", need="jax"
+    )
+    assert first_missing(("cuda", "jax")) == finding("no_gpu", need="cuda")
+    assert first_missing(()) is None
+
+
+def test_a_run_on_the_cpu_meets_no_need_of_a_gpu(machine):
+    machine(packages=("triton", "jax"))
+    assert first_missing(("triton",), "cuda:0") is None
+    assert first_missing(("jax", "triton"), "cpu") == finding("run_on_cpu", need="triton")
+    assert first_missing(("jax",), "cpu") is None

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,22 @@ def test_what_a_killed_process_left_is_in_nobodys_way(tmp_path):
     (tmp_path / f".gpulab-{os.getpid()}.partial").touch()  # numbers of processes come again
     check_writable(tmp_path / "out.json")
     write_whole(tmp_path / "out.json", b"data")
+
+
+def test_a_check_is_not_the_end_of_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        check_writable(pipe)
+        write_patiently(pipe, b"data")
+        assert reader.communicate(timeout=60)[0] == b"data"
+
+
+def write_patiently(pipe, data):
+    """Once its reader is there: OSError until then."""
+    for _ in range(6000):
+        try:
+            return write_whole(pipe, data)
+        except OSError:
+            time.sleep(0.01)
+    raise AssertionError("nobody reads the pipe")

@@ -8,7 +8,7 @@ from itertools import repeat
 
 import pytest
 
-from gpulab.core.limits import NAMES, TEXT_LENGTH
+from gpulab.core.limits import MESSAGE_LENGTH, NAMES, TEXT_LENGTH
 from gpulab.core.statuses import FailureKind, Stage
 from gpulab.core.wire import decode, encode
 from gpulab.engine.build.lab import Names
@@ -198,3 +198,12 @@ def test_a_scenario_has_a_limited_number_of_names():
     for name in repeat("one more", 2):
         with pytest.raises(ScenarioError, match="at most 100 different names"):
             names.take(name)
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000_000, "line\n" * 1_000_000, "\x1b[31m" * 1_000_000])
+def test_a_long_message_is_cut_before_anything_else(text):
+    event = described(ValueError(text))
+    assert len(event.cause.values["message"]) <= MESSAGE_LENGTH
+    assert len(event.traceback) <= MESSAGE_LENGTH
+    assert "more characters)" in event.traceback
+    assert decode(encode(event)) == event

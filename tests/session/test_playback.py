@@ -127,3 +127,18 @@ def test_while_it_plays_the_stage_before_is_not_the_one_that_has_just_begun(play
     clock.now += 0.5
     playback.seek_stage(-1)
     assert playback.stage == "load"
+
+
+def test_step_by_step_it_comes_to_the_end_with_every_event_once(playback):
+    every = events_of(playback.path)
+    playback.step()
+    whole = playback.take()
+    steps = 1
+    while not playback.ended:
+        before_s = playback.position_s
+        playback.step()
+        assert playback.position_s > before_s
+        whole += playback.take()
+        steps += 1
+    assert whole == every
+    assert 100 < steps < len(every)

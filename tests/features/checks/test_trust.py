@@ -313,3 +313,20 @@ def test_a_speedup_that_is_smaller_on_new_values_in_all_processes_is_a_doubt(rat
     assert ("less_on_new_values" in codes(trust)) == doubted
     state = check_of(trust, CheckKind.TIMED_STEPS).state
     assert state == (CheckState.DOUBTFUL if doubted else CheckState.PASSED)
+
+
+def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
+    skipped = finding("no_block_on_other_values", "b")
+    trust = trust_of(
+        *examined(CheckKind.TIMED_STEPS, variant="a", count=40),
+        *examined(CheckKind.TIMED_STEPS, variant="b", count=0, skipped=skipped),
+    )
+    check = check_of(trust, CheckKind.TIMED_STEPS)
+    assert (check.state, check.result) == (CheckState.NOT_RUN, skipped)
+    assert "checks_not_run" in codes(trust)
+
+
+def test_where_torch_computes_nothing_no_work_was_counted():
+    counted = [e.Counted(variant=name, operations=0, flops=None, t=0.3) for name in "ab"]
+    check = check_of(trust_of(*counted), CheckKind.WORK)
+    assert (check.state, check.result) == ("not run", finding("calls_nothing_of_torch"))

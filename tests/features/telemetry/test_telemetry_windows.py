@@ -194,3 +194,9 @@ def test_reasons_in_letters_are_those_that_hold_the_clocks_back():
         "T",
         "TB",
     ]
+
+
+def test_what_the_driver_averages_over_a_second_is_left_out_of_the_first_second():
+    events = [reading(10.4, busy=0.0, sm=50.0), reading(11.3, busy=100.0, sm=60.0)]
+    assert solo_means(events, SOLO).means == {"busy": 100.0, "sm": 55.0}
+    assert solo_means(events[:1], SOLO).means == {"sm": 50.0}
