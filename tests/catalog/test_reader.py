@@ -45,6 +45,7 @@ def test_cases_are_names_and_parameters():
 
 
 BROKEN = {
+    "huge power": ("scenario = Scenario('t', params={'n': 9**9**9})\n", 2, "exponent"),
     "syntax": ("scenario = Scenario('t'\n", 2, "never closed"),
     "unknown keyword": ("scenario = Scenario('t',\n  speed=3)\n", 3, "unexpected keyword 'speed'"),
     "repeated keyword": ("scenario = Scenario('t', claim='a', claim='b')\n", 2, "given twice"),

@@ -235,3 +235,9 @@ def test_a_program_that_is_a_pipe_or_endless_is_not_read(tmp_path):
         assert (entry.name, entry.source) == (path.name, "")
     large = write(tmp_path / "large.py", "#" * (SOURCE_BYTES + 1))
     assert entry_of(["python", str(large)]).source == ""
+
+
+def test_a_run_that_asks_for_no_time_and_no_width_ends_once_it_is_decided(request_of):
+    assert request_of().job.brief
+    assert not request_of(time_s=10.0).job.brief
+    assert not request_of(width=0.01).job.brief
