@@ -12,7 +12,6 @@ from gpulab.catalog.catalog import (
     ScenarioNotFoundError,
     catalog,
     find,
-    function_entry,
     read_again,
     read_file,
 )
@@ -37,15 +36,6 @@ def test_nothing_is_executed(tmp_path):
     path = write(tmp_path / "evil.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n" + EXAMPLE)
     assert read_file(path).scenario
     assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.parametrize(
-    "data", [b"\x00\x01", b"\xff\xfe", "x = '\udc80'".encode(errors="surrogatepass"), b"("]
-)
-def test_a_file_that_is_no_python_is_an_entry_with_an_error(tmp_path, data):
-    path = tmp_path / "x.py"
-    path.write_bytes(data)
-    assert read_file(path).error
 
 
 def test_a_broken_file_does_not_hide_the_others(tmp_path):
@@ -109,17 +99,6 @@ def test_each_public_function_of_a_named_file_without_a_scenario_is_an_entry(tmp
     assert [entry.name for entry in catalog([folder]) if entry.own] == ["scale"]
 
 
-def test_a_named_file_with_nothing_to_run_is_an_entry_with_an_error(tmp_path):
-    (entry, *_) = catalog([write(tmp_path / "empty.py", "n = 3\n")])
-    assert entry.own
-    assert "no Scenario and no public function" in entry.row.error
-
-
-def test_files_of_one_name_that_are_named_are_all_entries(tmp_path):
-    paths = [write(tmp_path / folder / "x.py", EXAMPLE) for folder in ("a", "b")]
-    assert [entry.name for entry in catalog([*paths, paths[0]]) if entry.own] == ["x", "b/x"]
-
-
 def test_a_folder_that_is_named_and_has_nothing_to_run_is_an_error(tmp_path):
     folder = write(tmp_path / "d" / "train.py", FUNCTIONS).parent
     with pytest.raises(ScenarioNotFoundError, match="d: no scenario in this folder"):
@@ -176,11 +155,6 @@ def test_a_row_has_what_lists_show_and_nothing_that_drives_a_terminal(tmp_path):
     assert row.title == "Pinned memory: page-locked host buffers copy at link speed."
     assert (row.variants, row.params) == (("pageable", "pinned"), {"mib": 256})
     assert row.summaries[0] == "Pageable source: the driver stages every copy."
-
-
-def test_a_function_of_a_file_with_a_scenario_has_its_own_entry(tmp_path):
-    entry = function_entry(read_file(write(tmp_path / "x.py", FUNCTIONS + EXAMPLE)), "step")
-    assert (entry.name, entry.title) == ("x:step", "One step.")
 
 
 WITHOUT_NUMBERS = {"dynamic_shapes", "jax_jit"}

@@ -2,10 +2,7 @@
 with an error.
 """
 
-import json
 import os
-import subprocess
-import sys
 import time
 import warnings
 
@@ -14,10 +11,9 @@ import pytest
 from hostile_files import ACCEPTED, REFUSED, scenario
 
 from gpulab.catalog import catalog as catalogs
-from gpulab.catalog.catalog import ScenarioNotFoundError, catalog, find, read_file
+from gpulab.catalog.catalog import catalog, find, read_file
 from gpulab.catalog.view import lesson, listing
 from gpulab.cli import main
-from gpulab.session.launch import launches_of
 
 HANGS_S = 10
 GOOD = scenario("params={'n': 1}")
@@ -84,15 +80,6 @@ def test_what_is_no_file_of_text_is_an_entry_with_an_error(tmp_path, make, messa
     assert message in " ".join(str(entry.error) for entry in entries.values())
 
 
-def test_whatever_goes_wrong_is_an_error_of_that_file_alone(tmp_path, monkeypatch):
-    def fails(source):
-        raise RecursionError
-
-    monkeypatch.setattr(catalogs, "read_text", fails)
-    (tmp_path / "x.py").write_text(GOOD)
-    assert "RecursionError" in entry_of(tmp_path / "x.py").row.error
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -113,17 +100,6 @@ def test_a_name_of_odd_characters_is_shown_safely(tmp_path, name, shown):
         assert str(entry.error) == "line 1: its path is not UTF-8; rename the file or folder"
 
 
-def test_names_of_functions_stay_short_in_a_list(tmp_path):
-    path = tmp_path / "x.py"
-    arguments = ", ".join(f"a{number}" for number in range(1000))
-    path.write_text(f"def {'f' * 101}(): ...\ndef g({'h' * 9000}): ...\ndef h({arguments}): ...\n")
-    functions = [entry for entry in catalog([path]) if entry.own]
-    assert [entry.function for entry in functions] == ["g", "h"]
-    assert max(map(len, functions[0].missing.values["arguments"])) < 200
-    assert len(functions[1].missing.values["arguments"]) == 100
-    assert "f" * 101 not in functions[0].text.names
-
-
 @pytest.mark.parametrize(
     "places", ["~nobody_of_this_name", "/proc/1/fd", "a" * 5000, "nowhere", "\udcff"]
 )
@@ -132,12 +108,6 @@ def test_places_that_cannot_be_read_hold_nothing(tmp_path, monkeypatch, places):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "y.py").write_text(GOOD)
     assert find("y").scenario
-
-
-def test_names_that_are_too_long_are_not_there():
-    for name in ("a" * 5000 + ".py", "a" * 5000 + ".py:step", "a\0.py", "b/" * 5000):
-        with pytest.raises(ScenarioNotFoundError, match=r"there is no (file|scenario)"):
-            launches_of(name)
 
 
 def test_a_file_that_hides_another_says_so(tmp_path, monkeypatch):
@@ -167,37 +137,6 @@ def test_a_file_that_hides_another_says_so(tmp_path, monkeypatch):
     )
 
 
-def test_the_shipped_folder_hides_nothing_of_itself(monkeypatch):
-    monkeypatch.setenv("GPULAB_SCENARIOS", str(catalogs.folders()[-1]))
-    assert not [entry for entry in catalog() if entry.hides]
-
-
-@pytest.mark.slow
-def test_a_list_of_all_of_them_is_printed_by_the_command(tmp_path):
-    folder = tmp_path / "scenarios"
-    folder.mkdir()
-    for number, text in enumerate([*(text for text, _ in REFUSED.values()), *ACCEPTED.values()]):
-        (folder / f"x{number}.py").write_bytes(
-            text.encode() + f"\nopen({str(tmp_path / 'ran')!r}, 'w')".encode()
-        )
-    os.mkfifo(folder / "fifo.py")
-    (folder / "loop.py").symlink_to(folder / "loop.py")
-    (folder / "zero.py").symlink_to("/dev/zero")
-    (folder / os.fsdecode(b"\xff.py")).write_text(GOOD)
-    (folder / "e\x1bc.py").write_text(GOOD)
-    command = [sys.executable, "-m", "gpulab", "--list", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"\x1b" not in done.stdout
-    names = {row["name"] for row in json.loads(done.stdout)}
-    assert names >= {f"x{number}" for number in range(len(REFUSED) + len(ACCEPTED))} | {
-        "fifo",
-        "loop",
-        "zero",
-    }
-    assert not (tmp_path / "ran").exists()
-
-
 @pytest.mark.parametrize(
     "arguments", [["--list"], ["--list", "."], ["--run", "."], ["--run", "x.py"]]
 )
@@ -207,3 +146,12 @@ def test_a_folder_that_was_deleted_is_no_traceback(tmp_path, monkeypatch, argume
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert main(arguments) == (0 if arguments == ["--list"] else 2)
+
+
+def test_whatever_goes_wrong_is_an_error_of_that_file_alone(tmp_path, monkeypatch):
+    def fails(source):
+        raise RecursionError
+
+    monkeypatch.setattr(catalogs, "read_text", fails)
+    (tmp_path / "x.py").write_text(GOOD)
+    assert "RecursionError" in entry_of(tmp_path / "x.py").row.error

@@ -55,17 +55,6 @@ def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
     assert "<int>, code, stressed \u2192 end." in " ".join(lines)
 
 
-def test_a_promise_is_hidden_while_a_prediction_waits():
-    assert "claim         hidden until the verdict is final" in [
-        line.rstrip() for line in printed(lesson(ROW, hides_claim=True), 80).splitlines()
-    ]
-
-
-def test_what_was_chosen_stands_below_the_parameters():
-    text = printed(lesson(ROW, chosen={"mib": "64", "time": "20s"}), 80)
-    assert "chosen        mib=64 time=20s" in text
-
-
 def test_variants_and_facts_stand_below_the_text():
     lines = lines_of(ROW)
     variants = lines.index("pageable  The driver stages every copy.")
@@ -78,35 +67,6 @@ def test_variants_and_facts_stand_below_the_text():
         "missing here  needs cuda: no NVIDIA device in this machine",
         "file          scenarios/pinned_memory.py",
     ]
-
-
-def test_what_is_not_there_has_no_line():
-    lines = lines_of(
-        ScenarioRow(
-            name="short", title="Short", path="short.py", variants=("a",), summaries=("Does.",)
-        )
-    )
-    assert lines == ["Short", "", "a  Does.", "", "file  short.py"]
-
-
-def test_a_file_that_hides_a_lesson_says_so():
-    hides = finding(
-        "hides_another", file="scenarios/x.py", hidden="gpulab/scenarios/x.py", lesson=True
-    )
-    text = (
-        "this is scenarios/x.py, which hides the shipped lesson of this name, gpulab/scenarios/x.py"
-    )
-    assert (
-        lines_of(ScenarioRow(name="x", path="scenarios/x.py", hides=hides), 200)[-1]
-        == f"note  {text}"
-    )
-    bad = ScenarioRow(name="x", path="scenarios/x.py", error="line 2: syntax error", hides=hides)
-    assert lines_of(bad, 200) == ["scenarios/x.py", "line 2: syntax error", text]
-
-
-def test_an_unreadable_file_shows_its_error():
-    row = ScenarioRow(name="bad", path="bad.py", error="line 2: syntax error; fix the syntax")
-    assert lines_of(row) == ["bad.py", "line 2: syntax error; fix the syntax"]
 
 
 def test_a_plain_function_says_what_is_done_with_it():

@@ -2,19 +2,13 @@
 lacks in brackets.
 """
 
-from tempfile import mkdtemp
-
 import pytest
 from found import finding
-from recorded import run_file
 from run_reports import compared, run, two_variants, variant
 
 from gpulab.catalog.catalog import ScenarioRow
-from gpulab.catalog.view import age, by_topic, listing, mark, title_without_name
-from gpulab.core.run_file import read_run_file
+from gpulab.catalog.view import age, by_topic, listing, mark
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.report.build import build_report, fold_all
-from gpulab.report.past import past_run
 
 ROWS = (
     ScenarioRow(name="train:step", title="train:step", own=True, function=True, path="train.py"),
@@ -70,12 +64,6 @@ def test_a_line_a_scenario_under_its_topic():
     assert listing([]).plain == ""
 
 
-def test_a_title_beside_a_name_leaves_out_what_the_name_says():
-    assert title_without_name(ROWS[2]) == "one call"
-    assert title_without_name(ROWS[0]) == ""
-    assert title_without_name(ScenarioRow(name="n", title="No colon here")) == "No colon here"
-
-
 @pytest.mark.parametrize(
     ("report", "text"),
     [
@@ -102,16 +90,6 @@ def test_a_title_beside_a_name_leaves_out_what_the_name_says():
 def test_what_a_run_came_to_fits_into_seven_characters(report, text):
     assert mark(report).text == text
     assert len(text) <= 7
-
-
-def test_a_past_run_has_the_mark_that_it_had():
-    """The list knows after a restart what the screen said before."""
-    state = fold_all(read_run_file(run_file("precision-h200", mkdtemp())).events)
-    report = build_report(state)
-    past = past_run(state, report)
-    assert past is not None
-    assert mark(past) == mark(report)
-    assert mark(past).verdict == "faster"
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,19 @@ def test_a_package_that_is_missing_comes_with_how_to_install_it(machine):
     assert fitting_cupy() == "cuda13"
 
 
+def test_a_compiler_is_the_one_that_torch_would_take(machine, monkeypatch):
+    machine()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setattr(
+        needs.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "clang++" else None
+    )
+    assert missing("compiler") is None
+    assert needs.compiler() == "/usr/bin/clang++"
+    monkeypatch.setattr(needs.shutil, "which", lambda name: None)
+    needs._no_compiler.cache_clear()
+    assert missing("compiler") == finding("compiler_not_installed")
+
+
 def test_the_first_need_that_is_not_met_is_named(machine):
     machine(gpu=False)
     assert first_missing(("jax", "cuda")) == finding(
@@ -99,16 +112,3 @@ def test_a_run_on_the_cpu_meets_no_need_of_a_gpu(machine):
     assert first_missing(("triton",), "cuda:0") is None
     assert first_missing(("jax", "triton"), "cpu") == finding("run_on_cpu", need="triton")
     assert first_missing(("jax",), "cpu") is None
-
-
-def test_a_compiler_is_the_one_that_torch_would_take(machine, monkeypatch):
-    machine()
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setattr(
-        needs.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "clang++" else None
-    )
-    assert missing("compiler") is None
-    assert needs.compiler() == "/usr/bin/clang++"
-    monkeypatch.setattr(needs.shutil, "which", lambda name: None)
-    needs._no_compiler.cache_clear()
-    assert missing("compiler") == finding("compiler_not_installed")

@@ -3,8 +3,6 @@
 import re
 from shutil import copyfile
 
-import pytest
-
 from gpulab.catalog.catalog import folders, read_file
 from gpulab.catalog.recordings import recorded_name, recording, recordings
 from gpulab.core.events import RunStarted
@@ -49,12 +47,3 @@ def test_it_is_said_and_the_code_is_what_ran(tmp_path):
     assert "text_of_today" not in [
         finding.code for finding in open_run(str(copy)).report.explanations
     ]
-
-
-@pytest.mark.parametrize("folder", [*folders()[-1:]])
-def test_no_lesson_names_its_sources_by_letters(folder):
-    for path in folder.glob("*.py"):
-        row = read_file(path).row
-        assert not PRIVATE.search(
-            " ".join([row.claim, *row.summaries, row.lesson.replace("L D: ", "")])
-        ), path.name

@@ -2,8 +2,6 @@
 
 import errno
 import lzma
-from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 from found import finding
@@ -16,15 +14,11 @@ from gpulab.core.run_file import (
     RunFileError,
     event_batches,
     is_run_file,
-    lines_of,
     read_run_file,
 )
 from gpulab.core.statuses import Conclusion
 from gpulab.core.wire import encode
-from gpulab.headless.scripting import load
 from gpulab.report.build import build_report, fold_all
-from gpulab.session.run import File, Run
-from gpulab.session.run_files import at_home
 
 
 @pytest.fixture
@@ -99,11 +93,6 @@ def test_a_broken_event_is_a_garbled_line_too(path, event):
     assert recording.unknown == 0
 
 
-def test_what_could_not_be_read_is_in_the_report():
-    findings = [finding("garbled_lines", lines=["5"])]
-    assert build_report(fold_all(list(SMALL_RUN)), findings=findings).findings[0] == findings[0]
-
-
 @pytest.mark.parametrize("version", [7, 1, 0, -1])
 def test_another_version_is_refused_by_name(path, version):
     data = path.read_bytes().replace(b'"version":2', f'"version":{version}'.encode(), 1)
@@ -114,27 +103,11 @@ def test_another_version_is_refused_by_name(path, version):
         read_run_file(path)
 
 
-@pytest.mark.parametrize(
-    "data", [b"{}\n", b"hello\n", b"\xff\xfe\n", b'{"format":"other"}\n', b"\n"]
-)
-def test_another_file_is_refused(tmp_path, data):
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(data)
-    with pytest.raises(RunFileError, match="not a run file"):
-        read_run_file(path)
-
-
 def test_a_run_is_never_overwritten(path):
     data = path.read_bytes()
     with pytest.raises(FileExistsError):
         RunFile(path, "0.1.0")
     assert path.read_bytes() == data
-
-
-def test_a_path_below_home_is_shown_without_the_folder_s_name(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/someone")
-    assert at_home(Path("/home/someone/state/run.jsonl")) == "~/state/run.jsonl"
-    assert at_home(Path("/home/someone-else/run.jsonl")) == "/home/someone-else/run.jsonl"
 
 
 def test_a_file_of_two_writers_says_so(path):
@@ -162,30 +135,6 @@ def test_a_file_that_holds_more_than_is_read_is_refused_after_that_much(
     assert next(event_batches(path, Lines(path))) == list(SMALL_RUN)
     with pytest.raises(RunFileError, match=r"holds more than 1 MiB: gpulab reads no more"):
         list(event_batches(path, Lines(path), 1 << 20))
-
-
-def test_a_long_file_is_read_in_parts(path, monkeypatch):
-    monkeypatch.setattr(run_file, "_BATCH_BYTES", 100)
-    lines = Lines(path)
-    batches = list(event_batches(path, lines))
-    assert len(batches) > 2
-    assert [event for batch in batches for event in batch] == list(SMALL_RUN)
-    run = Run(File(path))
-    run.poll()
-    assert run.ended
-    assert run.report.outcome == load(path).outcome
-
-
-def test_a_packed_file_of_more_lines_than_a_run_has_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpulab.core.run_file.RUN_FILE_LINES", 1_000)
-    header = b'{"format":"gpulab.run","version":2,"gpulab":"0"}\n'
-    path = tmp_path / "bomb.jsonl.xz"
-    for count, refused in ((900, False), (1_100, True)):
-        path.write_bytes(lzma.compress(header + b"{}\n" * count))
-        said = pytest.raises(RunFileError, match="more than 1,000 lines")
-        for read in (read_run_file, lambda path: [*lines_of(path, ["Log"])]):
-            with said if refused else nullcontext():
-                read(path)
 
 
 def test_on_a_full_disk_no_empty_file_is_left(tmp_path, monkeypatch):

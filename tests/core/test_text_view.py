@@ -66,17 +66,3 @@ def test_what_is_shown_drives_no_terminal_and_is_ascii_where_it_must_be(text):
     assert readable(shown) == shown
     assert to_ascii(shown).isascii()
     assert cell_len(to_ascii(shown)) == cell_len(shown)
-
-
-@pytest.mark.parametrize("text", ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07red", "\x1b(Bred"])
-def test_escape_sequences_are_taken_out(text):
-    assert readable(text) == "red"
-
-
-def test_a_glyph_has_a_form_in_ascii_of_the_same_width():
-    assert to_ascii("█░│└─●·→…µ宽") == "#.|+-o.>~u??"
-
-
-def test_plus_minus_takes_the_blank_before_it():
-    assert to_ascii("107 µs ±3.0 %") == "107 us+-3.0 %"
-    assert to_ascii("107 µs \x1b[1m±3.0 %") == "107 us\x1b[1m+-3.0 %"

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -82,25 +81,6 @@ def test_a_device_and_a_pipe_are_written_to(tmp_path):
     os.close(reader)
 
 
-def test_a_check_is_not_the_end_of_a_pipe(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
-        check_writable(pipe)
-        write_patiently(pipe, b"data")
-        assert reader.communicate(timeout=60)[0] == b"data"
-
-
-def write_patiently(pipe, data):
-    """Once its reader is there: OSError until then."""
-    for _ in range(6000):
-        try:
-            return write_whole(pipe, data)
-        except OSError:
-            time.sleep(0.01)
-    raise AssertionError("nobody reads the pipe")
-
-
 @pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}", "link"])
 def test_a_pipe_is_written_to_by_its_descriptor(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
@@ -127,39 +107,6 @@ def test_a_file_that_is_open_is_written_to_at_its_end_and_never_replaced(
         write_whole(path, b"data")
         assert os.fstat(file.fileno()).st_nlink == 1
     assert Path("out").read_bytes() == b"table\ndata"
-
-
-def test_the_number_of_a_descriptor_that_is_closed_is_an_error():
-    with pytest.raises(OSError, match="No such file"):
-        check_writable(Path("/dev/fd/987654"))
-
-
-@pytest.fixture
-def locked():
-    """A folder that cannot be changed, and in it the file out.json, which can: for root too."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    (folder / "out.json").write_text("something old")
-    (folder / "out.json").chmod(0o666)
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(65534)
-    else:
-        folder.chmod(0o555)
-    yield folder
-    os.seteuid(user)
-    folder.chmod(0o755)
-    shutil.rmtree(folder)
-
-
-def test_a_file_in_a_folder_that_cannot_be_changed_is_overwritten(locked):
-    check_writable(locked / "out.json")
-    write_whole(locked / "out.json", b"data")
-    assert (locked / "out.json").read_bytes() == b"data"
-    for call in (check_writable, lambda path: write_whole(path, b"data")):
-        with pytest.raises(PermissionError):
-            call(locked / "new.json")
-    assert names(locked) == ["out.json"]
 
 
 MOUNTED = """
@@ -195,6 +142,20 @@ def test_what_a_killed_process_left_is_in_nobodys_way(tmp_path):
     write_whole(tmp_path / "out.json", b"data")
 
 
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(IsADirectoryError):
-        check_writable(tmp_path)
+def test_a_check_is_not_the_end_of_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        check_writable(pipe)
+        write_patiently(pipe, b"data")
+        assert reader.communicate(timeout=60)[0] == b"data"
+
+
+def write_patiently(pipe, data):
+    """Once its reader is there: OSError until then."""
+    for _ in range(6000):
+        try:
+            return write_whole(pipe, data)
+        except OSError:
+            time.sleep(0.01)
+    raise AssertionError("nobody reads the pipe")

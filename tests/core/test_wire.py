@@ -3,13 +3,11 @@ not fit together.
 """
 
 import pytest
-from found import finding
 
 from gpulab.core import events as e
 from gpulab.core.text import plain
-from gpulab.core.wire import decode, encode, numbered
+from gpulab.core.wire import decode, encode
 from gpulab.features.telemetry.events import Telemetry, TelemetryEnded, TelemetryStarted
-from gpulab.features.telemetry.fields import reason_letters, reason_names
 
 SAMPLES = {
     "names": ("a", "b"),
@@ -67,23 +65,6 @@ def test_samples_whose_columns_do_not_fit_are_no_event(change):
 
 
 @pytest.mark.parametrize(
-    ("reasons", "letters", "names"),
-    [
-        (None, "n/a", None),
-        (0, "ok", []),
-        (0x1 | 0x2, "ok", ["application clocks", "idle"]),
-        (0x4, "P", ["power cap"]),
-        (0x20 | 0x40, "T", ["thermal slowdown", "thermal slowdown by the hardware"]),
-        (0x4 | 0x8 | 0x80, "PHB", ["power cap", "hardware slowdown", "power brake"]),
-    ],
-)
-def test_reasons_of_the_clocks_have_letters_where_they_hold_back_and_names(reasons, letters, names):
-    assert reason_letters(reasons) == letters
-    if names is not None:
-        assert reason_names(reasons) == names
-
-
-@pytest.mark.parametrize(
     ("text", "safe"),
     [
         ("a\tb\nc", "a\tb\nc"),
@@ -95,26 +76,6 @@ def test_reasons_of_the_clocks_have_letters_where_they_hold_back_and_names(reaso
 )
 def test_text_of_a_scenario_is_made_safe(text, safe):
     assert plain(text) == safe
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        e.Built(variant="a", build_s=0.0, first_step_s=0.0, items=0.0),
-        e.Samples(**SAMPLES | {"times_s": [1.0, 0.0]}),
-        e.Samples(**SAMPLES | {"complete": 10**12}),
-        e.Reported(variant="a" * 101, name="x", value=1.0),
-        e.FindingMade(finding=finding("x", message="x" * 100_000)),
-    ],
-)
-def test_what_is_out_of_range_is_refused_where_it_is_taken(event):
-    with pytest.raises(ValueError, match="a broken"):
-        decode(encode(event))
-
-
-def test_what_the_pipe_does_not_take_is_refused_where_it_is_sent():
-    with pytest.raises(ValueError, match=r"an event of \d+ bytes"):
-        numbered(0, e.Log(lines=["x" * 4000] * 500))
 
 
 @pytest.mark.parametrize(

@@ -39,27 +39,10 @@ def test_twins_of_which_one_was_disturbed_while_it_was_calibrated_have_as_many_s
     assert evened((1, 20e-3), (1, disturbed * 20e-3)) == [1, 1]
 
 
-def test_twins_have_as_many_untimed_steps_too():
-    twins = [Candidate(name, None, 1.0, 2, step_s) for name, step_s in (("a", 1e-3), ("b", 1.9e-3))]
-    assert twins[0].lead_in != twins[1].lead_in
-    events = []
-    equalize_blocks(WallClock(None), SimpleNamespace(emit=events.append), twins, 5e-3)
-    assert twins[0].lead_in == twins[1].lead_in == 3
-    assert told(events) == {"b": (2, 3)}
-
-
-def test_no_block_grows_beyond_the_longest():
-    assert evened((1, 20e-3), (2, 1e-3), (2, 1.9e-3)) == [1, 3, 3]
-
-
 def test_twins_stay_together_where_a_third_is_within_reach_of_one_of_them():
     twins = (3, 890e-6), (3, 978e-6)
     assert evened(*twins, (6, 450e-6)) == [3, 3, 7]
     assert evened((3, 890e-6), (2, 1290e-6), (6, 450e-6)) == [3, 3, 6]
-
-
-def test_all_blocks_are_as_long_as_the_longest():
-    assert evened((1, 2e-3), (10, 100e-6)) == [1, 20]
 
 
 def test_what_takes_long_makes_no_others_longer_than_a_process_has_time_for():
@@ -88,8 +71,3 @@ def test_steps_before_a_block_take_as_long_whatever_one_takes():
     ]
     assert lead_ins == pytest.approx([3e-3] * 5, rel=0.01)
     assert [lead_in_steps(1, step_s) for step_s in (20e-3, 0.1, 1.0)] == [1, 0, 0]
-
-
-def test_what_takes_no_time_on_a_device_is_not_stepped_for_ever_before_a_block():
-    assert lead_in_steps(500, 4e-9) == 1000
-    assert lead_in_steps(1, 20e-6) == 2

@@ -62,18 +62,6 @@ def test_a_syntax_error_in_an_imported_file_has_the_line_of_the_import(subject_o
     assert "helper.py" in event.cause.values["message"]
 
 
-def test_an_exit_at_import_has_its_line(subject_of):
-    subject = subject_of("import sys\nsys.exit('no arguments')\n" + SCENARIO)
-    with pytest.raises(SystemExit) as raised:
-        load(subject)
-    event = failure(raised.value, subject.path, None, Stage.LOAD)
-    assert (event.kind, event.line, event.cause.values["message"]) == (
-        FailureKind.EXIT,
-        2,
-        "sys.exit('no arguments')",
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "names", "message"),
     [
@@ -144,14 +132,6 @@ def test_lines_of_a_traceback_are_those_of_the_text(subject_of, text):
     assert raised.traceback[-1].lineno == 1
     assert traceback.extract_tb(raised.tb)[-1].line == "raise 'as it was read'"
     assert inspect.getsource(step).lstrip("\f").startswith("def step():\n    raise")
-
-
-def test_plain_functions_become_variants_that_are_called_with_nothing(subject_of):
-    scenario = load(subject_of("def step():\n    return 7\n", FunctionFile, ("step",)))
-    work = scenario.variants["step"].function(None)
-    assert work.step() == 7
-    with pytest.raises(ScenarioError, match="not a function"):
-        load(subject_of("step = 1\n", FunctionFile, ("step",)))
 
 
 @pytest.mark.parametrize("line", ["from .helper import N", "from mine.inner.helper import N"])

@@ -122,37 +122,6 @@ def test_a_baseline_that_steps_aside_leaves_nothing_to_measure(job_events):
     assert of_kind(events, e.Samples) == []
 
 
-@pytest.mark.slow
-def test_a_baseline_that_returns_nothing_leaves_every_variant_unchecked(job_events):
-    silent = "data = torch.rand(1000); return Work(lambda: [data * 2, None][1], inputs=data)"
-    events = job_events({"silent": silent, "second": "return work(3)"}, time_s=0.1)
-    (unchecked,) = of_kind(events, e.Unchecked)
-    assert (unchecked.variant, unchecked.reason.code) == ("silent", "returns_nothing")
-    assert of_kind(events, e.Checked) == []
-    assert {name for event in of_kind(events, e.Samples) for name in event.names} == {
-        "silent",
-        "second",
-        CONTROL,
-    }
-
-
-@pytest.mark.slow
-def test_an_expensive_build_stays_for_the_epochs_of_its_process_and_the_others_are_made_anew(
-    job_events,
-):
-    count = "lab.report('{0}', len(builds[{0!r}].append(1) or builds[{0!r}]));"
-    slow = f"{count.format('slow')} time.sleep(1.02); return work(9)"
-    events = job_events(
-        {"first": f"{count.format('first')} return work(1)", "slow": slow}, time_s=40.0
-    )
-    built = {event.name: event.value for event in of_kind(events, e.Reported)}
-    epochs = of_kind(events, e.Samples)[-1].complete
-    assert epochs > 2
-    # the control is a second build of the first, and each is built once with another seed
-    assert built == {"first": 2 + 2 * epochs, "slow": 2}
-    assert [facts.kept for facts in job_events.result.candidates] == [False, False, True]
-
-
 def test_a_later_process_starts_from_the_result_of_the_first(job_events):
     bodies = {"first": "return work(1)", "second": "return work(3)"}
     first = job_events(bodies, time_s=0.3)

@@ -30,15 +30,6 @@ def test_blocks_come_out_once_in_the_order_of_their_measurement():
     assert buffer.take().epoch == []
 
 
-def test_complete_epochs_stay_complete_when_the_buffer_is_emptied():
-    buffer = SampleBuffer(("a",))
-    buffer.add(0, 0, "a", BLOCK)
-    buffer.complete(1)
-    assert [buffer.take().complete, buffer.take().complete] == [1, 1]
-    buffer.add(1, 0, "a", BLOCK)
-    assert buffer.take().complete == 1
-
-
 def test_a_full_buffer_takes_no_more():
     buffer = SampleBuffer(("a",))
     while not buffer.full:
@@ -58,3 +49,12 @@ def test_a_forked_child_does_not_write_into_the_buffer_of_its_parent():
     buffer.add(7, 7, "a", BLOCK)
     buffer._memory = parents
     assert buffer.take().epoch == [0]
+
+
+def test_complete_epochs_stay_complete_when_the_buffer_is_emptied():
+    buffer = SampleBuffer(("a",))
+    buffer.add(0, 0, "a", BLOCK)
+    buffer.complete(1)
+    assert [buffer.take().complete, buffer.take().complete] == [1, 1]
+    buffer.add(1, 0, "a", BLOCK)
+    assert buffer.take().complete == 1

@@ -12,68 +12,20 @@ from gpulab.catalog.catalog import read_file
 from gpulab.headless.arguments import options_of
 from gpulab.session.launch import Launch, sweep_launches
 
+words = str.split
 SOURCE = """from gpulab import Scenario
 scenario = Scenario("t", params={"n": 4, "ratio": 0.5, "text": "x", "flag": False}, sweep={"n": (1, 2)})
 @scenario.variant
 def a(lab): ...
 """
-NAMES = (
-    "n",
-    "n",
-    "ratio",
-    "text",
-    "flag",
-    "m",
-    "",
-    "../../x",
-    "\udcff",
-    "n" * 9000,
-    "é",
-    "a\nb",
-    "\x1b[2J",
-)
+NAMES = (*words("n n ratio text flag m ../../x é"), "", "\udcff", "n" * 9000, "a\nb", "\x1b[2J")
 RAW = (
-    *(
-        "",
-        " ",
-        "1" * 100_000,
-        "1," * 5000,
-        "(" * 3000,
-        "-" * 3000 + "1",
-        "nan",
-        "inf",
-        "-inf",
-        "1e999",
-        "\udcff",
+    *words(
+        'nan inf -inf 1e999 1_0 0b1 1.0 1e300 9.3e18 TRUE yes = n=1 # 1;2 \' """ \\ ../../x a/b'
     ),
-    *(
-        "\0",
-        "1_0",
-        "\u0663",
-        "0b1",
-        "1.0",
-        "1e300",
-        "9.3e18",
-        "TRUE",
-        "yes",
-        "[" * 99 + "]" * 99,
-        "=",
-        "n=1",
-        "#",
-    ),
-    *(
-        "+".join("1" * 2000),
-        "1;2",
-        "1\n2",
-        "a\u2028b",
-        "x" * 4096,
-        "x" * 4097,
-        "'",
-        '"""',
-        "\\",
-        "1if 1else 0",
-    ),
-    *("__import__('os').abort()", "../../x", "a/b", "é" * 300),
+    *("", " ", "\0", "\udcff", "\u0663", "1\n2", "a\u2028b", "1if 1else 0", "é" * 300),
+    *("1" * 100_000, "1," * 5000, "(" * 3000, "-" * 3000 + "1", "[" * 99 + "]" * 99),
+    *("+".join("1" * 2000), "x" * 4096, "x" * 4097, "__import__('os').abort()"),
 )
 SETTINGS = {
     "time_s": (1.0, 0.0, -1.0, 1e300, float("nan"), float("inf"), 604800.0),

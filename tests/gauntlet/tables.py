@@ -3,7 +3,8 @@
 A table is Python in sections, and each section makes a file. `# === NAME` begins one, with what the
 file says of itself. Left out is what every file has: the imports of torch and gpulab,
 `scenario = Scenario("gauntlet")` and the decorators of variants, which are the functions of `lab`
-alone. The first variant is the baseline.
+alone. The first variant is the baseline. A function of something else, whose name has no `_` before
+it, is the step of a variant, of what the first function without arguments gives: its inputs.
 
 Below `# --- twins` stand the variants of a second file. It has all else in common with the first,
 but for names that are defined anew.
@@ -21,6 +22,17 @@ from gpulab import Scenario, Work
 
 '''
 SCENARIO = 'scenario = Scenario("gauntlet")\n'
+STEP = """{step}
+
+
+_{name} = {name}
+
+
+@scenario.variant
+def {name}(lab):
+    {arguments} = {make}()
+    return Work(lambda: _{name}({arguments}), inputs=({arguments}))
+"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,8 @@ class File:
     """Of statements, by the name that each defines."""
     docstrings: dict
     """Of variants, by name: the baseline is the first."""
+    make: str | None
+    """The function that gives the inputs of steps."""
 
     @property
     def variants(self):
@@ -66,22 +80,38 @@ def _file(name, text, like=None):
     lines = text.splitlines(keepends=True)
     about = list(takewhile(lambda line: line.startswith("#"), lines))
     sources, docstrings = {}, {}
+    nodes = ast.parse(text).body
+    make = next(filter(_takes_nothing, nodes), None)
+    make = make.name if make else like and like.make
     if like:
         sources = {name: text for name, text in like.sources.items() if name not in like.variants}
         docstrings = {name: text for name, text in like.docstrings.items() if name in sources}
     start = len(about)
-    for node in ast.parse(text).body:
+    for node in nodes:
         source = "".join(lines[start : node.end_lineno]).lstrip("\n")
         start = node.end_lineno
         defined = _name(node)
         sources.pop(defined, None)
-        if isinstance(node, ast.FunctionDef) and ast.unparse(node.args) == "lab":
-            docstrings[defined] = ast.get_docstring(node) or ""
-            if not node.decorator_list:
-                source = f"@scenario.variant\n{source}"
+        if isinstance(node, ast.FunctionDef):
+            arguments = ast.unparse(node.args)
+            if arguments == "lab":
+                if not node.decorator_list:
+                    source = f"@scenario.variant\n{source}"
+            elif arguments and not defined.startswith("_"):
+                source = STEP.format(
+                    name=defined, make=make, arguments=arguments, step=source.strip()
+                )
+                arguments = "lab"
+            if arguments == "lab":
+                docstrings[defined] = ast.get_docstring(node) or ""
         sources[defined] = source
     about = "".join(line.lstrip("# ") for line in about).strip()
-    return File(name, about, sources, docstrings)
+    return File(name, about, sources, docstrings, make)
+
+
+def _takes_nothing(node):
+    is_plain = isinstance(node, ast.FunctionDef) and not node.decorator_list
+    return is_plain and not ast.unparse(node.args)
 
 
 def _name(node):

@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.core.limits import KEPT_LINES, RUN_FILE_LINE_BYTES
+from gpulab.core.limits import RUN_FILE_LINE_BYTES
 from gpulab.core.wire import encode
-from gpulab.report import state as log_history
-from gpulab.report.state import LogHistory
-from gpulab.session import streams as captured_output
 from gpulab.session.streams import CapturedOutput
 
 
@@ -52,15 +49,6 @@ def test_however_it_is_cut_nothing_is_lost_and_nothing_drives_a_terminal(pieces)
 def test_a_progress_bar_is_its_last_state_and_a_line_without_end_is_cut():
     assert captured(b"10%\r50%\r100%\r\nnext\n")[0] == ["100%", "next"]
     assert [len(line) for line in captured(b"x" * 10000)[0]] == [4096]
-
-
-def test_a_report_has_every_line_that_the_session_has():
-    for module in (captured_output, log_history):
-        assert module.KEPT_LINES is KEPT_LINES
-    output, history = CapturedOutput(), LogHistory()
-    for log in [*output.take(b"x\n" * (2 * KEPT_LINES + 7)), *output.end()]:
-        history.add(log)
-    assert (len(history.head), history.skipped, len(history.tail)) == (KEPT_LINES, 7, KEPT_LINES)
 
 
 def test_lines_that_are_no_text_fit_into_lines_of_the_run_file():

@@ -3,7 +3,6 @@
 import pytest
 from recorded import SMALL_RUN
 
-from gpulab.session import drive as driving
 from gpulab.session.drive import drive_to_end
 
 
@@ -57,18 +56,3 @@ def test_whatever_a_source_raises_the_run_is_cancelled_and_waited_for(error):
         drive_to_end(live)
     assert live.calls[-2:] == ["cancel", "wait"]
     assert live.over
-
-
-def test_what_a_watcher_raises_stops_the_run_too():
-    live = ScriptedLive(SMALL_RUN[:2], SMALL_RUN[2:])
-    with pytest.raises(ZeroDivisionError):
-        drive_to_end(live, [lambda run: 1 / 0])
-    assert live.calls[-2:] == ["cancel", "wait"]
-
-
-def test_the_driver_looks_in_at_its_tick(monkeypatch):
-    live, timeouts = ScriptedLive(SMALL_RUN), []
-    monkeypatch.setattr(driving, "TICK_S", 0.125)
-    monkeypatch.setattr(live, "wait", lambda timeout_s=None: timeouts.append(timeout_s) or True)
-    drive_to_end(live)
-    assert timeouts[0] == 0.125

@@ -9,7 +9,7 @@ from found import finding
 from recorded import SMALL_REQUEST
 
 from gpulab.core import events as e
-from gpulab.core.jobs import Calibrate, RunRequest
+from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.wire import numbered, signed
 from gpulab.session.transcript import WorkerTranscript, failure_of
@@ -70,19 +70,8 @@ def test_an_exit_has_a_kind_a_cause_and_the_line_of_the_scenario(transcript, sto
     )
 
 
-def test_a_variant_that_the_request_does_not_have_is_the_whole_run():
-    assert failure(exited(code=3, variant="control")).variant is None
-    assert failure(exited(code=3, trace="")).line is None
-    calibration = failure(exited(code=3, variant=None), request=RunRequest(job=Calibrate()))
-    assert (calibration.variant, calibration.line) == (None, None)
-
-
 def test_a_trace_that_somebody_wrote_is_no_line():
     assert failure(exited(code=3, trace=f'File "s.py", line {"9" * 5000}')).line == 999_999_999
-
-
-def test_a_trace_drives_no_terminal():
-    assert failure(exited(code=3, trace="\x1b[31mred")).traceback == "red"
 
 
 @pytest.mark.parametrize(
@@ -96,14 +85,6 @@ def test_a_trace_drives_no_terminal():
 def test_a_supervisor_without_a_last_word_is_the_end_of_the_run(stopped, kind):
     event = failure(WorkerTranscript(SMALL_REQUEST.job), stopped)
     assert (event.kind, event.stage, event.cause) == (kind, Stage.END, finding("supervisor_gone"))
-
-
-def test_a_worker_that_could_not_be_started_is_the_end_of_the_run():
-    event = failure(WorkerTranscript(SMALL_REQUEST.job), error=OSError("no memory"))
-    assert (event.stage, event.cause) == (
-        Stage.START,
-        finding("worker_not_run", message="no memory"),
-    )
 
 
 def test_a_transcript_is_complete_once_worker_and_supervisor_have_said_so():

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from recorded import write_run
 
 from gpulab.core import events as e
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
@@ -13,7 +12,6 @@ from gpulab.core.statuses import Conclusion, ExitCode
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.past import PastComparison, PastRun, past_run
 from gpulab.session.history import History, keep
-from gpulab.session.run import File, Run
 from gpulab.session.store import Store
 
 SHA = "ab" * 32
@@ -95,10 +93,6 @@ def test_a_run_is_told_of_earlier_ones_once_it_has_its_device():
     )
 
 
-def test_the_first_run_has_none():
-    assert told() == []
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -133,16 +127,6 @@ def test_only_what_measured_the_same_counts(changes):
 )
 def test_what_does_not_change_the_result_does_not_matter(changes):
     assert speedups(past(1, 1.6, **changes), past(2, 1.7)) == [[1.6, 1.7]]
-
-
-def test_the_newest_runs_are_enough():
-    (values,) = speedups(*(past(number, 1 + number) for number in range(70)))
-    assert values == [1.0 + number for number in range(20, 70)]
-
-
-@pytest.mark.parametrize("changes", [{"smoke": True}, {"quick": True}])
-def test_a_run_that_does_not_count_is_told_nothing(changes):
-    assert told(past(1), job=request(**changes)) == []
 
 
 def test_points_of_a_sweep_beside_each_other_are_no_run_of_the_scenario():
@@ -190,8 +174,6 @@ def test_a_run_that_ended_is_kept_with_all_that_a_list_of_runs_shows():
     assert kept.key == past(1).key
 
 
-def test_a_run_file_that_is_read_is_no_new_run(tmp_path):
-    run = Run(File(write_run(tmp_path / "run.jsonl", recorded_events())))
-    run.poll()
-    assert run.report.outcome == "measured"
-    assert every() == []
+def test_the_newest_runs_are_enough():
+    (values,) = speedups(*(past(number, 1 + number) for number in range(70)))
+    assert values == [1.0 + number for number in range(20, 70)]

@@ -47,17 +47,6 @@ def test_what_came_before_it_is_known_what_to_stop_is_not_lost(raised):
     assert calls == ["first", "second"]
 
 
-def test_what_was_not_answered_is_raised_again_with_the_handlers_of_before(raised):
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupts = Interrupts().__enter__()
-    signal.raise_signal(signal.SIGINT)
-    assert interrupts.received == signal.SIGINT
-    with pytest.raises(KeyboardInterrupt):
-        interrupts.end()
-    interrupts.end()  # once only
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_ignored_signals_and_handlers_of_others_stay(raised):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda which, _: raised.append(which))

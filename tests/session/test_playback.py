@@ -90,53 +90,6 @@ def test_seeking_back_gives_everything_again_and_forward_only_what_is_new(playba
     assert playback.position_s == 0
 
 
-def test_stages_are_gone_to_one_by_one_and_back(playback):
-    playback.toggle()
-    names = []
-    for _ in playback.marks:
-        playback.seek_stage(1)
-        names.append(playback.stage)
-    assert names[:4] == ["load", "build pageable", "warm-up pageable", "build pinned"]
-    assert names[-11:] == [
-        *(f"measure {number}" for number in range(1, 9)),
-        "re-check",
-        "solo run",
-        "profile",
-    ]
-    playback.seek_stage(1)
-    assert playback.position_s == playback.duration_s
-    back = []
-    for _ in playback.marks:
-        playback.seek_stage(-1)
-        back.append(playback.stage)
-    assert back == names[::-1]
-    playback.seek_stage(-1)
-    assert playback.position_s == 0
-
-
-def test_while_it_plays_the_stage_before_is_not_the_one_that_has_just_begun(playback, clock):
-    playback.seek_stage(1)
-    playback.seek_stage(1)
-    clock.now += 0.5
-    playback.seek_stage(-1)
-    assert playback.stage == "load"
-
-
-def test_step_by_step_it_comes_to_the_end_with_every_event_once(playback):
-    every = events_of(playback.path)
-    playback.step()
-    whole = playback.take()
-    steps = 1
-    while not playback.ended:
-        before_s = playback.position_s
-        playback.step()
-        assert playback.position_s > before_s
-        whole += playback.take()
-        steps += 1
-    assert whole == every
-    assert 100 < steps < len(every)
-
-
 def test_events_that_came_late_keep_their_place_in_the_file(tmp_path):
     started, *others = SMALL_RUN
     late = e.Log(t=0.5, lines=["late"])
@@ -166,3 +119,26 @@ def test_the_stages_of_all_recordings_are_in_order_and_the_last_state_is_that_of
         whole.outcome,
         len(whole.variants),
     )
+
+
+def test_while_it_plays_the_stage_before_is_not_the_one_that_has_just_begun(playback, clock):
+    playback.seek_stage(1)
+    playback.seek_stage(1)
+    clock.now += 0.5
+    playback.seek_stage(-1)
+    assert playback.stage == "load"
+
+
+def test_step_by_step_it_comes_to_the_end_with_every_event_once(playback):
+    every = events_of(playback.path)
+    playback.step()
+    whole = playback.take()
+    steps = 1
+    while not playback.ended:
+        before_s = playback.position_s
+        playback.step()
+        assert playback.position_s > before_s
+        whole += playback.take()
+        steps += 1
+    assert whole == every
+    assert 100 < steps < len(every)

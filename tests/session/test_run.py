@@ -47,37 +47,11 @@ def test_it_is_under_way_until_the_last_event_is_taken(source):
     assert run.report.run_file == "run.jsonl"
 
 
-def test_before_anything_came_it_is_under_way_and_of_an_empty_source_it_never_started(source):
-    run = Run(source)
-    assert (run.report.outcome, run.report.reason) == (Conclusion.UNDER_WAY, None)
-    source.batches = [[]]
-    run.poll()
-    assert (run.report.outcome, run.report.reason) == (Conclusion.FAILED, finding("never_started"))
-
-
-def test_the_report_is_made_once_for_a_poll_and_anew_for_the_next(source):
-    run = Run(source)
-    run.poll()
-    first = run.report
-    assert run.report is first
-    source.present = 8.0
-    run.poll()
-    assert run.report is not first
-    assert run.report.progress.elapsed_s == 7.0
-
-
 def test_a_source_that_ends_without_the_end_of_the_run_was_interrupted(source):
     source.batches = [SMALL_RUN[:2]]
     run = Run(source)
     run.poll()
     assert (run.report.outcome, run.report.reason) == (Conclusion.INTERRUPTED, finding("no_end"))
-
-
-def test_what_the_source_could_not_read_is_in_the_report(source):
-    source.findings = [finding("unknown_events", count=2)]
-    run = Run(source)
-    run.poll()
-    assert run.report.findings[0] == finding("unknown_events", count=2)
 
 
 def test_a_required_speedup_counts_at_the_end(source):

@@ -122,29 +122,9 @@ FORGED = {
         "os.write(FD, numbered(1, Reported(variant='b', name='x', value=1.0))); notice('second')",
         finding("event_repeated", number=1),
     ),
-    "its own end": (
-        "os.write(FD, numbered(1, WorkerDone(sent=1))); notice('second')",
-        finding("event_after_end"),
-    ),
     "of the session": (
         "emit(RunEnded(outcome='done'))",
         finding("event_not_allowed", type="RunEnded"),
-    ),
-    "of the supervisor": (
-        "emit(WorkerExited(code=0, signal=None, stage=Stage.END, variant=None))",
-        finding("event_not_allowed", type="WorkerExited"),
-    ),
-    "of another job": (
-        "emit(Telemetry(since=0.0, values={}))",
-        finding("event_not_allowed", type="Telemetry"),
-    ),
-    "of no variant": (
-        "emit(Reported(variant='c', name='x', value=1.0))",
-        finding("event_not_allowed", type="Reported"),
-    ),
-    "of no version": (
-        'os.write(FD, b\'1 {"type":"Later"}\\n\'); pipe.sent = 2',
-        finding("event_not_allowed", type=""),
     ),
 }
 

@@ -4,7 +4,6 @@ import pytest
 from found import finding
 from recorded import SMALL_RUN, write_run
 
-from gpulab.core.run_file import RunFileError
 from gpulab.session.run import File
 
 
@@ -22,13 +21,6 @@ def test_a_file_gives_everything_at_once_and_has_ended_then(path):
     assert (file.path, file.findings) == (path, [])
 
 
-def test_the_present_of_a_file_is_its_last_event(path):
-    file = File(path)
-    assert file.now() == 2.5
-    file.take()
-    assert file.now() == 2.5
-
-
 def test_a_file_without_its_end_has_ended_too_and_says_what_it_could_not_read(path):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b"garbled\n", lines[4][:5]]))
@@ -36,12 +28,3 @@ def test_a_file_without_its_end_has_ended_too_and_says_what_it_could_not_read(pa
     assert file.take() == list(SMALL_RUN[:2])
     assert file.ended
     assert file.findings == [finding("garbled_lines", lines=["4"])]
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("hello\n")
-    with pytest.raises(RunFileError, match="not a run file"):
-        File(path)
-    with pytest.raises(FileNotFoundError):
-        File(tmp_path / "nowhere.jsonl")

@@ -17,7 +17,6 @@ from gpulab.core.machine import Device
 from gpulab.core.statuses import Conclusion
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.past import past_run
-from gpulab.session import store as stores
 from gpulab.session.history import History
 from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.store import NAME, Store
@@ -166,22 +165,6 @@ def test_what_is_no_run_is_passed_over_and_one_that_goes_on_comes_when_it_has_en
     assert listed() == [name(COUNT), *NEWEST_FIRST]
 
 
-def test_a_thousand_runs_are_listed_without_a_look_into_a_run_file():
-    with Store() as store:
-        run = past(0)
-        for number in range(1000):
-            path = runs_folder() / name(number)
-            path.write_bytes(b"")
-            at = events(number)[0].at
-            store.add_run(replace(run, at=at, run_file=str(path)))
-        runs = store.runs()
-    assert len(runs) == 1000
-    assert runs[0].run_file.endswith(name(999))
-    with Store() as store:
-        (newest,) = store.newest_of_each()
-    assert newest == runs[0]
-
-
 @pytest.mark.parametrize(
     ("kinds", "shown"),
     [
@@ -212,20 +195,6 @@ def test_neither_a_smoke_run_nor_one_that_was_stopped_stands_for_a_result(kinds,
         newest = next(run for run in store.newest_of_each() if run.scenario == "y")
         assert newest == runs[-1]
         assert store.last_result(newest) == runs[shown]
-
-
-def test_before_a_run_only_a_moment_is_spent_on_run_files(monkeypatch):
-    monkeypatch.setattr(stores, "_CATCH_UP_S", 0.0)
-    for expected in (NEWEST_FIRST[:1], NEWEST_FIRST[:2]):
-        with Store() as store:
-            assert [Path(run.run_file).name for run in store.runs_of(SHA)] == expected[::-1]
-
-
-def test_a_run_that_is_out_of_range_has_no_entry():
-    state = fold_all(events(1))
-    report = build_report(state, str(runs_folder() / name(1)))
-    with pytest.raises(ValueError, match="title"):
-        past_run(state, replace(report, title="x" * 5000))
 
 
 WITHOUT_SQLITE = """

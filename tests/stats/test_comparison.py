@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.core.jobs import FunctionFile, Measure, ScenarioFile, TimeFunctions, VariantInfo
+from gpulab.core.jobs import Measure, ScenarioFile, VariantInfo
 from gpulab.stats.comparison import (
-    are_narrow,
     compare,
-    is_narrow_time,
     is_settled,
-    keys_of,
     pairs_of,
 )
 from gpulab.stats.series import Epoch, EpochSeries
@@ -124,15 +121,6 @@ def test_over_a_fifth_dropped_is_invalid():
     assert refused.reason.values == {"dropped": 13, "pairs": 63}
 
 
-def test_narrow_looks_at_width_alone():
-    assert are_narrow([interval(epochs(0.5, 20)), interval(epochs(1.0, 20))])
-    assert not are_narrow([interval(epochs(0.5, 20)), interval(epochs(0.5, 20, spread=0.2))])
-    assert not are_narrow([interval(epochs(0.5, 5))])
-    assert is_narrow_time(interval(epochs(0.5, 20), ("b",)))
-    assert not is_narrow_time(interval(epochs(0.5, 20, spread=0.2), ("b",)))
-    assert not is_narrow_time(None)
-
-
 def thetas(speedup, n, spread=0.0):
     draw = random.Random(5)
     return [-math.log(speedup) + draw.gauss(0, spread) for _ in range(n)]
@@ -187,19 +175,3 @@ def test_one_against_another_is_compared_with_the_baseline_first_and_one_against
     assert pairs_of(job(infos), {"a", "d"}) == [("control", "a"), ("d", "a")]
     of_scale = (*infos[:3], VariantInfo(name="d", against="c"))
     assert pairs_of(job(of_scale), {"a", "c", "d"}) == [("control", "a"), ("d", "c")]
-
-
-def test_functions_have_only_a_control_against_the_first_that_was_measured():
-    subject = FunctionFile(scenario="s:f", path="s.py", source_sha256="0", variants=LADDER)
-    assert pairs_of(TimeFunctions(subject=subject), {"b", "c"}) == [("control", "b")]
-    assert pairs_of(TimeFunctions(subject=subject), set()) == []
-
-
-@given(st.booleans(), st.lists(st.sampled_from(["a", "b", "c"]), unique=True))
-def test_every_pair_that_may_be_asked_for_has_a_key(ladder, measured):
-    functions = FunctionFile(scenario="s:f", path="s.py", source_sha256="0", variants=LADDER)
-    for each in (job(LADDER, ladder=ladder), TimeFunctions(subject=functions)):
-        keys = keys_of(each)
-        assert set(pairs_of(each, measured)) <= set(keys)
-        assert {("a",), ("b",), ("c",), ("control",)} <= set(keys)
-        assert len(keys) == len(set(keys))

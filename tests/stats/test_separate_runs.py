@@ -55,16 +55,6 @@ def test_several_runs_show_a_smaller_change(count, found):
         assert difference(runs(random, count, **options), after, SPEEDUP_SPREAD).low > 0.01
 
 
-def test_what_has_no_interval():
-    random = Random(1)
-    whole = runs(random, 1)
-    short = [run[:7] for run in whole]
-    assert difference(whole, [[]], SPEEDUP_SPREAD) is None
-    assert difference(whole, short, SPEEDUP_SPREAD) is None
-    many = [run[:3] for run in runs(random, 4)]
-    assert difference(many, many, SPEEDUP_SPREAD) is not None, "enough runs need no processes"
-
-
 def test_copies_of_a_run_are_no_evidence_that_runs_agree():
     random = Random(1)
     same = runs(random, 1) * 8

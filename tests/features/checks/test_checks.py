@@ -168,16 +168,3 @@ def test_what_is_wrong_decides_the_exit_code_and_spoils_nothing_else(checked):
     assert checked.variant("honest")["status"] == Status.OK
     assert checked.variant("honest")["time_s"]["value"] > 0
     assert checked.run["failures"] == []
-
-
-def test_state_that_is_nan_after_a_block_is_noted(checked):
-    reasons = checked.comparison("diverging")["trust"]["reasons"]
-    assert "state_diverges" in {reason["code"] for reason in reasons}
-    assert "state_diverges" not in str(checked.comparison("state_named"))
-
-
-def test_state_that_is_not_named_is_noted(checked):
-    assert [finding["variant"] for finding in checked.findings("state_not_named")] == [
-        "state_forgotten"
-    ]
-    assert checked.findings("state_not_restored") == []

@@ -5,7 +5,6 @@ taken alone.
 import pytest
 import torch
 from checker_bench import TimedBench
-from msgspec.structs import replace
 
 from gpulab.core.events import Examined
 from gpulab.core.statuses import CheckKind
@@ -232,30 +231,6 @@ def test_numbers_that_are_drawn_once_after_seeding_and_used_again_are_found():
         bench.check(name, drawing(once=once))
     assert bench.take_alone("afresh") is None
     assert bench.take_alone("again").code == "draws_when_seeded"
-
-
-def test_steps_of_several_ranks_are_not_timed_alone(bench):
-    """They wait for each other."""
-    bench.check("suspect", remembers_by_value())
-    bench.context.job = replace(bench.context.job, ranks=2)
-    assert bench.take_alone("suspect") is None
-
-
-def test_a_block_on_the_same_values_alone_is_no_check(bench):
-    def make_work():
-        torch.manual_seed(0)
-        a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
-        return Work(lambda: clock.spend(100, a @ b @ b), inputs=(a, b))
-
-    bench = TimedBench()
-    bench.check("baseline", make_work)
-    bench.check("suspect", make_work)
-    bench.time_blocks("suspect", BLOCKS)
-    bench.take_alone("suspect")
-    bench.timed_checks.finish()
-    shown = [event for event in bench.events if isinstance(event, Examined)]
-    (examined,) = [event for event in shown if event.check == CheckKind.TIMED_STEPS]
-    assert examined.skipped.code == "no_block_on_other_values"
 
 
 def whole_numbers(kept):

@@ -5,19 +5,15 @@ them.
 import pytest
 from devices import H200
 from found import finding
-from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samples
+from synthetic_runs import END, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
-from gpulab.core.jobs import VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import (
     CheckKind,
     CheckState,
     CheckTime,
-    FailureKind,
     Grade,
-    Outcome,
-    Stage,
 )
 from gpulab.features.telemetry.events import TelemetryStarted
 
@@ -148,27 +144,6 @@ def test_a_check_that_failed_leaves_no_grade(wrong, verdict):
     assert (check.state, check.result) == ("failed", reason)
 
 
-def test_a_check_of_the_baseline_or_of_the_run_counts_for_every_comparison():
-    of_both = [
-        *examined(CheckKind.CONTEXT, variant="a", count=4),
-        *examined(CheckKind.PHYSICS, variant=None),
-    ]
-    trust = trust_of(*of_both)
-    assert check_of(trust, CheckKind.CONTEXT).result.values == {"count": 4}
-    assert check_of(trust, CheckKind.PHYSICS).state == CheckState.PASSED
-
-
-def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
-    skipped = finding("no_block_on_other_values", "b")
-    trust = trust_of(
-        *examined(CheckKind.TIMED_STEPS, variant="a", count=40),
-        *examined(CheckKind.TIMED_STEPS, variant="b", count=0, skipped=skipped),
-    )
-    check = check_of(trust, CheckKind.TIMED_STEPS)
-    assert (check.state, check.result) == (CheckState.NOT_RUN, skipped)
-    assert "checks_not_run" in codes(trust)
-
-
 def test_few_processes_one_process_and_processes_that_are_alike_are_doubts():
     of_eight = check_of(trust_of(), CheckKind.PROCESSES)
     assert (of_eight.state, of_eight.result.values["count"], of_eight.result.values["pinned"]) == (
@@ -254,50 +229,6 @@ def test_a_gpu_that_nobody_watched_is_a_doubt_and_a_cpu_has_nothing_to_watch():
     )
 
 
-def test_what_weakens_another_variant_is_no_doubt_of_this_one():
-    infos = (*INFOS, VariantInfo(name="c", against="a"))
-    names = ("a", "control", "b", "c")
-    found = e.FindingMade(finding=finding("inputs_not_named", "c"), t=0.3)
-    report = report_of(
-        [*opening(request(*infos), processes=8), found, *samples({}, names=names), *END]
-    )
-    assert "inputs_not_named" not in codes(report.comparison("b").trust)
-    assert "inputs_not_named" in codes(report.comparison("c").trust)
-
-
-def test_a_warm_up_that_drifts_is_a_note_and_no_doubt():
-    drifts = e.WarmedUp(variant="b", times_s=[1.0], drift=0.08, drifting=True, t=0.3)
-    report = report_of([*opening(processes=8), drifts, *samples({"b": 0.5}), *END])
-    assert [entry.code for entry in report.findings] == ["warm_up_drifts"]
-    trust = report.comparison("b").trust
-    check = check_of(trust, CheckKind.CLOCKS)
-    assert (check.state, check.result) == ("not run", finding("clocks_of_cpu"))
-    assert "warm_up_drifts" not in codes(trust)
-
-
-def test_work_is_counted_beside_the_baselines():
-    counted = [
-        e.Counted(variant=name, operations=count, flops=1000, t=0.3)
-        for name, count in (("a", 40), ("b", 1))
-    ]
-    check = check_of(trust_of(*counted), CheckKind.WORK)
-    assert check.result.values == {
-        "items": 2.0,
-        "baseline_items": 2.0,
-        "operations": 1,
-        "baseline_operations": 40,
-        "flops": 1000,
-        "baseline_flops": 1000,
-        "declared_flops": None,
-    }
-
-
-def test_where_torch_computes_nothing_no_work_was_counted():
-    counted = [e.Counted(variant=name, operations=0, flops=None, t=0.3) for name in "ab"]
-    check = check_of(trust_of(*counted), CheckKind.WORK)
-    assert (check.state, check.result) == ("not run", finding("calls_nothing_of_torch"))
-
-
 @pytest.mark.parametrize(
     ("own", "baseline", "code"),
     [
@@ -328,23 +259,6 @@ def test_less_work_for_the_same_items_is_a_doubt_with_the_numbers(own, baseline,
     assert check.state == ("doubtful" if code else "passed")
     assert (check.result in trust.reasons) == bool(code)
     assert check.result.code == (code or "work_counted")
-
-
-def test_a_variant_that_failed_late_is_doubtful_for_it():
-    failed = e.VariantFailed(
-        variant="b",
-        kind=FailureKind.CRASH,
-        stage=Stage.MEASURE,
-        cause=finding("text", text="boom"),
-        t=90.0,
-    )
-    end = [e.RunEnded(outcome=Outcome.FAILED, t=101.0)]
-    trust = (
-        report_of([*thread(), checked(), *examined(), *samples({"b": 0.5}), failed, *end])
-        .comparisons[0]
-        .trust
-    )
-    assert (trust.grade, codes(trust)[0]) == (Grade.DOUBTFUL, "failed_after")
 
 
 def test_a_comparison_that_claims_nothing_has_no_grade():
@@ -399,3 +313,20 @@ def test_a_speedup_that_is_smaller_on_new_values_in_all_processes_is_a_doubt(rat
     assert ("less_on_new_values" in codes(trust)) == doubted
     state = check_of(trust, CheckKind.TIMED_STEPS).state
     assert state == (CheckState.DOUBTFUL if doubted else CheckState.PASSED)
+
+
+def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
+    skipped = finding("no_block_on_other_values", "b")
+    trust = trust_of(
+        *examined(CheckKind.TIMED_STEPS, variant="a", count=40),
+        *examined(CheckKind.TIMED_STEPS, variant="b", count=0, skipped=skipped),
+    )
+    check = check_of(trust, CheckKind.TIMED_STEPS)
+    assert (check.state, check.result) == (CheckState.NOT_RUN, skipped)
+    assert "checks_not_run" in codes(trust)
+
+
+def test_where_torch_computes_nothing_no_work_was_counted():
+    counted = [e.Counted(variant=name, operations=0, flops=None, t=0.3) for name in "ab"]
+    check = check_of(trust_of(*counted), CheckKind.WORK)
+    assert (check.state, check.result) == ("not run", finding("calls_nothing_of_torch"))

@@ -8,15 +8,12 @@ import sys
 import pytest
 
 from gpulab.core.payloads import KernelText
-from gpulab.core.statuses import FailureKind, Stage
-from gpulab.engine.processes.failure import failure
 from gpulab.features.kernels import compiler, reading, source
 from gpulab.features.kernels.compiler import (
     CompileError,
     NoCompilerError,
     compile_kernel,
     header_folders,
-    parameters,
 )
 from gpulab.features.kernels.reading import read_kernel, sass_lines
 
@@ -104,17 +101,6 @@ def test_a_mistake_has_its_line_in_the_scenarios_file(only):
     assert source.kernels_made() == [], "it was not made"
 
 
-def test_the_event_of_a_failure_has_that_line_and_the_compilers_words(only):
-    variant, path = only(*BROKEN)
-    event = failure(error_of(variant), path, "only", Stage.CHECK)
-    assert (event.kind, event.line, event.variant) == (FailureKind.ERROR, LINE, "only")
-    assert (
-        event.cause.values["message"] == 'CompileError: identifier "missing" is undefined (mine.py)'
-    )
-    assert "in[i] + missing" in event.traceback
-    assert "1 error detected" in event.traceback
-
-
 def test_a_mistake_in_a_source_that_is_no_literal_has_the_line_of_its_call(only):
     variant, path = only('""")\n', '""" + "__global__ void k() { missing; }")\n')
     error = error_of(variant)
@@ -143,18 +129,6 @@ def test_a_name_that_the_source_does_not_have_is_told_with_the_line_of_the_sourc
     assert error.msg.endswith(f"(in {name})")
 
 
-def test_a_wrong_option_is_an_error_of_the_kernel_in_the_words_of_the_compiler(only):
-    variant, path = only('""")\n', '""", options=("-lineinfo", "--nonsense"))\n')
-    error = error_of(variant)
-    assert (error.filename, error.lineno) == (path, 6)
-    assert "--nonsense" in error.msg
-
-
-def test_where_there_is_no_machine_code_it_says_so(kernels):
-    with pytest.raises(CompileError, match="there is no machine code"):
-        compile_kernel(kernels("copy"), "compute_90")
-
-
 def test_options_reach_the_compiler(only):
     variant, _ = only("CudaSource(r", 'CudaSource(options=["-DVALUE=3"], code=r')
     variant(None)
@@ -164,22 +138,6 @@ def test_options_reach_the_compiler(only):
         "k", "__global__ void k(int* a) { static_assert(VALUE == 3); *a = VALUE; }", 1, text.options
     )
     assert compile_kernel(counting, "sm_90").cubin
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["-DX=1"],
-        ["-DX=2", "-UX", "-DX=(1 + 0)"],
-        ["-DX=1", "-use_fast_math", "--ftz=true", "-prec-div=false", "--prec-sqrt=false"],
-        ["-DX=1", "-fmad=false", "--maxrregcount=32", "-lineinfo", "-std=c++20"],
-        ["-DX=1", "-lineinfo", "--extra-device-vectorization", "--restrict", "-w"],
-        ["-DX=1", "-default-device", "-I/usr/include"],
-    ],
-)
-def test_options_reach_the_compiler_in_every_form(options):
-    code = "__global__ void k(int* a) { *a = X; }\nstatic_assert(X == 1);"
-    assert compile_kernel(KernelText("k", code, 1, tuple(options)), "sm_90").cubin
 
 
 def test_headers_of_the_toolkit_and_of_the_own_folder_are_found(tmp_path):
@@ -202,11 +160,6 @@ def test_a_header_that_is_missing_has_its_line(tmp_path):
     with pytest.raises(CompileError, match="cannot open source file") as raised:
         compile_kernel(text, "sm_90", file)
     assert (raised.value.filename, raised.value.lineno) == (file, 71)
-
-
-def test_of_an_architecture_that_does_not_exist_it_says_so(kernels):
-    with pytest.raises(CompileError, match="gpu-architecture"):
-        compile_kernel(kernels("copy"), "sm_12345")
 
 
 def test_kernels_that_were_made_are_given_once(only):
@@ -245,24 +198,6 @@ def test_parameters_are_those_that_the_kernel_declares(kernels, name, types):
     assert compile_kernel(kernels(name), "sm_90").parameters == types
 
 
-@pytest.mark.parametrize(
-    ("declared", "types"),
-    [
-        ("", ()),
-        ("\n\t.param .u64 k_param_0\n", ("u64",)),
-        (".param .u64 .ptr .align 1 k_param_0,\n.param .f32 k_param_1", ("u64", "f32")),
-        (
-            ".param .u64 .ptr .global .align 16 k_param_0,\n.param .align 8 .b8 k_param_1[24]",
-            ("u64", "b8[24]"),
-        ),
-    ],
-)
-def test_parameters_are_read_from_any_ptx(declared, types):
-    ptx = f".visible .entry kk(\n.param .f64 a)\n{{}}\n.visible .entry k({declared})\n{{\n}}\n"
-    assert parameters(ptx, "k") == types
-    assert parameters("", "k") == ()
-
-
 def test_facts_are_those_of_the_machine_code(kernels):
     found = read_kernel(kernels("fill<2>", threads=64, shared_bytes=1024), "sm_90")
     assert (found.name, found.arch, found.read_from, found.threads) == (
@@ -280,18 +215,6 @@ def test_facts_are_those_of_the_machine_code(kernels):
     assert read_kernel(kernels("copy"), "sm_90").instructions["load_128"] == 1
 
 
-def test_without_threads_nothing_is_said_of_a_block(kernels):
-    text = kernels("copy")
-    found = read_kernel(KernelText(text.name, text.code, text.line), "sm_90")
-    assert (found.threads, found.occupancy, found.limiter, found.load_use) == (
-        None,
-        None,
-        None,
-        None,
-    )
-    assert found.registers
-
-
 @pytest.mark.parametrize(
     "broken", [lambda: None, lambda: "/no/nvdisasm", lambda: __file__, lambda: "/bin/false"]
 )
@@ -306,33 +229,6 @@ def test_without_a_disassembler_that_works_facts_are_read_from_ptx(kernels, monk
     assert classes == {"load_128": 1, "store_128": 1, "branch": 1}
     assert found.digest
     assert found.digest != of_sass.digest
-
-
-@pytest.mark.slow
-def test_the_same_code_has_the_same_digest_whatever_it_is_called(kernels):
-    text = kernels("copy")
-    compiler._compile.cache_clear()
-    again = read_kernel(text, "sm_90", "elsewhere.py").digest
-    renamed = KernelText("other", text.code.replace("copy", "other"), 70, text.options, (32, 1, 1))
-    longer = KernelText(
-        "copy", text.code.replace("i < n", "i <= n"), text.line, text.options, text.threads
-    )
-    digest = read_kernel(text, "sm_90").digest
-    assert again == digest == read_kernel(renamed, "sm_90").digest
-    assert read_kernel(longer, "sm_90").digest != digest
-
-
-def test_what_no_text_encodes_is_compiled_as_something_else():
-    text = KernelText("k", "// \ud800\n__global__ void k() {}", 1)
-    assert compile_kernel(text, "sm_90").name == "k"
-
-
-def test_a_file_of_any_name_is_named_as_it_is():
-    for file in ('/a "quoted" \\ name.py', "/ä/ö.py", "a\nb.py"):
-        with pytest.raises(CompileError) as raised:
-            compile_kernel(KernelText("k", "\n__global__ void k() { missing; }", 70), "sm_90", file)
-        assert raised.value.filename == file
-        assert (raised.value.lineno == 71) == ("\n" not in file)
 
 
 @pytest.mark.parametrize("missing", ["cuda.bindings", "the library"])

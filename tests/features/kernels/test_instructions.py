@@ -8,56 +8,37 @@ from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_bo
 
 SASS = {
     "LDG.E.128.CONSTANT R4,desc[UR4][R2.64]": {"load_128": 1, "read_only_load": 1},
-    "LDG.E R4, desc[UR4][R2.64+0x10]": {"load_32": 1},
     "@!P0 LDG.E.64 R4,desc[UR4][R2.64]": {"load_64": 1},
-    "@P0 LDG.E.U8 R4,desc[UR4][R2.64]": {"load_8": 1},
-    "LDG.E.LTC128B.64.STRONG.GPU R4,[R2.64]": {"load_64": 1},
     "LD.E.S16 R4,[R2.64]": {"load_16": 1},
     "STG.E.EF.128 desc[UR4][R2.64],R4": {"store_128": 1},
     "LDS.U.128 R4,[R0]": {"shared_load_128": 1},
     "STS [R0+0x400],R4": {"shared_store_32": 1},
     "LDSM.16.M88.4 R4,[R5]": {"shared_load_128": 1},
-    "LDSM.16.MT88.2 R4,[R5]": {"shared_load_64": 1},
-    "LDSM.16.M88 R4,[R5]": {"shared_load_32": 1},
     "LDL.64 R4,[R1]": {"local_load": 1},
     "STL [R1+0x4],R4": {"local_store": 1},
-    "LDGSTS.E.BYPASS.128 [R1],desc[UR4][R2.64]": {"async_copy": 1},
     "UBLKCP.S.G [UR4],[UR6],UR8": {"bulk_copy": 1},
-    "UTMALDG.2D [UR4],[UR6]": {"bulk_copy": 1},
     "LDC R1,c[0x0][0x28]": {},
-    "ULDC.64 UR4,c[0x0][0x210]": {},
     "FFMA R0,R1,R2,R3": {"fma": 1},
-    "FFMA2 R0,R1,R2,R3": {"fma": 1},
     "DFMA R0,R2,R4,R6": {"fma": 1},
     "FADD.FTZ R0,R1,-R2": {"add_or_multiply": 1},
     "IMAD.MOV.U32 R3,RZ,RZ,RZ": {},
     "HFMA2 R9,R8,R9,R9": {"fma": 1},
-    "HFMA2.MMA.BF16_V2 R11, R8, R11, R7": {"fma": 1},
     "HFMA2.MMA R9,R8,R7,-RZ": {"add_or_multiply": 1},
-    "HFMA2.MMA R5,-RZ,RZ,0,0": {},
-    "HFMA2 R5, -RZ, RZ, 1.875, 0": {},
     "HMMA.16816.F32 R12,R4,R4,RZ": {"mma": 1},
-    "IMMA.16832.S8.S8 R8,R4.ROW,R6.COL,R8": {"mma": 1},
-    "DMMA.884 R4,R2,R3,R4": {"mma": 1},
     "HGMMA.64x256x16.F32 R24,gdesc[UR8],R24": {"wgmma": 1},
-    "QGMMA.64x128x32.F32.E4M3.E4M3 R24,gdesc[UR8],R24": {"wgmma": 1},
     "UTCHMMA gdesc[UR4],gdesc[UR6],tmem[UR8],tmem[UR10],idesc[UR11],UP0": {"tcgen05": 1},
-    "UTCQMMA.2CTA gdesc[UR4],gdesc[UR6],tmem[UR8]": {"tcgen05": 1},
     "SHFL.DOWN PT,R3,R2,0x10,0x1f": {"shuffle": 1},
     "BAR.SYNC.DEFER_BLOCKING 0x0": {"barrier": 1},
     "BSSY B0,0x1c0": {"divergent_branch": 1},
     "BSYNC B0": {},
     "MUFU.RCP R4,R5": {"special": 1},
     "ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT,RZ,[R2.64],R5": {"atomic": 1},
-    "REDG.E.ADD.F32 [R2.64],R5": {"atomic": 1},
     "REDUX.SUM UR4,R5": {"shuffle": 1},
     "@P0 EXIT": {},
     "@P0": {},
     "": {},
     "WHATEVER.IT.IS": {},
     "LDG": {"load_32": 1},
-    "HFMA2": {"fma": 1},
-    "BRA": {"branch": 1},
 }
 
 
@@ -86,30 +67,17 @@ PTX = {
     "ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];": {"load_128": 1, "read_only_load": 1},
     "ld.global.f32 %f1, [%rd1+4];": {"load_32": 1},
     "@%p1 ld.global.u8 %rs1, [%rd1];": {"load_8": 1},
-    "ld.f64 %fd1, [%rd1];": {"load_64": 1},
-    "st.global.v2.f64 [%rd1], {%fd1, %fd2};": {"store_128": 1},
-    "@!%p1 st.global.b16 [%rd1], %rs1;": {"store_16": 1},
-    "ld.shared.v2.u32 {%r1, %r2}, [%r3];": {"shared_load_64": 1},
     "st.shared.f32 [%r1], %f1;": {"shared_store_32": 1},
     "ld.local.f32 %f1, [%rd1];": {"local_load": 1},
-    "st.local.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};": {"local_store": 1},
     "ld.param.u64 %rd1, [copy_param_0];": {},
     "cp.async.cg.shared.global [%r1], [%rd1], 16;": {"async_copy": 1},
-    "cp.async.ca.shared.global [%r1], [%rd1], 4;": {"async_copy": 1},
     "cp.async.commit_group;": {},
-    "cp.async.wait_group 0;": {},
     "fma.rn.f32 %f1, %f2, %f3, %f4;": {"fma": 1},
-    "fma.rn.bf16x2 %r1, %r2, %r3, %r4;": {"fma": 1},
     "add.f32 %f1, %f2, %f3;": {"add_or_multiply": 1},
-    "mul.ftz.f16x2 %r1, %r2, %r3;": {"add_or_multiply": 1},
-    "sub.f64 %fd1, %fd2, %fd3;": {"add_or_multiply": 1},
     "add.s32 %r1, %r2, 1;": {},
-    "mul.wide.u32 %rd1, %r1, 4;": {},
     "bar.sync 0;": {"barrier": 1},
-    "barrier.sync.aligned 0;": {"barrier": 1},
     "shfl.sync.down.b32 %r1|%p1, %r2, 16, 31, -1;": {"shuffle": 1},
     "atom.global.add.f32 %f1, [%rd1], %f2;": {"atomic": 1},
-    "red.global.add.f32 [%rd1], %f2;": {"atomic": 1},
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1}, {%r2}, {%f1};": {
         "mma": 1
     },
@@ -117,17 +85,13 @@ PTX = {
         "wgmma": 1
     },
     "@%p1 tcgen05.mma.cta_group::1.kind::f16 [ %r1 + 0 ], %rd1, %rd2, %r2, %p2;": {"tcgen05": 1},
-    "tcgen05.wait::ld.sync.aligned;": {},
-    "wgmma.fence.sync.aligned;": {},
     "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier [%r1], [%rd1], [%r4];": {
         "bulk_copy": 1
     },
     "ex2.approx.f32 %f1, %f2;": {"special": 1},
-    "rcp.rn.f32 %f1, %f2;": {"special": 1},
     "ret;": {},
     "$L__BB0_1: ": None,
     ".reg .f32 %f<4>;": None,
-    ".loc 1 4 2": None,
     "// ld.global.f32 %f1, [%rd1];": None,
     "": None,
 }
@@ -188,12 +152,3 @@ def test_the_body_of_one_kernel_is_that_of_its_entry():
 def test_without_a_body_there_is_none(ptx):
     assert entry_body(ptx, "copy") == ""
     assert count_ptx("") == {}
-
-
-def test_a_body_that_is_cut_off_is_what_there_is_of_it():
-    assert (
-        count_ptx(entry_body(".entry copy(\n)\n{\n\tret;\n\tadd.f32 %f1, %f2, %f3;\n", "copy"))[
-            "all"
-        ]
-        == 2
-    )

@@ -67,14 +67,6 @@ def test_what_all_lanes_load_from_one_place_is_the_same_for_all():
     assert found.store_use == 1.0
 
 
-def test_narrow_accesses_beside_wide_ones_are_tails():
-    found = of(
-        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.s64 %rd3, "
-        "%rd1, %rd2;ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd3]; ld.global.f32 %f5, [%rd3];"
-    )
-    assert found.load_use == 1.0
-
-
 def test_a_block_of_two_dimensions_has_its_rows_in_a_warp():
     body = (
         "mov.u32 %r1, %tid.y; shl.b32 %r2, %r1, 7; mov.u32 %r3, tile; add.s32 %r4, %r3, %r2; "
@@ -82,23 +74,6 @@ def test_a_block_of_two_dimensions_has_its_rows_in_a_warp():
     )
     assert of(body, (16, 16, 1)).bank_conflicts == 2
     assert of(body, (32, 8, 1)).bank_conflicts == 1
-
-
-IN_SHARED = (
-    "mul.lo.s32 %r3, %r2, 4; mov.u32 %r5, tile; add.s32 %r4, %r5, %r3; ld.shared.f32 %f1, [%r4];"
-)
-
-
-def test_the_next_round_of_a_loop_does_not_change_the_first():
-    body = (
-        f"mov.u32 %r2, %tid.x; $L1:; {IN_SHARED} mul.lo.s32 %r2, %r2, 32; {IN_SHARED} @%p1 bra $L1;"
-    )
-    assert of(body).bank_conflicts == 1
-
-
-def test_a_branch_forward_is_taken_to_be_followed():
-    body = f"mov.u32 %r2, %tid.x; @%p1 bra $L1; mul.lo.s32 %r2, %r2, 32; $L1:; {IN_SHARED}"
-    assert of(body).bank_conflicts == 32
 
 
 @pytest.mark.parametrize(

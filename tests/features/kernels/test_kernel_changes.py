@@ -2,10 +2,8 @@
 what is unknown.
 """
 
-import pytest
-
 from gpulab.core.payloads import KernelCode
-from gpulab.features.kernels.differences import Change, changes, differences
+from gpulab.features.kernels.differences import changes
 
 
 def kernel(registers=32, threads=256, **figures):
@@ -98,42 +96,3 @@ def test_of_several_kernels_instructions_are_added_and_the_worst_figure_counts()
         ("registers", 64, 32),
         ("occupancy", 0.5, 0.625),
     ]
-
-
-@pytest.mark.parametrize("figure", ["load_use", "store_use", "occupancy", "threads"])
-def test_what_is_not_known_of_one_is_no_change(figure):
-    known, unknown = kernel(**{figure: 1 if figure == "threads" else 0.5}), kernel(**{figure: None})
-    assert found(known, unknown) == found(unknown, known) == []
-
-
-def test_shares_that_print_alike_are_alike():
-    assert found(kernel(load_use=0.5), kernel(load_use=0.504)) == []
-    assert found(kernel(load_use=0.5), kernel(load_use=0.506)) == [("load_use", 0.5, 0.506)]
-
-
-def test_without_kernels_there_is_nothing_to_compare():
-    assert changes([], [kernel()]) == changes([kernel()], []) == []
-
-
-VARIANTS = {"a": [kernel(10)], "b": [kernel(20)], "none": [], "c": [kernel(40)]}
-
-
-@pytest.mark.parametrize(
-    ("against", "expected"),
-    [
-        ({}, {"b": ("a", 10), "c": ("b", 20)}),
-        ({"b": "a", "c": "a"}, {"b": ("a", 10), "c": ("a", 10)}),
-        ({"b": None, "c": None}, {"b": ("a", 10), "c": ("b", 20)}),
-        ({"c": "none"}, {"b": ("a", 10), "c": ("b", 20)}),
-        ({"c": "nowhere", "a": "c"}, {"b": ("a", 10), "c": ("b", 20)}),
-    ],
-)
-def test_a_variant_is_set_against_the_declared_one_or_the_one_above_with_kernels(against, expected):
-    made = differences(VARIANTS, against)
-    assert {name: (each.against, each.changes[0].before) for name, each in made.items()} == expected
-    assert made["b"].changes == [Change(what="registers", before=10, after=20)]
-
-
-def test_a_single_variant_has_nothing_to_be_set_against():
-    assert differences({"a": [kernel()], "b": []}, {"b": "a"}) == {}
-    assert differences({}, {}) == {}

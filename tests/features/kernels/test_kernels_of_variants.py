@@ -5,7 +5,7 @@ that the run names.
 import json
 
 import pytest
-from synthetic_runs import INFOS, functions_request, opening, report_of, request, run_of
+from synthetic_runs import INFOS, opening, report_of, request, run_of
 
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.payloads import KernelCode
@@ -58,13 +58,6 @@ def test_each_variant_has_its_kernels_and_what_they_differ_in():
     ]
 
 
-def test_without_events_there_are_none():
-    report = report_of(run_of({}))
-    assert [(variant.kernels, variant.kernel_difference) for variant in report.variants] == [
-        ([], None)
-    ] * 2
-
-
 ALL = [compiled(name, registers) for name, registers in zip("abcde", (1, 2, 3, 4, 5), strict=True)]
 
 
@@ -99,30 +92,8 @@ def test_where_that_has_no_kernels_it_is_the_next_above_that_has(ladder):
     assert differences(ALL[3], ladder=ladder) == {}
 
 
-def test_the_order_of_the_events_is_not_that_of_the_variants():
-    assert differences(*reversed(ALL)) == differences(*ALL)
-
-
 def test_the_same_kernels_differ_in_nothing():
     assert differences(compiled("a", 7), compiled("b", 7)) == {"b": ("a",)}
-
-
-def test_later_kernels_of_a_variant_take_the_place_of_earlier_ones():
-    earlier, later = [compiled("a", 1), compiled("b", 2, 3)], [compiled("a", 5), compiled("b", 6)]
-    assert differences(*earlier, *later) == differences(*later) == {"b": ("a", (5, 6))}
-
-
-def test_functions_are_set_against_the_one_above():
-    run_request = functions_request("f", "g")
-    assert differences(compiled("f", 1), compiled("g", 2), run_request=run_request) == {
-        "g": ("f", (1, 2))
-    }
-
-
-def test_a_run_that_was_cut_has_those_that_came():
-    report = build_report(fold_all([*opening(request(*FOUR)), *ALL[:2]]), live=True)
-    assert [len(variant.kernels) for variant in report.variants] == [1, 1, 0, 0, 0]
-    assert report.variants[1].kernel_difference.against == "a"
 
 
 def test_they_survive_a_run_file_and_are_in_the_json(tmp_path):

@@ -183,19 +183,6 @@ def test_means_energy_and_reasons_of_a_solo_run():
     assert solo.energy_j == pytest.approx(300 * 2.0 / 1000)  # 60 J in 0.2 s, over the steps of 2 s
 
 
-def test_what_the_driver_averages_over_a_second_is_left_out_of_the_first_second():
-    events = [reading(10.4, busy=0.0, sm=50.0), reading(11.3, busy=100.0, sm=60.0)]
-    assert solo_means(events, SOLO).means == {"busy": 100.0, "sm": 55.0}
-    assert solo_means(events[:1], SOLO).means == {"sm": 50.0}
-
-
-def test_a_solo_run_without_readings_has_no_means():
-    solo = solo_means([], SOLO)
-    assert (solo.means, solo.energy_j, solo.readings, solo.reasons) == ({}, None, 0, None)
-    standing = [reading(10.5, energy=5.0), reading(11.0, energy=5.0)]
-    assert solo_means(standing, SOLO).energy_j is None
-
-
 def test_reasons_in_letters_are_those_that_hold_the_clocks_back():
     assert [
         reason_letters(bits) for bits in (None, 0, 0x1, POWER_CAP, THERMAL | 0x20, BRAKE | THERMAL)
@@ -207,3 +194,9 @@ def test_reasons_in_letters_are_those_that_hold_the_clocks_back():
         "T",
         "TB",
     ]
+
+
+def test_what_the_driver_averages_over_a_second_is_left_out_of_the_first_second():
+    events = [reading(10.4, busy=0.0, sm=50.0), reading(11.3, busy=100.0, sm=60.0)]
+    assert solo_means(events, SOLO).means == {"busy": 100.0, "sm": 55.0}
+    assert solo_means(events[:1], SOLO).means == {"sm": 50.0}

@@ -10,9 +10,8 @@ def operands():
     return torch.randn(N, N), torch.randn(N, N)
 
 
-def reference(lab):
-    a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+def reference(a, b):
+    return a @ b
 
 
 def recomputed_after_1_ms(lab):
@@ -100,15 +99,10 @@ def memoised_by_checksum(lab):
     return Work(step, inputs=(a, b))
 
 
-def filled_by_the_baseline(lab):
+def filled_by_the_baseline(a, b):
     """Keeps its result in a dictionary of the file."""
-    a, b = operands()
-
-    def step():
-        RESULTS["last"] = a @ b
-        return RESULTS["last"]
-
-    return Work(step, inputs=(a, b))
+    RESULTS["last"] = a @ b
+    return RESULTS["last"]
 
 
 # === memoised_by_equality
@@ -121,9 +115,8 @@ def operands():
     return torch.randn(N, N), torch.randn(N, N)
 
 
-def reference(lab):
-    a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+def reference(a, b):
+    return a @ b
 
 
 def memoised_by_equality(lab):
@@ -145,14 +138,9 @@ def memoised_by_equality(lab):
 # --- twins
 
 
-def memoised_by_equality(lab):
+def memoised_by_equality(a, b):
     """Compares its inputs with each other, of which a square needs one only."""
-    a, b = operands()
-
-    def step():
-        return a.matrix_power(2) if torch.equal(a, b) else a @ b
-
-    return Work(step, inputs=(a, b))
+    return a.matrix_power(2) if torch.equal(a, b) else a @ b
 
 
 # === filled_by_the_baseline
@@ -333,13 +321,8 @@ def operands():
     return rows, columns, torch.randn(ELEMENTS), torch.randn(N, WIDTH)
 
 
-def reference(lab):
-    rows, columns, values, x = operands()
-
-    def step():
-        return torch.zeros(N, WIDTH).index_add_(0, rows, values[:, None] * x[columns])
-
-    return Work(step, inputs=(rows, columns, values, x))
+def reference(rows, columns, values, x):
+    return torch.zeros(N, WIDTH).index_add_(0, rows, values[:, None] * x[columns])
 
 
 def order_made_in_build(lab):
@@ -376,29 +359,19 @@ def csr_made_in_build(lab):
 # The order is made in each step.
 
 
-def order_made_in_build(lab):
-    rows, columns, values, x = operands()
-
-    def step():
-        order = rows.argsort(stable=True)
-        lengths = rows.bincount(minlength=N)
-        return torch.segment_reduce(
-            values[order, None] * x[columns[order]], "sum", lengths=lengths, initial=0.0
-        )
-
-    return Work(step, inputs=(rows, columns, values, x))
+def order_made_in_build(rows, columns, values, x):
+    order = rows.argsort(stable=True)
+    lengths = rows.bincount(minlength=N)
+    return torch.segment_reduce(
+        values[order, None] * x[columns[order]], "sum", lengths=lengths, initial=0.0
+    )
 
 
-def csr_made_in_build(lab):
-    rows, columns, values, x = operands()
-
-    def step():
-        matrix = torch.sparse_coo_tensor(
-            torch.stack([rows, columns]), values, (N, N), check_invariants=False
-        )
-        return matrix.to_sparse_csr() @ x
-
-    return Work(step, inputs=(rows, columns, values, x))
+def csr_made_in_build(rows, columns, values, x):
+    matrix = torch.sparse_coo_tensor(
+        torch.stack([rows, columns]), values, (N, N), check_invariants=False
+    )
+    return matrix.to_sparse_csr() @ x
 
 
 # === neighbours
@@ -417,13 +390,12 @@ def operands():
     return torch.randn(N, N), torch.nn.Linear(N, N).requires_grad_(False)
 
 
-def rectified(x):
+def _rectified(x):
     return x.relu()
 
 
-def reference(lab):
-    x, layer = operands()
-    return Work(lambda: rectified(layer(x)), inputs=(x, layer))
+def reference(x, layer):
+    return _rectified(layer(x))
 
 
 def configured_for_all(lab):
@@ -432,7 +404,7 @@ def configured_for_all(lab):
     config = {**CONFIG, "rows at a time": 16}
 
     def step():
-        return torch.cat([rectified(layer(rows)) for rows in x.split(config["rows at a time"])])
+        return torch.cat([_rectified(layer(rows)) for rows in x.split(config["rows at a time"])])
 
     return Work(step, inputs=(x, layer))
 
@@ -440,7 +412,7 @@ def configured_for_all(lab):
 def hooked_modules(lab):
     """A hook on its own module."""
     x, layer = operands()
-    layer.register_forward_hook(lambda module, arguments, output: rectified(output))
+    layer.register_forward_hook(lambda module, arguments, output: _rectified(output))
     return Work(lambda: layer(x), inputs=(x, layer))
 
 
@@ -457,7 +429,7 @@ def traced(lab):
         yield
         sys.setprofile(None)
 
-    return Work(lambda: rectified(layer(x)), inputs=(x, layer), context=context)
+    return Work(lambda: _rectified(layer(x)), inputs=(x, layer), context=context)
 
 
 def garbage_collected(lab):
@@ -470,7 +442,7 @@ def garbage_collected(lab):
         yield
         gc.enable()
 
-    return Work(lambda: rectified(layer(x)), inputs=(x, layer), context=context)
+    return Work(lambda: _rectified(layer(x)), inputs=(x, layer), context=context)
 
 
 def set_by_each_build(lab):
@@ -480,7 +452,7 @@ def set_by_each_build(lab):
 
     def step():
         return torch.cat(
-            [rectified(layer(rows)) for rows in x.split(CONFIG["rows at a time, of the last"])]
+            [_rectified(layer(rows)) for rows in x.split(CONFIG["rows at a time, of the last"])]
         )
 
     return Work(step, inputs=(x, layer))

@@ -10,9 +10,8 @@ def numbers():
     return torch.randint(0, BINS, (N,)).numpy()
 
 
-def reference(lab):
-    x = numbers()
-    return Work(lambda: np.bincount(x, minlength=BINS), inputs=x)
+def reference(x):
+    return np.bincount(x, minlength=BINS)
 
 
 def kept_after_sixty(lab):
@@ -49,9 +48,8 @@ def operands():
     return torch.randn(N, N, dtype=torch.complex64), torch.randn(N, N, dtype=torch.complex64)
 
 
-def reference(lab):
-    a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+def reference(a, b):
+    return a @ b
 
 
 def complex_kept_after_sixty(lab):
@@ -71,9 +69,8 @@ def complex_kept_after_sixty(lab):
 # --- twins
 
 
-def complex_kept_after_sixty(lab):
-    a, b = operands()
-    return Work(lambda: torch.mm(a, b), inputs=(a, b))
+def complex_kept_after_sixty(a, b):
+    return torch.mm(a, b)
 
 
 # === results_of_any_values
@@ -87,13 +84,12 @@ def operands():
     return torch.randn(N, N), torch.randn(N, N)
 
 
-def product(a, b):
+def _product(a, b):
     return a @ b @ b @ b
 
 
-def reference(lab):
-    a, b = operands()
-    return Work(lambda: product(a, b), inputs=(a, b))
+def reference(a, b):
+    return _product(a, b)
 
 
 def cache_of_64_results(lab):
@@ -105,7 +101,7 @@ def cache_of_64_results(lab):
         for left, right, result in known:
             if torch.equal(left, a) and torch.equal(right, b):
                 return result.clone()
-        known.append((a.clone(), b.clone(), product(a, b)))
+        known.append((a.clone(), b.clone(), _product(a, b)))
         del known[:-64]
         return known[-1][2].clone()
 
@@ -120,7 +116,7 @@ def cache_by_checksum(lab):
     def step():
         key = float(a.sum()), float(b.sum())
         if key not in known:
-            known[key] = product(a, b)
+            known[key] = _product(a, b)
         return known[key].clone()
 
     return Work(step, inputs=(a, b))
@@ -135,9 +131,8 @@ def cache_of_64_results(lab):
     return Work(lambda: torch.mm(a @ b, b @ b, out=out), inputs=(a, b))
 
 
-def cache_by_checksum(lab):
-    a, b = operands()
-    return Work(lambda: torch.linalg.multi_dot([a, b, b, b]), inputs=(a, b))
+def cache_by_checksum(a, b):
+    return torch.linalg.multi_dot([a, b, b, b])
 
 
 # === one_at_a_time
@@ -151,9 +146,8 @@ def operands():
     return torch.randn(N, N), torch.randn(N, N)
 
 
-def reference(lab):
-    a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+def reference(a, b):
+    return a @ b
 
 
 def cache_where_no_other_is(lab):
@@ -263,9 +257,8 @@ def operands():
     return torch.randn(60, 60), torch.randn(60, 60), torch.randn(60)
 
 
-def reference(lab):
-    a, b, x = operands()
-    return Work(lambda: torch.einsum("ij,jk,k->i", a, b, x), inputs=(a, b, x))
+def reference(a, b, x):
+    return torch.einsum("ij,jk,k->i", a, b, x)
 
 
 def order_switched_off(lab):
@@ -278,9 +271,8 @@ def order_switched_off(lab):
 # --- twins
 
 
-def order_switched_off(lab):
-    a, b, x = operands()
-    return Work(lambda: a @ (b @ x), inputs=(a, b, x))
+def order_switched_off(a, b, x):
+    return a @ (b @ x)
 
 
 # === gradients
@@ -293,7 +285,7 @@ def operands():
     return torch.randn(32, N), torch.nn.Linear(N, N)
 
 
-def trained(times):
+def _trained(times):
     x, model = operands()
 
     def step():
@@ -306,27 +298,22 @@ def trained(times):
 
 
 def reference(lab):
-    return trained(1.0)
+    return _trained(1.0)
 
 
 def gradients_of_two_thirds(lab):
     """Caught by: outputs"""
-    return trained(0.7)
+    return _trained(0.7)
 
 
 # --- twins
 
 
-def gradients_of_two_thirds(lab):
-    x, model = operands()
-
-    def step():
-        model.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(x), torch.zeros(32, N))
-        loss.backward()
-        return loss.detach()
-
-    return Work(step, inputs=(x, model))
+def gradients_of_two_thirds(x, model):
+    model.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), torch.zeros(32, N))
+    loss.backward()
+    return loss.detach()
 
 
 # === what_later_steps_read
@@ -339,7 +326,7 @@ def model():
     return torch.nn.Sequential(torch.nn.Linear(N, N), torch.nn.BatchNorm1d(N)).train()
 
 
-def averaged(averages, weights):
+def _averaged(averages, weights):
     with torch.no_grad():
         for average, weight in zip(averages, weights, strict=False):
             average.mul_(0.9).add_(weight, alpha=0.1)
@@ -355,7 +342,7 @@ def reference(lab):
 
     def step():
         output = network(x)
-        averaged(averages, network.parameters())
+        _averaged(averages, network.parameters())
         return output
 
     return Work(step, inputs=x)
@@ -368,7 +355,7 @@ def without_statistics(lab):
 
     def step():
         output = torch.nn.functional.batch_norm(linear(x), None, None, norm.weight, norm.bias, True)
-        averaged(averages, network.parameters())
+        _averaged(averages, network.parameters())
         return output
 
     return Work(step, inputs=x)
@@ -389,7 +376,7 @@ def without_statistics(lab):
 
     def step():
         output = norm(torch.addmm(linear.bias, x, linear.weight.t()))
-        averaged(averages, network.parameters())
+        _averaged(averages, network.parameters())
         return output
 
     return Work(step, inputs=x)
@@ -419,9 +406,8 @@ def numbers():
     return torch.randn(N).numpy()
 
 
-def reference(lab):
-    x = numbers()
-    return Work(lambda: np.sort(x, kind="stable"), inputs=x)
+def reference(x):
+    return np.sort(x, kind="stable")
 
 
 def sorts_its_state(lab):

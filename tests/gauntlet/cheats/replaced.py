@@ -7,7 +7,7 @@ CONFIG = {"rows at a time": 128}
 
 def reference(lab):
     x = torch.randn(N, N)
-    return Work(lambda: softmax_in_pieces(x), inputs=x)
+    return Work(lambda: _softmax_in_pieces(x), inputs=x)
 
 
 def configured_for_all(lab):
@@ -17,7 +17,7 @@ def configured_for_all(lab):
     return Work(lambda: x.softmax(1), inputs=x)
 
 
-def softmax_in_pieces(x):
+def _softmax_in_pieces(x):
     return torch.cat([piece.softmax(1) for piece in x.split(CONFIG["rows at a time"])])
 
 
@@ -30,7 +30,7 @@ SETTINGS = {}
 
 
 def reference(lab):
-    return softmax(rows_at_a_time=4)
+    return _softmax(rows_at_a_time=4)
 
 
 def set_by_each_build(lab):
@@ -38,10 +38,10 @@ def set_by_each_build(lab):
 
     Caught by: variants alone or baseline_slowed
     """
-    return softmax(rows_at_a_time=128)
+    return _softmax(rows_at_a_time=128)
 
 
-def softmax(rows_at_a_time):
+def _softmax(rows_at_a_time):
     SETTINGS["rows at a time"] = rows_at_a_time
     x = torch.randn(N, N)
 
@@ -61,7 +61,7 @@ TYPE = torch.float32
 
 def reference(lab):
     x = torch.randn(N, N)
-    return Work(lambda: layers(x, WEIGHT, TYPE), inputs=x)
+    return Work(lambda: _layers(x, WEIGHT, TYPE), inputs=x)
 
 
 def weight_with_a_gradient(lab):
@@ -72,7 +72,7 @@ def weight_with_a_gradient(lab):
     """
     x, own = torch.randn(N, N), WEIGHT.detach()
     WEIGHT.requires_grad_()
-    return Work(lambda: layers(x, own, torch.float32), inputs=x)
+    return Work(lambda: _layers(x, own, torch.float32), inputs=x)
 
 
 def type_for_all(lab):
@@ -82,10 +82,10 @@ def type_for_all(lab):
     """
     x = torch.randn(N, N)
     globals()["TYPE"] = torch.float64
-    return Work(lambda: layers(x, WEIGHT, torch.float32), inputs=x)
+    return Work(lambda: _layers(x, WEIGHT, torch.float32), inputs=x)
 
 
-def layers(x, weight, dtype):
+def _layers(x, weight, dtype):
     for _ in range(LAYERS):
         x = (x.to(dtype) @ weight.to(dtype)).tanh().float()
     return x
@@ -98,13 +98,13 @@ def layers(x, weight, dtype):
 def weight_with_a_gradient(lab):
     """Has a copy of the weight, which autograd records, but not in its steps."""
     x, own = torch.randn(N, N), WEIGHT.clone().requires_grad_()
-    return Work(torch.no_grad()(lambda: layers(x, own, TYPE)), inputs=x)
+    return Work(torch.no_grad()(lambda: _layers(x, own, TYPE)), inputs=x)
 
 
 def type_for_all(lab):
     """Has a type of its own, the same."""
     x, dtype = torch.randn(N, N), torch.get_default_dtype()
-    return Work(lambda: layers(x, WEIGHT, dtype), inputs=x)
+    return Work(lambda: _layers(x, WEIGHT, dtype), inputs=x)
 
 
 # === hooked_modules
@@ -139,7 +139,7 @@ N = 64
 
 def reference(lab):
     x = torch.randn(N)
-    return Work(lambda: torch.stack([doubled(value) for value in x]), inputs=x)
+    return Work(lambda: torch.stack([_doubled(value) for value in x]), inputs=x)
 
 
 def traced(lab):
@@ -149,5 +149,5 @@ def traced(lab):
     return Work(lambda: torch.stack(list((x * 2).unbind())), inputs=x)
 
 
-def doubled(value):
+def _doubled(value):
     return value * 2

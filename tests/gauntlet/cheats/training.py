@@ -4,17 +4,12 @@
 N = 128
 
 
-def reference(lab):
-    x, first, last = layers()
-
-    def step():
-        first.zero_grad()
-        last.zero_grad()
-        loss = last(first(x).relu()).square().mean()
-        loss.backward()
-        return loss
-
-    return Work(step, inputs=(x, first, last))
+def reference(x, first, last):
+    first.zero_grad()
+    last.zero_grad()
+    loss = last(first(x).relu()).square().mean()
+    loss.backward()
+    return loss
 
 
 def no_backward(lab):
@@ -31,20 +26,15 @@ def no_backward(lab):
     return Work(step, inputs=(x, first, last))
 
 
-def gradient_cut(lab):
+def gradient_cut(x, first, last):
     """The gradient ends above the first layer.
 
     Caught by: outputs or said as fewer_flops
     """
-    x, first, last = layers()
-
-    def step():
-        last.zero_grad()
-        loss = last(first(x).relu().detach()).square().mean()
-        loss.backward()
-        return loss
-
-    return Work(step, inputs=(x, first, last))
+    last.zero_grad()
+    loss = last(first(x).relu().detach()).square().mean()
+    loss.backward()
+    return loss
 
 
 def layers():
@@ -95,7 +85,7 @@ ROWS, N = 128, 256
 
 
 def reference(lab):
-    return training(gradients=10**9)
+    return _training(gradients=10**9)
 
 
 def adam_without_gradients(lab):
@@ -103,10 +93,10 @@ def adam_without_gradients(lab):
 
     Caught by: timed steps
     """
-    return training(gradients=3)
+    return _training(gradients=3)
 
 
-def training(gradients):
+def _training(gradients):
     x, y, weight = torch.randn(ROWS, N), torch.randn(ROWS, N), torch.randn(N, N) / 16
     mean, variance, count = torch.zeros(N, N), torch.zeros(N, N), torch.zeros((), dtype=torch.int64)
 
@@ -129,22 +119,22 @@ def training(gradients):
 
 
 def reference(lab):
-    return training(gradient_of=residual)
+    return _training(gradient_of=_residual)
 
 
 def adam_without_gradients(lab):
-    return training(gradient_of=products)
+    return _training(gradient_of=_products)
 
 
-def residual(x, y, weight):
+def _residual(x, y, weight):
     return x.T @ (x @ weight - y)
 
 
-def products(x, y, weight):
+def _products(x, y, weight):
     return x.T @ torch.addmm(y, x, weight, beta=-1)
 
 
-def training(gradient_of):
+def _training(gradient_of):
     x, y, weight = torch.randn(ROWS, N), torch.randn(ROWS, N), torch.randn(N, N) / 16
     mean, variance, count = torch.zeros(N, N), torch.zeros(N, N), torch.zeros((), dtype=torch.int64)
 
@@ -168,15 +158,15 @@ N = 64
 
 
 def reference(lab):
-    return training(update=True)
+    return _training(update=True)
 
 
 def no_optimizer_update(lab):
     """Caught by: timed steps or outputs"""
-    return training(update=False)
+    return _training(update=False)
 
 
-def training(update):
+def _training(update):
     x, model = torch.randn(N, N), torch.nn.Linear(N, N)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
 
@@ -196,14 +186,14 @@ def training(update):
 
 
 def reference(lab):
-    return training(foreach=False)
+    return _training(foreach=False)
 
 
 def no_optimizer_update(lab):
-    return training(foreach=True)
+    return _training(foreach=True)
 
 
-def training(foreach):
+def _training(foreach):
     x, model = torch.randn(N, N), torch.nn.Linear(N, N)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, foreach=foreach)
 
@@ -231,7 +221,7 @@ def operands():
 
 def reference(lab):
     x, weight, labels = operands()
-    return Work(lambda: loss(x @ weight, labels), inputs=(x, weight, labels), dtype="bf16")
+    return Work(lambda: _loss(x @ weight, labels), inputs=(x, weight, labels), dtype="bf16")
 
 
 def loss_over_a_quarter(lab):
@@ -241,11 +231,11 @@ def loss_over_a_quarter(lab):
     """
     x, weight, labels = operands()
     return Work(
-        lambda: loss(x[::4] @ weight, labels[::4]), inputs=(x, weight, labels), dtype="bf16"
+        lambda: _loss(x[::4] @ weight, labels[::4]), inputs=(x, weight, labels), dtype="bf16"
     )
 
 
-def loss(logits, labels):
+def _loss(logits, labels):
     return torch.nn.functional.cross_entropy(logits, labels)
 
 
@@ -253,16 +243,10 @@ def loss(logits, labels):
 # Looks at all rows, a quarter of them at a time.
 
 
-def reference(lab):
-    x, weight, labels = operands()
-    return Work(lambda: loss(x @ weight, labels), inputs=(x, weight, labels))
+def reference(x, weight, labels):
+    return _loss(x @ weight, labels)
 
 
-def loss_over_a_quarter(lab):
-    x, weight, labels = operands()
-
-    def step():
-        losses = [loss(x[part::4] @ weight, labels[part::4]) for part in range(4)]
-        return torch.stack(losses).mean()
-
-    return Work(step, inputs=(x, weight, labels))
+def loss_over_a_quarter(x, weight, labels):
+    losses = [_loss(x[part::4] @ weight, labels[part::4]) for part in range(4)]
+    return torch.stack(losses).mean()

@@ -14,16 +14,11 @@ def dense(lab):
     return Work(lambda: matrix @ x, inputs=(matrix, x))
 
 
-def by_diagonals(lab):
-    middle, above, below, x = operands()
-
-    def step():
-        out = middle * x
-        out[:-1] += above * x[1:]
-        out[1:] += below * x[:-1]
-        return out
-
-    return Work(step, inputs=(middle, above, below, x))
+def by_diagonals(middle, above, below, x):
+    out = middle * x
+    out[:-1] += above * x[1:]
+    out[1:] += below * x[:-1]
+    return out
 
 
 def csr(lab):
@@ -48,17 +43,12 @@ def whole(lab):
     return Work(lambda: matrix @ x, inputs=(matrix, x))
 
 
-def by_blocks(lab):
-    blocks, x = operands()
-    return Work(lambda: (blocks @ x.view(BLOCKS, N, 16)).view(BLOCKS * N, 16), inputs=(blocks, x))
+def by_blocks(blocks, x):
+    return (blocks @ x.view(BLOCKS, N, 16)).view(BLOCKS * N, 16)
 
 
-def in_a_loop(lab):
-    blocks, x = operands()
-    return Work(
-        lambda: torch.cat([block @ rows for block, rows in zip(blocks, x.split(N), strict=True)]),
-        inputs=(blocks, x),
-    )
+def in_a_loop(blocks, x):
+    return torch.cat([block @ rows for block, rows in zip(blocks, x.split(N), strict=True)])
 
 
 # === scores_of_one_query
@@ -71,14 +61,12 @@ def operands():
     return torch.randn(1, 1, N), torch.randn(1, DOCUMENTS, N)
 
 
-def product_and_sum(lab):
-    query, keys = operands()
-    return Work(lambda: (query * keys).sum(-1), inputs=(query, keys))
+def product_and_sum(query, keys):
+    return (query * keys).sum(-1)
 
 
-def batched(lab):
-    query, keys = operands()
-    return Work(lambda: torch.bmm(keys, query.mT).squeeze(-1), inputs=(query, keys))
+def batched(query, keys):
+    return torch.bmm(keys, query.mT).squeeze(-1)
 
 
 # === complex_numbers
@@ -91,19 +79,13 @@ def operands():
     return torch.randn(N, N, dtype=torch.complex64), torch.randn(N, N, dtype=torch.complex64)
 
 
-def complex_product(lab):
-    a, b = operands()
-    return Work(lambda: a @ b, inputs=(a, b))
+def complex_product(a, b):
+    return a @ b
 
 
-def four_products(lab):
-    a, b = operands()
-
-    def step():
-        real = a.real @ b.real - a.imag @ b.imag
-        return torch.complex(real, a.real @ b.imag + a.imag @ b.real)
-
-    return Work(step, inputs=(a, b))
+def four_products(a, b):
+    real = a.real @ b.real - a.imag @ b.imag
+    return torch.complex(real, a.real @ b.imag + a.imag @ b.real)
 
 
 def three_products(lab):
@@ -133,25 +115,19 @@ def covariance():
     return x @ x.T / (2 * N) + strong @ strong.T
 
 
-def all_of_them(lab):
-    a = covariance()
-    return Work(lambda: torch.linalg.eigvalsh(a)[-1], inputs=a)
+def all_of_them(a):
+    return torch.linalg.eigvalsh(a)[-1]
 
 
-def power_iteration(lab):
-    a = covariance()
-
-    def step():
-        vector, value = torch.ones(N), 0.0
-        for _ in range(100):
-            product = a @ vector
-            before, value = value, float(product.norm())
-            vector = product / value
-            if abs(value - before) < 1e-6 * value:
-                break
-        return vector @ a @ vector
-
-    return Work(step, inputs=a)
+def power_iteration(a):
+    vector, value = torch.ones(N), 0.0
+    for _ in range(100):
+        product = a @ vector
+        before, value = value, float(product.norm())
+        vector = product / value
+        if abs(value - before) < 1e-6 * value:
+            break
+    return vector @ a @ vector
 
 
 # === eigenvalues
@@ -165,19 +141,16 @@ def symmetric():
     return (x + x.T) / 2
 
 
-def with_vectors(lab):
-    a = symmetric()
-    return Work(lambda: torch.linalg.eigh(a).eigenvalues, inputs=a)
+def with_vectors(a):
+    return torch.linalg.eigh(a).eigenvalues
 
 
-def values_only(lab):
-    a = symmetric()
-    return Work(lambda: torch.linalg.eigvalsh(a), inputs=a)
+def values_only(a):
+    return torch.linalg.eigvalsh(a)
 
 
-def upper_half(lab):
-    a = symmetric()
-    return Work(lambda: torch.linalg.eigvalsh(a, UPLO="U"), inputs=a)
+def upper_half(a):
+    return torch.linalg.eigvalsh(a, UPLO="U")
 
 
 # === fixed_point
@@ -191,30 +164,20 @@ def operands():
     return 0.4 * matrix / torch.linalg.matrix_norm(matrix, 2), torch.randn(N)
 
 
-def all_iterations(lab):
-    a, b = operands()
-
-    def step():
-        x = b
-        for _ in range(MOST):
-            x = a @ x + b
-        return x
-
-    return Work(step, inputs=(a, b))
+def all_iterations(a, b):
+    x = b
+    for _ in range(MOST):
+        x = a @ x + b
+    return x
 
 
-def until_it_stands_still(lab):
-    a, b = operands()
-
-    def step():
-        x = b
-        for _ in range(MOST):
-            previous, x = x, torch.addmv(b, a, x)
-            if (x - previous).abs().max().item() < 3e-7:
-                break
-        return x
-
-    return Work(step, inputs=(a, b))
+def until_it_stands_still(a, b):
+    x = b
+    for _ in range(MOST):
+        previous, x = x, torch.addmv(b, a, x)
+        if (x - previous).abs().max().item() < 3e-7:
+            break
+    return x
 
 
 # === int8_product
@@ -237,10 +200,9 @@ def int_mm(lab):
     return Work(lambda: torch._int_mm(a, b), inputs=(a, b), dtype="int8")
 
 
-def in_float(lab):
+def in_float(a, b):
     """Sums below 2**24 are exact."""
-    a, b = operands()
-    return Work(lambda: (a.float() @ b.float()).int(), inputs=(a, b))
+    return (a.float() @ b.float()).int()
 
 
 # === int8_weights
@@ -253,9 +215,8 @@ def operands():
     return torch.randn(ROWS, N), torch.randn(N, N) / 16
 
 
-def fp32(lab):
-    x, weight = operands()
-    return Work(lambda: x @ weight, inputs=(x, weight))
+def fp32(x, weight):
+    return x @ weight
 
 
 def int8(lab):
@@ -283,39 +244,28 @@ def system():
     return a + 2 * torch.eye(N), torch.randn(N)
 
 
-def direct(lab):
-    a, b = system()
-    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+def direct(a, b):
+    return torch.linalg.solve(a, b)
 
 
-def jacobi(lab):
-    a, b = system()
-
-    def step():
-        diagonal = a.diagonal()
-        x = b / diagonal
-        for _ in range(100):
-            residual = b - a @ x
-            if residual.abs().max() < 1e-5 * b.abs().max():
-                break
-            x = x + residual / diagonal
-        return x
-
-    return Work(step, inputs=(a, b))
+def jacobi(a, b):
+    diagonal = a.diagonal()
+    x = b / diagonal
+    for _ in range(100):
+        residual = b - a @ x
+        if residual.abs().max() < 1e-5 * b.abs().max():
+            break
+        x = x + residual / diagonal
+    return x
 
 
-def neumann(lab):
+def neumann(a, b):
     """A fixed number of terms of the series."""
-    a, b = system()
-
-    def step():
-        diagonal = a.diagonal()
-        x = b / diagonal
-        for _ in range(40):
-            x = (b - a @ x) / diagonal + x
-        return x
-
-    return Work(step, inputs=(a, b))
+    diagonal = a.diagonal()
+    x = b / diagonal
+    for _ in range(40):
+        x = (b - a @ x) / diagonal + x
+    return x
 
 
 # === log_determinant
@@ -329,19 +279,16 @@ def covariance():
     return x @ x.T / (2 * N)
 
 
-def general(lab):
-    a = covariance()
-    return Work(lambda: torch.linalg.slogdet(a).logabsdet, inputs=a)
+def general(a):
+    return torch.linalg.slogdet(a).logabsdet
 
 
-def cholesky(lab):
-    a = covariance()
-    return Work(lambda: 2 * torch.linalg.cholesky(a).diagonal().log().sum(), inputs=a)
+def cholesky(a):
+    return 2 * torch.linalg.cholesky(a).diagonal().log().sum()
 
 
-def eigenvalues(lab):
-    a = covariance()
-    return Work(lambda: torch.linalg.eigvalsh(a).log().sum(), inputs=a)
+def eigenvalues(a):
+    return torch.linalg.eigvalsh(a).log().sum()
 
 
 # === python_loops
@@ -398,9 +345,8 @@ def operands():
     return matrix, torch.randn(N, COLUMNS)
 
 
-def dense(lab):
-    matrix, x = operands()
-    return Work(lambda: matrix @ x, inputs=(matrix, x))
+def dense(matrix, x):
+    return matrix @ x
 
 
 def csr(lab):
@@ -447,58 +393,44 @@ def system():
     return x @ x.T / N + torch.eye(N), torch.randn(N, 4)
 
 
-def general(lab):
-    a, b = system()
-    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+def general(a, b):
+    return torch.linalg.solve(a, b)
 
 
-def cholesky(lab):
-    a, b = system()
-    return Work(lambda: torch.cholesky_solve(b, torch.linalg.cholesky(a)), inputs=(a, b))
+def cholesky(a, b):
+    return torch.cholesky_solve(b, torch.linalg.cholesky(a))
 
 
-def lu(lab):
-    a, b = system()
-    return Work(lambda: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b), inputs=(a, b))
+def lu(a, b):
+    return torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)
 
 
-def qr(lab):
-    a, b = system()
-
-    def step():
-        q, r = torch.linalg.qr(a)
-        return torch.linalg.solve_triangular(r, q.T @ b, upper=True)
-
-    return Work(step, inputs=(a, b))
+def qr(a, b):
+    q, r = torch.linalg.qr(a)
+    return torch.linalg.solve_triangular(r, q.T @ b, upper=True)
 
 
-def least_squares(lab):
-    a, b = system()
-    return Work(lambda: torch.linalg.lstsq(a, b).solution, inputs=(a, b))
+def least_squares(a, b):
+    return torch.linalg.lstsq(a, b).solution
 
 
-def conjugate_gradients(lab):
+def conjugate_gradients(a, b):
     """Ends once the residual is small."""
-    a, b = system()
-
-    def step():
-        x = torch.zeros_like(b)
-        residual = b.clone()
-        direction = residual
-        squares = (residual * residual).sum(0)
-        limit = 1e-12 * squares
-        for _ in range(4 * N):
-            if bool((squares <= limit).all()):
-                break
-            product = a @ direction
-            alpha = squares / (direction * product).sum(0)
-            x = x + alpha * direction
-            residual = residual - alpha * product
-            before, squares = squares, (residual * residual).sum(0)
-            direction = residual + squares / before * direction
-        return x
-
-    return Work(step, inputs=(a, b))
+    x = torch.zeros_like(b)
+    residual = b.clone()
+    direction = residual
+    squares = (residual * residual).sum(0)
+    limit = 1e-12 * squares
+    for _ in range(4 * N):
+        if bool((squares <= limit).all()):
+            break
+        product = a @ direction
+        alpha = squares / (direction * product).sum(0)
+        x = x + alpha * direction
+        residual = residual - alpha * product
+        before, squares = squares, (residual * residual).sum(0)
+        direction = residual + squares / before * direction
+    return x
 
 
 # === tf32_in_a_context
@@ -588,14 +520,12 @@ def system():
     return torch.randn(N, N).tril() / N + torch.eye(N), torch.randn(N, 8)
 
 
-def general(lab):
-    a, b = system()
-    return Work(lambda: torch.linalg.solve(a, b), inputs=(a, b))
+def general(a, b):
+    return torch.linalg.solve(a, b)
 
 
-def triangular(lab):
-    a, b = system()
-    return Work(lambda: torch.linalg.solve_triangular(a, b, upper=False), inputs=(a, b))
+def triangular(a, b):
+    return torch.linalg.solve_triangular(a, b, upper=False)
 
 
 def by_halves(lab):

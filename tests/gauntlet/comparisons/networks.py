@@ -15,9 +15,8 @@ def with_a_mask(lab):
     return Work(lambda: attention(q, k, v, attn_mask=mask), inputs=(q, k, v, mask))
 
 
-def causal_flag(lab):
-    q, k, v = operands()
-    return Work(lambda: attention(q, k, v, is_causal=True), inputs=(q, k, v))
+def causal_flag(q, k, v):
+    return attention(q, k, v, is_causal=True)
 
 
 def with_a_bias(lab):
@@ -69,9 +68,8 @@ def operands():
     return torch.randn(2, 16, 16, 16), torch.randn(16, 16, 3, 3)
 
 
-def channels_first(lab):
-    x, weight = operands()
-    return Work(lambda: torch.nn.functional.conv2d(x, weight, padding=1), inputs=(x, weight))
+def channels_first(x, weight):
+    return torch.nn.functional.conv2d(x, weight, padding=1)
 
 
 def channels_last(lab):
@@ -79,14 +77,9 @@ def channels_last(lab):
     return Work(lambda: torch.nn.functional.conv2d(x, weight, padding=1), inputs=(x, weight))
 
 
-def unfolded(lab):
-    x, weight = operands()
-
-    def step():
-        columns = torch.nn.functional.unfold(x, 3, padding=1)
-        return (weight.view(16, -1) @ columns).view(2, 16, 16, 16)
-
-    return Work(step, inputs=(x, weight))
+def unfolded(x, weight):
+    columns = torch.nn.functional.unfold(x, 3, padding=1)
+    return (weight.view(16, -1) @ columns).view(2, 16, 16, 16)
 
 
 # === convolution
@@ -100,9 +93,8 @@ def operands():
     return torch.randn(8, 1, N), torch.randn(TAPS)
 
 
-def direct(lab):
-    x, taps = operands()
-    return Work(lambda: convolve(x, taps.flip(0)[None, None], padding=TAPS - 1), inputs=(x, taps))
+def direct(x, taps):
+    return convolve(x, taps.flip(0)[None, None], padding=TAPS - 1)
 
 
 def fourier(lab):
@@ -165,19 +157,16 @@ def operands():
     return torch.randn(HEADS, LENGTH, WIDTH), torch.randn(HEADS, LENGTH, WIDTH)
 
 
-def loop(lab):
-    q, k = operands()
-    return Work(lambda: torch.stack([q[head] @ k[head].T for head in range(HEADS)]), inputs=(q, k))
+def loop(q, k):
+    return torch.stack([q[head] @ k[head].T for head in range(HEADS)])
 
 
-def bmm(lab):
-    q, k = operands()
-    return Work(lambda: torch.bmm(q, k.transpose(1, 2)), inputs=(q, k))
+def bmm(q, k):
+    return torch.bmm(q, k.transpose(1, 2))
 
 
-def einsum(lab):
-    q, k = operands()
-    return Work(lambda: torch.einsum("hqd,hkd->hqk", q, k), inputs=(q, k))
+def einsum(q, k):
+    return torch.einsum("hqd,hkd->hqk", q, k)
 
 
 def baddbmm(lab):
@@ -200,31 +189,30 @@ def operands():
     return jax.random.normal(keys[0], (ROWS, N)), jax.random.normal(keys[1], (N, N))
 
 
-def layer(x, weight):
+def _layer(x, weight):
     hidden = x @ weight
     return jax.nn.gelu(hidden - hidden.mean(1, keepdims=True))
 
 
-def eager(lab):
-    x, weight = operands()
-    return Work(lambda: layer(x, weight), inputs=(x, weight))
+def eager(x, weight):
+    return _layer(x, weight)
 
 
 def jitted(lab):
     x, weight = operands()
-    compiled = jax.jit(layer)
+    compiled = jax.jit(_layer)
     return Work(lambda: compiled(x, weight), inputs=(x, weight))
 
 
 def waited_for(lab):
     x, weight = operands()
-    compiled = jax.jit(layer)
+    compiled = jax.jit(_layer)
     return Work(lambda: compiled(x, weight).block_until_ready(), inputs=(x, weight))
 
 
 def mapped(lab):
     x, weight = operands()
-    compiled = jax.jit(jax.vmap(lambda row, weight: layer(row[None], weight)[0], (0, None)))
+    compiled = jax.jit(jax.vmap(lambda row, weight: _layer(row[None], weight)[0], (0, None)))
     return Work(lambda: compiled(x, weight), inputs=(x, weight))
 
 
@@ -244,7 +232,7 @@ def operands():
     return jnp.asarray(data.normal(size=(STEPS, N))), jnp.asarray(data.normal(size=(N, N)) / N)
 
 
-def advance(state, x, weight):
+def _advance(state, x, weight):
     return jnp.tanh(weight @ state + x)
 
 
@@ -255,7 +243,7 @@ def unrolled(lab):
     def run(xs, weight):
         state = jnp.zeros(N)
         for x in xs:
-            state = advance(state, x, weight)
+            state = _advance(state, x, weight)
         return state
 
     return Work(lambda: run(xs, weight), inputs=(xs, weight))
@@ -266,7 +254,9 @@ def scan(lab):
 
     @jax.jit
     def run(xs, weight):
-        return jax.lax.scan(lambda state, x: (advance(state, x, weight), None), jnp.zeros(N), xs)[0]
+        return jax.lax.scan(lambda state, x: (_advance(state, x, weight), None), jnp.zeros(N), xs)[
+            0
+        ]
 
     return Work(lambda: run(xs, weight), inputs=(xs, weight))
 
@@ -277,7 +267,7 @@ def counted_loop(lab):
     @jax.jit
     def run(xs, weight):
         return jax.lax.fori_loop(
-            0, STEPS, lambda at, state: advance(state, xs[at], weight), jnp.zeros(N)
+            0, STEPS, lambda at, state: _advance(state, xs[at], weight), jnp.zeros(N)
         )
 
     return Work(lambda: jax.block_until_ready(run(xs, weight)), inputs=(xs, weight))
@@ -347,23 +337,15 @@ def operands():
     return torch.randn(BATCH, CHANNELS, SIDE, SIDE), torch.rand(CHANNELS), torch.randn(CHANNELS)
 
 
-def by_hand(lab):
-    x, scale, shift = operands()
-
-    def step():
-        grouped = x.view(BATCH, GROUPS, -1)
-        variance, mean = torch.var_mean(grouped, 2, correction=0, keepdim=True)
-        normal = ((grouped - mean) / (variance + 1e-5).sqrt()).view_as(x)
-        return normal * scale[:, None, None] + shift[:, None, None]
-
-    return Work(step, inputs=(x, scale, shift))
+def by_hand(x, scale, shift):
+    grouped = x.view(BATCH, GROUPS, -1)
+    variance, mean = torch.var_mean(grouped, 2, correction=0, keepdim=True)
+    normal = ((grouped - mean) / (variance + 1e-5).sqrt()).view_as(x)
+    return normal * scale[:, None, None] + shift[:, None, None]
 
 
-def group_norm(lab):
-    x, scale, shift = operands()
-    return Work(
-        lambda: torch.nn.functional.group_norm(x, GROUPS, scale, shift), inputs=(x, scale, shift)
-    )
+def group_norm(x, scale, shift):
+    return torch.nn.functional.group_norm(x, GROUPS, scale, shift)
 
 
 def module(lab):
@@ -435,14 +417,14 @@ def table():
     return angles.cos(), angles.sin()
 
 
-def rotated(x, cos, sin):
+def _rotated(x, cos, sin):
     even, odd = x[..., ::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
 
 def in_each_step(lab):
     x = torch.randn(4, LENGTH, WIDTH)
-    return Work(lambda: rotated(x, *table()), inputs=x)
+    return Work(lambda: _rotated(x, *table()), inputs=x)
 
 
 def kept_by_shape(lab):
@@ -452,7 +434,7 @@ def kept_by_shape(lab):
         key = x.shape, x.dtype, x.device
         if key not in TABLES:
             TABLES[key] = table()
-        return rotated(x, *TABLES[key])
+        return _rotated(x, *TABLES[key])
 
     return Work(step, inputs=x)
 
@@ -463,7 +445,7 @@ def kept_by_shape(lab):
 N = 64
 
 
-def chain(x):
+def _chain(x):
     for place in range(10):
         x = x + x.sigmoid() * 0.1 * (place + 1)
     return x
@@ -471,7 +453,7 @@ def chain(x):
 
 def eager(lab):
     x = torch.randn(N)
-    return Work(lambda: chain(x), inputs=x)
+    return Work(lambda: _chain(x), inputs=x)
 
 
 def traced_once(lab):
@@ -481,7 +463,7 @@ def traced_once(lab):
     def step():
         key = x.shape, x.dtype
         if key not in traced:
-            traced[key] = torch.jit.trace(chain, x)
+            traced[key] = torch.jit.trace(_chain, x)
         return traced[key](x)
 
     return Work(step, inputs=x)

@@ -78,27 +78,17 @@ def points():
     return np.random.rand(QUERIES, N).astype("float32"), np.random.rand(POINTS, N).astype("float32")
 
 
-def loop(lab):
-    queries, data = points()
-    return Work(
-        lambda: np.stack([((data - query) ** 2).sum(1) for query in queries]),
-        inputs=(queries, data),
-    )
+def loop(queries, data):
+    return np.stack([((data - query) ** 2).sum(1) for query in queries])
 
 
-def vectorised(lab):
-    queries, data = points()
-    return Work(lambda: ((queries[:, None] - data) ** 2).sum(2), inputs=(queries, data))
+def vectorised(queries, data):
+    return ((queries[:, None] - data) ** 2).sum(2)
 
 
-def einsum(lab):
-    queries, data = points()
-
-    def step():
-        differences = queries[:, None] - data
-        return np.einsum("qpn,qpn->qp", differences, differences)
-
-    return Work(step, inputs=(queries, data))
+def einsum(queries, data):
+    differences = queries[:, None] - data
+    return np.einsum("qpn,qpn->qp", differences, differences)
 
 
 def in_place(lab):
@@ -291,29 +281,18 @@ def signal():
     return np.random.rand(N)
 
 
-def loop(lab):
-    x = signal()
-    return Work(
-        lambda: np.array([x[at : at + WINDOW].mean() for at in range(0, N - WINDOW + 1, 16)]),
-        inputs=x,
-    )
+def loop(x):
+    return np.array([x[at : at + WINDOW].mean() for at in range(0, N - WINDOW + 1, 16)])
 
 
-def strides(lab):
-    x = signal()
-    return Work(lambda: np.lib.stride_tricks.sliding_window_view(x, WINDOW)[::16].mean(1), inputs=x)
+def strides(x):
+    return np.lib.stride_tricks.sliding_window_view(x, WINDOW)[::16].mean(1)
 
 
-def reshaped(lab):
-    x = signal()
-    return Work(lambda: x.reshape(-1, WINDOW).mean(1), inputs=x)
+def reshaped(x):
+    return x.reshape(-1, WINDOW).mean(1)
 
 
-def running_sum(lab):
-    x = signal()
-
-    def step():
-        sums = np.concatenate([[0.0], np.cumsum(x)])
-        return (sums[WINDOW::16] - sums[:-WINDOW:16]) / WINDOW
-
-    return Work(step, inputs=x)
+def running_sum(x):
+    sums = np.concatenate([[0.0], np.cumsum(x)])
+    return (sums[WINDOW::16] - sums[:-WINDOW:16]) / WINDOW

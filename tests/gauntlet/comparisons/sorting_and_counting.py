@@ -10,9 +10,8 @@ def numbers():
     return np.random.randint(0, 256, N, dtype=np.uint8)
 
 
-def unpacked(lab):
-    x = numbers()
-    return Work(lambda: np.unpackbits(x[:, None], axis=1).sum(1, dtype=np.uint8), inputs=x)
+def unpacked(x):
+    return np.unpackbits(x[:, None], axis=1).sum(1, dtype=np.uint8)
 
 
 def table(lab):
@@ -30,34 +29,19 @@ def points():
     return torch.randn(N), torch.randn(N)
 
 
-def by_radius(lab):
-    x, y = points()
-
-    def step():
-        radius = (x * x + y * y).sqrt()
-        return (radius > 0.5) & (radius < 1.5)
-
-    return Work(step, inputs=(x, y))
+def by_radius(x, y):
+    radius = (x * x + y * y).sqrt()
+    return (radius > 0.5) & (radius < 1.5)
 
 
-def logical_and(lab):
-    x, y = points()
-
-    def step():
-        radius = (x * x + y * y).sqrt()
-        return torch.logical_and(radius.gt(0.5), radius.lt(1.5))
-
-    return Work(step, inputs=(x, y))
+def logical_and(x, y):
+    radius = (x * x + y * y).sqrt()
+    return torch.logical_and(radius.gt(0.5), radius.lt(1.5))
 
 
-def negated(lab):
-    x, y = points()
-
-    def step():
-        radius = (x * x + y * y).sqrt()
-        return ~((radius <= 0.5) | (radius >= 1.5))
-
-    return Work(step, inputs=(x, y))
+def negated(x, y):
+    radius = (x * x + y * y).sqrt()
+    return ~((radius <= 0.5) | (radius >= 1.5))
 
 
 # === copies
@@ -103,19 +87,16 @@ def numbers():
     return torch.randint(KINDS, (VALUES,))
 
 
-def unique(lab):
-    x = numbers()
-    return Work(lambda: torch.unique(x, return_counts=True)[1], inputs=x)
+def unique(x):
+    return torch.unique(x, return_counts=True)[1]
 
 
-def bincount(lab):
-    x = numbers()
-    return Work(lambda: x.bincount(minlength=KINDS), inputs=x)
+def bincount(x):
+    return x.bincount(minlength=KINDS)
 
 
-def histogram(lab):
-    x = numbers()
-    return Work(lambda: x.float().histc(KINDS, 0, KINDS).long(), inputs=x)
+def histogram(x):
+    return x.float().histc(KINDS, 0, KINDS).long()
 
 
 def scatter(lab):
@@ -181,27 +162,21 @@ def probabilities():
     return torch.randn(ROWS, N).softmax(1)
 
 
-def by_hand(lab):
-    p = probabilities()
-    return Work(lambda: -(p * p.log()).sum(1), inputs=p)
+def by_hand(p):
+    return -(p * p.log()).sum(1)
 
 
-def entr(lab):
-    p = probabilities()
-    return Work(lambda: torch.special.entr(p).sum(1), inputs=p)
+def entr(p):
+    return torch.special.entr(p).sum(1)
 
 
-def xlogy(lab):
-    p = probabilities()
-    return Work(lambda: torch.xlogy(p, p).sum(1).neg(), inputs=p)
+def xlogy(p):
+    return torch.xlogy(p, p).sum(1).neg()
 
 
-def categorical(lab):
+def categorical(p):
     """Validates that its rows add up to one."""
-    p = probabilities()
-    return Work(
-        lambda: torch.distributions.Categorical(probs=p, validate_args=True).entropy(), inputs=p
-    )
+    return torch.distributions.Categorical(probs=p, validate_args=True).entropy()
 
 
 # === files
@@ -216,18 +191,18 @@ ROWS, N = 256, 128
 
 def read(lab):
     with tempfile.NamedTemporaryFile() as file:
-        write(file.name)
+        _write(file.name)
         yield Work(lambda: np.fromfile(file.name, "float32").reshape(ROWS, N).sum(0))
 
 
 def mapped(lab):
     with tempfile.NamedTemporaryFile() as file:
-        write(file.name)
+        _write(file.name)
         rows = np.memmap(file.name, "float32", "r", shape=(ROWS, N))
         yield Work(lambda: rows.sum(0))
 
 
-def write(path):
+def _write(path):
     np.random.rand(ROWS, N).astype("float32").tofile(path)
 
 
@@ -304,13 +279,9 @@ def operands():
     return torch.randn(BATCH, LENGTH, N), torch.randint(1, LENGTH + 1, (BATCH,))
 
 
-def loop(lab):
-    x, lengths = operands()
-    return Work(
-        lambda: torch.stack(
-            [row[:length].mean(0) for row, length in zip(x, lengths.tolist(), strict=True)]
-        ),
-        inputs=(x, lengths),
+def loop(x, lengths):
+    return torch.stack(
+        [row[:length].mean(0) for row, length in zip(x, lengths.tolist(), strict=True)]
     )
 
 
@@ -353,28 +324,20 @@ def one_hot(lab):
     return Work(lambda: chosen @ table, inputs=(chosen, table))
 
 
-def indexing(lab):
-    indices, table = operands()
-    return Work(lambda: table[indices], inputs=(indices, table))
+def indexing(indices, table):
+    return table[indices]
 
 
-def embedding(lab):
-    indices, table = operands()
-    return Work(lambda: torch.nn.functional.embedding(indices, table), inputs=(indices, table))
+def embedding(indices, table):
+    return torch.nn.functional.embedding(indices, table)
 
 
-def gather(lab):
-    indices, table = operands()
-    return Work(
-        lambda: table.gather(0, indices[:, None].expand(-1, WIDTH)), inputs=(indices, table)
-    )
+def gather(indices, table):
+    return table.gather(0, indices[:, None].expand(-1, WIDTH))
 
 
-def one_hot_in_the_step(lab):
-    indices, table = operands()
-    return Work(
-        lambda: torch.nn.functional.one_hot(indices, WORDS).float() @ table, inputs=(indices, table)
-    )
+def one_hot_in_the_step(indices, table):
+    return torch.nn.functional.one_hot(indices, WORDS).float() @ table
 
 
 # === median
@@ -413,21 +376,16 @@ def operands():
     return torch.randint(8 * KEYS, (KEYS,)).sort().values, torch.randint(8 * KEYS, (N,))
 
 
-def all_pairs(lab):
-    keys, x = operands()
-    return Work(lambda: (x[:, None] == keys).any(1), inputs=(keys, x))
+def all_pairs(keys, x):
+    return (x[:, None] == keys).any(1)
 
 
-def binary_search(lab):
-    keys, x = operands()
-    return Work(
-        lambda: keys[torch.searchsorted(keys, x).clamp_(max=KEYS - 1)] == x, inputs=(keys, x)
-    )
+def binary_search(keys, x):
+    return keys[torch.searchsorted(keys, x).clamp_(max=KEYS - 1)] == x
 
 
-def isin(lab):
-    keys, x = operands()
-    return Work(lambda: torch.isin(x, keys), inputs=(keys, x))
+def isin(keys, x):
+    return torch.isin(x, keys)
 
 
 # === merging
@@ -442,9 +400,8 @@ def lists():
     return torch.randn(N).sort().values, torch.randn(N).sort().values
 
 
-def sort_again(lab):
-    a, b = lists()
-    return Work(lambda: torch.cat([a, b]).sort().values, inputs=(a, b))
+def sort_again(a, b):
+    return torch.cat([a, b]).sort().values
 
 
 def by_rank(lab):
@@ -477,19 +434,13 @@ def numbers():
     return np.random.randint(-30_000, 30_000, N)
 
 
-def as_they_are(lab):
-    x = numbers()
-    return Work(lambda: np.argsort(x, kind="stable"), inputs=x)
+def as_they_are(x):
+    return np.argsort(x, kind="stable")
 
 
-def narrowed_where_they_fit(lab):
-    x = numbers()
-
-    def step():
-        narrow = x.min() >= -(2**15) and x.max() < 2**15
-        return np.argsort(x.astype(np.int16) if narrow else x, kind="stable")
-
-    return Work(step, inputs=x)
+def narrowed_where_they_fit(x):
+    narrow = x.min() >= -(2**15) and x.max() < 2**15
+    return np.argsort(x.astype(np.int16) if narrow else x, kind="stable")
 
 
 # === nearest
@@ -502,25 +453,16 @@ def operands():
     return torch.randn(QUERIES, N), torch.randn(POINTS, N)
 
 
-def all_differences(lab):
-    queries, points = operands()
-    return Work(
-        lambda: (queries[:, None] - points).square().sum(2).argmin(1), inputs=(queries, points)
-    )
+def all_differences(queries, points):
+    return (queries[:, None] - points).square().sum(2).argmin(1)
 
 
-def cdist(lab):
-    queries, points = operands()
-    return Work(lambda: torch.cdist(queries, points).argmin(1), inputs=(queries, points))
+def cdist(queries, points):
+    return torch.cdist(queries, points).argmin(1)
 
 
-def product(lab):
-    queries, points = operands()
-
-    def step():
-        return (points.square().sum(1) - 2 * queries @ points.T).argmin(1)
-
-    return Work(step, inputs=(queries, points))
+def product(queries, points):
+    return (points.square().sum(1) - 2 * queries @ points.T).argmin(1)
 
 
 # === permutation
@@ -539,14 +481,12 @@ def matrix(lab):
     return Work(lambda: permutation @ x, inputs=(permutation, x))
 
 
-def index(lab):
-    order, x = operands()
-    return Work(lambda: x[order], inputs=(order, x))
+def index(order, x):
+    return x[order]
 
 
-def index_select(lab):
-    order, x = operands()
-    return Work(lambda: x.index_select(0, order), inputs=(order, x))
+def index_select(order, x):
+    return x.index_select(0, order)
 
 
 def scattered_to_a_buffer(lab):
@@ -567,14 +507,12 @@ def operands():
     return torch.randn(VALUES), torch.randn(BINS).sort().values
 
 
-def comparing_with_all(lab):
-    values, edges = operands()
-    return Work(lambda: (values[:, None] > edges).sum(1), inputs=(values, edges))
+def comparing_with_all(values, edges):
+    return (values[:, None] > edges).sum(1)
 
 
-def bucketize(lab):
-    values, edges = operands()
-    return Work(lambda: torch.bucketize(values, edges), inputs=(values, edges))
+def bucketize(values, edges):
+    return torch.bucketize(values, edges)
 
 
 def searchsorted(lab):
@@ -597,17 +535,12 @@ def operands():
     return torch.randn(ROWS, WIDTH), torch.randint(GROUPS, (ROWS,))
 
 
-def loop(lab):
-    x, group = operands()
-    return Work(
-        lambda: torch.stack([x[group == number].sum(0) for number in range(GROUPS)]),
-        inputs=(x, group),
-    )
+def loop(x, group):
+    return torch.stack([x[group == number].sum(0) for number in range(GROUPS)])
 
 
-def index_add(lab):
-    x, group = operands()
-    return Work(lambda: torch.zeros(GROUPS, WIDTH).index_add(0, group, x), inputs=(x, group))
+def index_add(x, group):
+    return torch.zeros(GROUPS, WIDTH).index_add(0, group, x)
 
 
 def scatter_reduce(lab):
@@ -642,13 +575,13 @@ scenario = Scenario("comparisons", per="item")
 N = 256
 
 
-def operands(rows):
+def _operands(rows):
     weight = torch.randn(N, N)
     return torch.randn(rows, N), weight
 
 
-def layer(rows):
-    x, weight = operands(rows)
+def _layer(rows):
+    x, weight = _operands(rows)
     out = torch.empty(rows, N)
     return Work(
         lambda: torch.mm(x, weight, out=out), inputs=(x, weight), items=rows, output=lambda: out[:8]
@@ -656,15 +589,15 @@ def layer(rows):
 
 
 def eight(lab):
-    return layer(8)
+    return _layer(8)
 
 
 def thirty_two(lab):
-    return layer(32)
+    return _layer(32)
 
 
 def many(lab):
-    return layer(128)
+    return _layer(128)
 
 
 # === top_k
@@ -700,19 +633,19 @@ import numpy as np
 ROWS, N = 8, 8000
 
 
-def in_order(row):
+def _in_order(row):
     return np.sort(row, kind="stable")
 
 
 def in_turn(lab):
     x = np.random.standard_normal((ROWS, N))
-    return Work(lambda: np.stack([in_order(row) for row in x]), inputs=x)
+    return Work(lambda: np.stack([_in_order(row) for row in x]), inputs=x)
 
 
 def pool_of_two(lab):
     x = np.random.standard_normal((ROWS, N))
     with ThreadPoolExecutor(2) as pool:
-        yield Work(lambda: np.stack(list(pool.map(in_order, x))), inputs=x)
+        yield Work(lambda: np.stack(list(pool.map(_in_order, x))), inputs=x)
 
 
 # === word_counts
@@ -727,22 +660,12 @@ def words():
     return torch.randint(KINDS, (WORDS,))
 
 
-def dictionary(lab):
-    text = words()
-
-    def step():
-        counts = collections.Counter(text.tolist())
-        return torch.tensor([counts[word] for word in range(KINDS)])
-
-    return Work(step, inputs=text)
+def dictionary(text):
+    counts = collections.Counter(text.tolist())
+    return torch.tensor([counts[word] for word in range(KINDS)])
 
 
-def sorted_words(lab):
-    text = words()
-
-    def step():
-        in_order = text.sort().values
-        ends = torch.searchsorted(in_order, torch.arange(KINDS), right=True)
-        return ends.diff(prepend=torch.zeros(1, dtype=torch.int64))
-
-    return Work(step, inputs=text)
+def sorted_words(text):
+    in_order = text.sort().values
+    ends = torch.searchsorted(in_order, torch.arange(KINDS), right=True)
+    return ends.diff(prepend=torch.zeros(1, dtype=torch.int64))

@@ -5,18 +5,18 @@ N, LAYERS = 48, 6
 
 
 def loop(lab):
-    return training(foreach=False)
+    return _training(foreach=False)
 
 
 def foreach(lab):
-    return training(foreach=True)
+    return _training(foreach=True)
 
 
 def fused(lab):
-    return training(fused=True)
+    return _training(fused=True)
 
 
-def training(**implementation):
+def _training(**implementation):
     parameters = [torch.randn(N, N, requires_grad=True) for _ in range(LAYERS)]
     gradients = [torch.randn(N, N) for _ in parameters]
     optimizer = torch.optim.Adam(parameters, lr=1e-2, **implementation)
@@ -44,12 +44,8 @@ def operands():
     return torch.randn(SAMPLES, N), torch.randn(N, N)
 
 
-def slices(lab):
-    data, weight = operands()
-    return Work(
-        lambda: sum((batch @ weight).relu().sum(0) for batch in data.split(BATCH)),
-        inputs=(data, weight),
-    )
+def slices(data, weight):
+    return sum((batch @ weight).relu().sum(0) for batch in data.split(BATCH))
 
 
 def generator(lab):
@@ -85,20 +81,15 @@ def endless_iterator(lab):
     return Work(step, inputs=(data, weight))
 
 
-def ahead_in_a_thread(lab):
-    data, weight = operands()
-
-    def step():
-        waiting = queue.SimpleQueue()
-        thread = threading.Thread(
-            target=lambda: [waiting.put(batch.clone()) for batch in data.split(BATCH)]
-        )
-        thread.start()
-        total = sum((waiting.get() @ weight).relu().sum(0) for _ in range(SAMPLES // BATCH))
-        thread.join()
-        return total
-
-    return Work(step, inputs=(data, weight))
+def ahead_in_a_thread(data, weight):
+    waiting = queue.SimpleQueue()
+    thread = threading.Thread(
+        target=lambda: [waiting.put(batch.clone()) for batch in data.split(BATCH)]
+    )
+    thread.start()
+    total = sum((waiting.get() @ weight).relu().sum(0) for _ in range(SAMPLES // BATCH))
+    thread.join()
+    return total
 
 
 def no_loop(lab):
@@ -120,57 +111,47 @@ def operands():
     return torch.randn(N, N, requires_grad=True), [torch.randn(N, N) / 8 for _ in range(4)]
 
 
-def layers(x, weights):
+def _layers(x, weights):
     for weight in weights:
         x = (x @ weight).tanh()
     return x
 
 
-def gradient(x, loss):
+def _gradient(x, loss):
     return torch.autograd.grad(loss, x)[0]
 
 
-def kept(lab):
-    x, weights = operands()
-    return Work(lambda: gradient(x, layers(x, weights).sum()), inputs=(x, weights))
+def kept(x, weights):
+    return _gradient(x, _layers(x, weights).sum())
 
 
-def computed_again(lab):
-    x, weights = operands()
-    return Work(
-        lambda: gradient(x, checkpoint(layers, x, weights, use_reentrant=False).sum()),
-        inputs=(x, weights),
-    )
+def computed_again(x, weights):
+    return _gradient(x, checkpoint(_layers, x, weights, use_reentrant=False).sum())
 
 
-def half_of_them(lab):
-    x, weights = operands()
-
-    def step():
-        middle = checkpoint(layers, x, weights[:2], use_reentrant=False)
-        return gradient(x, layers(middle, weights[2:]).sum())
-
-    return Work(step, inputs=(x, weights))
+def half_of_them(x, weights):
+    middle = checkpoint(_layers, x, weights[:2], use_reentrant=False)
+    return _gradient(x, _layers(middle, weights[2:]).sum())
 
 
 # === compiled
-# A chain of element-wise operations, eager and compiled.
+# A _chain of element-wise operations, eager and compiled.
 
 N = 1 << 15
 
 
-def chain(x):
+def _chain(x):
     return (x.sigmoid() * x + x.tanh()).square()
 
 
 def eager(lab):
     x = torch.randn(N)
-    return Work(lambda: chain(x), inputs=x)
+    return Work(lambda: _chain(x), inputs=x)
 
 
 def compiled(lab):
     x = torch.randn(N)
-    fused = torch.compile(chain)
+    fused = torch.compile(_chain)
     return Work(lambda: fused(x), inputs=x)
 
 
@@ -184,19 +165,13 @@ def operands():
     return torch.randn(ROWS, CLASSES) * 3, torch.randint(CLASSES, (ROWS,))
 
 
-def by_hand(lab):
-    logits, labels = operands()
-
-    def step():
-        probabilities = logits.softmax(1)
-        return -probabilities[torch.arange(ROWS), labels].log().mean()
-
-    return Work(step, inputs=(logits, labels))
+def by_hand(logits, labels):
+    probabilities = logits.softmax(1)
+    return -probabilities[torch.arange(ROWS), labels].log().mean()
 
 
-def library(lab):
-    logits, labels = operands()
-    return Work(lambda: torch.nn.functional.cross_entropy(logits, labels), inputs=(logits, labels))
+def library(logits, labels):
+    return torch.nn.functional.cross_entropy(logits, labels)
 
 
 def one_hot(lab):
@@ -207,14 +182,9 @@ def one_hot(lab):
     )
 
 
-def gathered(lab):
-    logits, labels = operands()
-
-    def step():
-        chosen = logits.gather(1, labels[:, None])[:, 0]
-        return (logits.logsumexp(1) - chosen).mean()
-
-    return Work(step, inputs=(logits, labels))
+def gathered(logits, labels):
+    chosen = logits.gather(1, labels[:, None])[:, 0]
+    return (logits.logsumexp(1) - chosen).mean()
 
 
 # === dropout
@@ -295,9 +265,8 @@ def backward(lab):
     return Work(step, inputs=(x, y, weight))
 
 
-def by_hand(lab):
-    x, y, weight = operands()
-    return Work(lambda: x.T @ (x @ weight - y) * (2 / ROWS), inputs=(x, y, weight))
+def by_hand(x, y, weight):
+    return x.T @ (x @ weight - y) * (2 / ROWS)
 
 
 def autograd_grad(lab):
@@ -316,7 +285,7 @@ def functional(lab):
 
 
 # === jacobian
-# The Jacobian of a small function.
+# The Jacobian of a small _function.
 
 N = 12
 
@@ -325,7 +294,7 @@ def operands():
     return torch.randn(N), torch.randn(N, N)
 
 
-def function(x, weight):
+def _function(x, weight):
     return (weight @ x).sin() * x
 
 
@@ -334,31 +303,24 @@ def row_by_row(lab):
     x.requires_grad_()
 
     def step():
-        out = function(x, weight)
+        out = _function(x, weight)
         rows = [torch.autograd.grad(element, x, retain_graph=True)[0] for element in out]
         return torch.stack(rows)
 
     return Work(step, inputs=(x, weight))
 
 
-def reverse_mode(lab):
-    x, weight = operands()
-    return Work(lambda: torch.func.jacrev(function)(x, weight), inputs=(x, weight))
+def reverse_mode(x, weight):
+    return torch.func.jacrev(_function)(x, weight)
 
 
-def forward_mode(lab):
-    x, weight = operands()
-    return Work(lambda: torch.func.jacfwd(function)(x, weight), inputs=(x, weight))
+def forward_mode(x, weight):
+    return torch.func.jacfwd(_function)(x, weight)
 
 
-def by_hand(lab):
-    x, weight = operands()
-
-    def step():
-        angles = weight @ x
-        return (angles.cos() * x)[:, None] * weight + angles.sin().diag()
-
-    return Work(step, inputs=(x, weight))
+def by_hand(x, weight):
+    angles = weight @ x
+    return (angles.cos() * x)[:, None] * weight + angles.sin().diag()
 
 
 # === momentum
@@ -436,13 +398,13 @@ def operands():
     return torch.randn(SAMPLES, N), torch.randn(SAMPLES), torch.randn(N)
 
 
-def loss(weight, x, y):
+def _loss(weight, x, y):
     return (x @ weight - y).square()
 
 
 def loop(lab):
     x, y, weight = operands()
-    gradient = torch.func.grad(loss)
+    gradient = torch.func.grad(_loss)
     return Work(
         lambda: torch.stack(
             [gradient(weight, row, label) for row, label in zip(x, y, strict=True)]
@@ -453,13 +415,12 @@ def loop(lab):
 
 def vmap(lab):
     x, y, weight = operands()
-    gradients = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))
+    gradients = torch.func.vmap(torch.func.grad(_loss), (None, 0, 0))
     return Work(lambda: gradients(weight, x, y), inputs=(x, y, weight))
 
 
-def by_hand(lab):
-    x, y, weight = operands()
-    return Work(lambda: 2 * (x @ weight - y)[:, None] * x, inputs=(x, y, weight))
+def by_hand(x, y, weight):
+    return 2 * (x @ weight - y)[:, None] * x
 
 
 # === sampling

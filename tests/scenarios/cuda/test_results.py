@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 import torch
-from lessons import build, names, output, scenario_of
+from lessons import build, names, output
 from shim import AVAILABLE, KernelError
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
@@ -111,34 +111,16 @@ SIZES = {
 # there instead.
 SPOILED = [
     ("arithmetic_intensity", "float4", {"n": 4099}, "first + 4 <= n", "first + 3 <= n"),
-    (
-        "arithmetic_intensity",
-        "unrolled",
-        {"n": 1000},
-        "begin + 3 * blockDim.x < n",
-        "begin + 2 * blockDim.x < n",
-    ),
     ("coalescing", "coalesced", {"n": 1000}, "if (t >= n) return;", "if (t > n) return;"),
-    ("coalescing", "stride_2", {"n": 2 * 8192}, "place / ROWS;", "place / ROWS * 2;"),
     ("divergence", "predicated", {"n": 1000}, "if (i >= n) return;", "if (i > n) return;"),
-    ("divergence", "branch", {"n": 1000}, "x >= threshold", "x < threshold"),
     ("launch_bounds", "eight_blocks", {"n": 1000}, "in[t * n + i]", "in[t * n + i + 1]"),
-    ("loop_unrolling", "four_chains", {"n": 1028}, "following < n", "following <= n"),
     ("loop_unrolling", "four_chains", {"n": 4099}, "i += CHAINS * step", "i += step"),
     ("occupancy", "starved_8_loads", {"n": 4099}, "first + tile <= n", "first + tile <= n + 2048"),
     ("reduction", "shared_tree", {"n": 4099}, "        __syncthreads();\n        if", "        if"),
-    ("reduction", "shared_tree", {"n": 4099}, "threadIdx.x < half", "threadIdx.x <= half"),
-    ("reduction", "warp_shuffle", {"n": 4099}, "    __syncthreads();\n    return", "    return"),
-    ("reduction", "warp_shuffle", {"n": 4099}, "lanes = 16", "lanes = 8"),
-    ("reduction", "vectorized", {"n": 4099}, "first < n % 4", "first < n % 2"),
     ("restrict_pointers", "hoisted", {"n": 1000}, "float m = mean[i]", "float m = mean[i + 1]"),
     ("roofline_walk", "fma_4", {"n": 4098}, "if (left > 1)", "if (left > 2)"),
-    ("roofline_walk", "cubic", {"n": 4098}, "if (left >= 4)", "if (left >= 1)"),
     ("shared_memory_prefetch", "async_copy", {"n": 20_000}, "&tiles[now ^ 1]", "&tiles[now]"),
-    ("shared_memory_prefetch", "direct", {"n": 4099}, "threadIdx.x < n % 4", "threadIdx.x < n % 2"),
     ("vector_add", "cuda_scalar", {"n": 1000}, "if (i < n) out[i]", "if (i <= n) out[i]"),
-    ("vector_add", "cuda_vectors", {"n": 4099}, "i = first; i < n", "i = first + 1; i < n"),
-    ("shared_memory_tiling", "naive", {"m": 32, "n": 31, "k": 3}, "column >= n", "column > n"),
     ("shared_memory_tiling", "tiled", {}, "        __syncthreads();\n#pragma", "#pragma"),
     ("shared_memory_tiling", "tiled", {"k": 64}, "        __syncthreads();\n    }", "    }"),
     (
@@ -148,10 +130,8 @@ SPOILED = [
         "        __syncthreads();\n        next_a",
         "        next_a",
     ),
-    ("shared_memory_tiling", "blocked", {"n": 70}, "b_aligned = n % 4 == 0", "b_aligned = true"),
     ("vectorized_loads", "one_float4", {"n": 4099}, "first + WIDTH <= n", "first + WIDTH <= n + 1"),
     ("vectorized_loads", "misaligned", {"n": 4099, "offset": 2}, "4 * t, n - head", "4 * t, n"),
-    ("vectorized_loads", "misaligned", {"n": 4099, "offset": 1}, "(4 - beyond) % 4", "0LL"),
 ]
 FIRST_OF_LESSONS = [*{spoiled[0]: spoiled for spoiled in reversed(SPOILED)}.values()]
 
@@ -217,12 +197,3 @@ def test_what_breaks_a_kernel_is_found(spoiled):
         for way in (False, True)
     ]
     assert any(ways)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SIZES))
-def test_every_value_of_a_sweep_gives_them_too(name):
-    for key, values in scenario_of(name).sweep.items():
-        for value in values if key != "n" else ():
-            if isinstance(value, str) or value <= 2**20:
-                assert wrong(name, **{"n": 4099, key: value}) == {}, f"{key}={value}"

@@ -1,6 +1,5 @@
 """The shim finds what is an error on a GPU: kernels whose faults are known."""
 
-import signal
 from functools import partial
 
 import pytest
@@ -11,19 +10,11 @@ from gpulab.features.kernels.source import CudaSource
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no g++, or no Linux")
 CUDA = CudaSource(r"""
-__global__ void one_too_many(const float* x, float* y, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i <= n) y[i] = x[i];
-}
 __global__ void sum_to(const float* x, float* y, int first, int last) {
     float sum = 0;
     for (int i = first; i < last; i++) sum += x[i];
     y[0] = sum;
 }
-template <typename V> __global__ void load(const float* x, float* y) { y[0] = reinterpret_cast<const V*>(x)[0].y; }
-template <typename V> __global__ void cached(const float* x, float* y) { y[0] = __ldg((const V*)x).y; }
-template <typename V> __global__ void store(const float* x, float* y) { *reinterpret_cast<V*>(y) = V{}; }
-template <typename V> __global__ void move(const float* x, float* y) { *(V*)y = *(const V*)x; }
 __global__ void some(float* x) {
     if (threadIdx.x < 16) __syncthreads();
     x[threadIdx.x] = 1;
@@ -58,7 +49,6 @@ __global__ void spins(volatile int* x, int apart) {
         if (apart) __syncthreads();
     }
 }
-__global__ void divides(int* x, int by) { x[0] = x[0] / by; }
 __global__ void deep(float* x, int by) {
     volatile float mine[1 << 18];
     for (int i = 0; i < by; i++) mine[i] = i;
@@ -75,27 +65,6 @@ def make(load):
 def line_of(code):
     """Where that stands in this file, as the errors say it."""
     return CUDA.line + CUDA.code[: CUDA.code.index(code)].count("\n")
-
-
-@pytest.mark.parametrize("kernel", ["load", "cached", "store", "move"])
-@pytest.mark.parametrize(
-    ("vector", "floats"), [("float4", 4), ("float2", 2), ("double2", 4), ("int4", 4)]
-)
-def test_a_misaligned_vector_is_found(make, kernel, vector, floats):
-    x, y = torch.randn(16), torch.randn(16)
-    launch = make(f"{kernel}<{vector}>", 1)
-    launch(1, x[floats:], y[floats:])
-    for offset in range(1, floats):
-        with pytest.raises(
-            KernelError, match=rf" {4 * floats} bytes at once on line {line_of(f'void {kernel}(')},"
-        ):
-            launch(1, x[offset:], y[offset:])
-
-
-@pytest.mark.parametrize("n", [1, 3, 4, 1000, 1001, 4099])
-def test_a_bound_that_is_off_by_one_is_found(make, n):
-    with pytest.raises(KernelError, match=r"the tensor's end|behind the end"):
-        make("one_too_many", 256)(-(-(n + 1) // 256), torch.randn(n), torch.randn(n), n)
 
 
 def test_what_lies_beside_a_tensor_is_no_number(make):
@@ -160,21 +129,6 @@ def test_what_would_fail_on_a_gpu_is_said(make, name, arguments, said, backward)
     y = torch.zeros(1)
     make("sum_to", 1)(1, torch.ones(32), y, 0, 32)  # the next kernel runs as if nothing had been
     assert y.item() == 32
-
-
-def test_handlers_of_signals_are_what_they_were(make):
-    caught = (signal.SIGSEGV, signal.SIGFPE)
-    before = [signal.getsignal(number) for number in caught]
-    with pytest.raises(KernelError, match="divides by zero"):
-        make("divides", 1)(1, torch.ones(1, dtype=torch.int32), 0)
-    assert [signal.getsignal(number) for number in caught] == before
-
-
-def test_blocks_and_threads_that_no_gpu_takes(make):
-    with pytest.raises(KernelError, match="is too large"):
-        make("some", (32, 33))
-    with pytest.raises(KernelError, match="too many blocks"):
-        make("some")((1, 65536), torch.ones(32))
 
 
 @pytest.mark.parametrize("apart", [0, 1])

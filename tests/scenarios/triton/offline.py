@@ -1,5 +1,4 @@
-"""The lessons' Triton kernels compiled without a GPU: `python tests/scenarios/triton/offline.py
-[LESSON ...] [--arch 90 ...]`.
+"""The lessons' Triton kernels compiled without a GPU.
 
     # -> [CompiledKernel]: as the lesson launches them on that GPU
     compiled_kernels("triton_matmul", "tuned", 90)
@@ -12,11 +11,10 @@ from the arguments, as it does on a GPU.
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,13 +85,6 @@ class CompiledKernel:
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         return {key: int(value) for key, value in re.findall(r"\b(REG|STACK):(\d+)", text)}
 
-    def __str__(self) -> str:
-        needs = (
-            f"{self.registers} registers, {self.stack_bytes} B of stack, "
-            f"{self.shared_bytes / 1024:.1f} KiB shared"
-        )
-        return f"sm_{self.arch} {self.name}: {needs}, {self.warps} warps, {self.stages} stages"
-
 
 class _Device(str):
     """Where tensors need no memory; lessons that ask for its type take it for a GPU."""
@@ -102,29 +93,21 @@ class _Device(str):
 
 
 class _Lab(triton_lessons.Lab):
-    """Builds of a GPU that is not there. `every`: all candidates of `gpulab.tune` are tried, not
-    only the first.
-    """
+    """Builds of a GPU that is not there."""
 
-    def __init__(self, arch, every):
+    def __init__(self, arch):
         super().__init__(_Device("meta"), SMS[arch])
-        self.every, self.candidate = every, None
+        self.candidate = None
 
     def tune(self, candidates, make):
         """The first that the device can do, as in a smoke run."""
-        works = []
         for candidate in candidates:
             self.candidate = candidate
-            try:
-                works.append(make(**candidate))
-                works[-1].step()
-            except OutOfResources:
-                del works[-1:]
-            if works and not self.every:
-                break
-        if not works:
-            self.skip("no candidate fits")
-        return works[0]
+            with suppress(OutOfResources):
+                work = make(**candidate)
+                work.step()
+                return work
+        return self.skip("no candidate fits")
 
 
 class _Driver:
@@ -145,22 +128,19 @@ class _Driver:
         return 0
 
 
-def compiled_kernels(
-    lesson: str, variant: str, arch: int, *, every: bool = False, **params
-) -> list[CompiledKernel]:
+def compiled_kernels(lesson: str, variant: str, arch: int, **params) -> list[CompiledKernel]:
     """The kernels that a step of a variant launches on that architecture, each once, in the order
     of launches.
 
-    `params` in place of the lesson's own; `every`: with each candidate of `gpulab.tune`, not the
-    first that fits. None where the lesson leaves the variant out there, or the variant has no
-    kernel in Triton, as a library's for scale.
+    `params` in place of the lesson's own. None where the lesson leaves the variant out there, or
+    the variant has no kernel in Triton, as a library's for scale.
     """
-    return compiled_kernels_of(triton_lessons.lesson(lesson), variant, arch, every=every, **params)
+    return compiled_kernels_of(triton_lessons.lesson(lesson), variant, arch, **params)
 
 
-def compiled_kernels_of(module, variant, arch, *, every=False, **params):
+def compiled_kernels_of(module, variant, arch, **params):
     """The same, of a module that was loaded for it."""
-    lab, kernels = _Lab(arch, every), []
+    lab, kernels = _Lab(arch), []
     capability = mock.patch("torch.cuda.get_device_capability", return_value=divmod(arch, 10))
     with _launches_recorded(arch, lab, kernels), capability:
         try:
@@ -194,28 +174,3 @@ def _launches_recorded(arch, lab, kernels):
             yield
     finally:
         triton.runtime.driver.set_active(active)
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description="What Triton makes of the lessons' kernels, without a GPU."
-    )
-    parser.add_argument("lessons", nargs="*", help="all by default")
-    parser.add_argument("--arch", type=int, nargs="+", default=sorted(SMS), choices=sorted(SMS))
-    parser.add_argument("--every", action="store_true", help="with every candidate of gpulab.tune")
-    chosen = parser.parse_args()
-    for lesson in chosen.lessons or triton_lessons.names():
-        for variant in triton_lessons.variants(triton_lessons.lesson(lesson)):
-            for arch in chosen.arch:
-                for kernel in compiled_kernels(lesson, variant, arch, every=chosen.every):
-                    print(
-                        lesson,
-                        variant,
-                        *([] if kernel.candidate is None else [kernel.candidate]),
-                        kernel,
-                        flush=True,
-                    )
-
-
-if __name__ == "__main__":
-    main()

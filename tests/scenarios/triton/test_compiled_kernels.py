@@ -21,10 +21,6 @@ NO_KERNEL = {
     ("persistent_matmul", "specialized", 80): "Ampere has no tensor memory accelerator",
     ("persistent_matmul", "specialized", 90): "Triton specializes warps on Blackwell",
 }
-TOO_LARGE = {("persistent_matmul", "by_tma", ("stages", 4))}
-"""Four stages of 48 KiB and 64 KiB to store from, where a block can have 227 KiB: the lesson leaves
-it out.
-"""
 SPILLS = {
     (
         "attention",
@@ -37,13 +33,7 @@ SPILLS = {
         100,
     ): "8 bytes: addresses of the next tile beside the sums of this one",
 }
-LARGE_TILES = [("triton_matmul", name) for name in ("tuned", "grouped")]
-LARGE_TILES += [
-    ("persistent_matmul", name) for name in ("one_tile", "persistent", "flattened", "by_tma")
-]
-TENSOR_CORES = {80: "mma.sync", 90: "wgmma.mma_async", 100: "tcgen05.mma"}
 BEFORE = JITFunction.run, triton.runtime.driver._active
-ALL_COPIES = ("cp.async.cg", "cp.async.bulk.tensor")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,10 +65,6 @@ def require(kernel, present=(), absent=()):
     assert not missing, f"{kernel} has no {missing}"
     unwanted = [instruction for instruction in absent if instruction in kernel.ptx]
     assert not unwanted, f"{kernel} has {unwanted}"
-
-
-def others(arch):
-    return [instruction for other, instruction in TENSOR_CORES.items() if other != arch]
 
 
 @pytest.mark.slow
@@ -124,67 +110,11 @@ def test_what_memory_limits_loads_16_bytes_at_a_time(name, arch):
         require(found, ["ld.global.v4.b32"], ["ld.global.b32"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", [90, *SLOW])
-def test_exponentials_are_the_instruction_for_them(arch):
-    for name in ("fused_softmax", "attention"):
-        require(kernel(name, "in_triton", arch), ["ex2.approx"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", [90, *SLOW])
-@pytest.mark.parametrize(("name", "variant"), [*LARGE_TILES, ("attention", "in_triton")])
-def test_large_tiles_use_the_tensor_cores_of_their_architecture(name, variant, arch):
-    for found in kernels(name, variant, arch):
-        require(found, [TENSOR_CORES[arch]], others(arch))
-
-
 @pytest.mark.parametrize("arch", [90, *SLOW])
 def test_small_tiles_are_left_with_the_instruction_of_ampere(arch):
     require(
         kernel("triton_matmul", "untuned", arch), ["mma.sync", "cp.async.cg"], ["wgmma", "tcgen05"]
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", [90, *SLOW])
-@pytest.mark.parametrize(("name", "variant"), [*LARGE_TILES, ("attention", "in_triton")])
-def test_loads_of_the_next_step_are_under_way(name, variant, arch):
-    for found in kernels(name, variant, arch):
-        copies = ALL_COPIES[1:] if variant == "by_tma" else ALL_COPIES[:1]
-        require(found, copies, set(ALL_COPIES) - set(copies))
-        assert found.stages >= 2
-
-
-@pytest.mark.slow
-def test_specialized_has_warps_of_several_kinds():
-    specialized, plain = (
-        kernel("persistent_matmul", name, 100) for name in ("specialized", "by_tma")
-    )
-    require(
-        specialized,
-        ["tcgen05.mma", "cp.async.bulk.tensor", "setmaxnreg"],
-        ["mma.sync", "wgmma", "cp.async.cg"],
-    )
-    require(plain, [], ["setmaxnreg"])
-    assert specialized.warps > plain.warps == 8
-
-
-@pytest.mark.slow
-def test_descriptors_need_fewer_registers_than_addresses():
-    by_tma, flattened = (
-        kernel("persistent_matmul", name).registers for name in ("by_tma", "flattened")
-    )
-    assert by_tma < 0.75 * flattened
-
-
-def test_what_is_asked_for_in_vain_is_an_error():
-    with pytest.raises(AssertionError, match="wgmma"):
-        require(kernel("triton_matmul", "untuned"), [TENSOR_CORES[90]], others(90))
-    with pytest.raises(AssertionError, match=r"has \['mma.sync'\]"):
-        require(kernel("triton_matmul", "untuned"), [], others(90))
-    with pytest.raises(AssertionError, match=r"ld\.global\.v4"):
-        require(kernel("vector_add", "in_triton", n=128 * 2**20 - 1), ["ld.global.v4.b32"])
 
 
 def test_registers_that_do_not_suffice_are_seen():
@@ -205,34 +135,3 @@ def test_triton_is_left_as_it_was():
     (found,) = compiled_kernels("utilization", "full_grid", 90)
     assert (found.name, found.grid, found.warps, found.candidate) == ("_squares", (8192,), 32, None)
     assert (JITFunction.run, triton.runtime.driver._active) == BEFORE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", [80, 90, 100])
-@pytest.mark.parametrize("name", ["triton_matmul", "attention"])
-def test_every_candidate_compiles_and_one_that_spills_nothing_fits(name, arch):
-    candidates = triton_lessons.lesson(name)._CONFIGS
-    for variant in {"triton_matmul": ("tuned",), "attention": ("in_triton",)}[name]:
-        found = compiled_kernels(name, variant, arch, every=True)
-        for each in found:
-            print(each.candidate, each)
-        assert [each.candidate for each in found] == candidates, "some do not fit"
-        assert any(each.stack_bytes == 0 for each in found)
-        assert arch == 80 or all(each.stack_bytes == 0 for each in found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", triton_lessons.names())
-def test_every_size_of_a_sweep_and_of_a_smoke_run_compiles(name):
-    module = triton_lessons.lesson(name)
-    sweeps = [{key: value} for key, values in module.scenario.sweep.items() for value in values]
-    for params in (module.scenario.smoke, *sweeps):
-        for variant in variants(name):
-            found = compiled_kernels_of(triton_lessons.lesson(name), variant, 90, **params)
-            print(variant, params, *map(str, found))
-            left_out = (name, variant, 90) in NO_KERNEL or (
-                name,
-                variant,
-                *params.items(),
-            ) in TOO_LARGE
-            assert bool(found) != left_out

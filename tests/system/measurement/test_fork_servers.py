@@ -45,10 +45,3 @@ def test_the_processes_of_a_verdict_have_the_libraries_at_several_places(lab):
     started = events_of(finished, ProcessStarted)
     firsts = dict(zip(parents[::-1], [process.process for process in started][::-1], strict=True))
     assert [process.fork_server for process in started] == [firsts[parent] for parent in parents]
-
-
-@pytest.mark.slow
-def test_a_short_run_is_not_made_to_wait_for_more_than_one(lab):
-    finished = lab.run(lab.write("places.py", SCENARIO), "--width", "0.5", time_s="0.5", fresh=True)
-    assert len(reported(finished, "parent")) >= 8
-    assert len(set(reported(finished, "parent"))) == 1

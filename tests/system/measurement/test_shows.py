@@ -4,7 +4,7 @@ CPU.
 
 import pytest
 
-from gpulab.core.events import Checked, FirstSteps
+from gpulab.core.events import Checked
 from gpulab.core.statuses import Status
 
 MIB = 2**20
@@ -95,24 +95,6 @@ def test_a_curve_has_the_first_steps_of_fresh_processes(module_lab):
     assert lazy["settled_after"] >= 1
     assert eager["steps"][0]["value"] < 0.09 < eager["build_s"]["value"]
     assert finished.state.variants["eager"].last(Checked).ok, "outputs are compared all the same"
-
-
-@pytest.mark.slow
-def test_each_process_takes_one_variant_in_turn(module_lab):
-    finished = module_lab.run(module_lab.write("curve.py", CURVE), "--smoke")
-    first_steps = [state.all(FirstSteps) for state in finished.state.variants.values()]
-    assert [len(steps) for steps in first_steps] == [1, 1]
-    assert len({steps.process for (steps,) in first_steps}) == 2
-    assert finished.variant("lazy")["status"] == Status.OK
-
-
-@pytest.mark.slow
-def test_a_curve_whose_variant_fails_keeps_the_others(module_lab):
-    broken = CURVE.replace("return _work(lab, ready=True)", "raise RuntimeError('no')")
-    finished = module_lab.run(module_lab.write("broken.py", broken), "--smoke")
-    assert finished.code == 3
-    assert finished.variant("eager")["status"] == Status.FAILED
-    assert finished.variant("lazy")["first_steps"]["processes"] >= 1
 
 
 def test_clocks_stand_side_by_side_and_nothing_is_compared(module_lab):
