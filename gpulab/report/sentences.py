@@ -190,6 +190,10 @@ def with_sentences(value: Any) -> Any:
     return named
 
 
+_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks"))
+"""Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
+
+
 def builtins_of(value: Any) -> Any:
     """What JSON is made of, with the parts that features add to a report among its other fields."""
     return _with_parts(msgspec.to_builtins(value))
@@ -203,7 +207,14 @@ def _with_parts(value: Any) -> Any:
     fields = {name: _with_parts(item) for name, item in value.items() if name != PARTS}
     for part in value.get(PARTS, ()):
         fields |= _with_parts(part)
+    for name in _BY_KIND & fields.keys():
+        if isinstance(fields[name], dict):
+            fields[name] = {_json_key(kind): item for kind, item in fields[name].items()}
     return fields
+
+
+def _json_key(kind: str) -> str:
+    return kind.replace(" ", "_").replace("-", "_")
 
 
 def to_json(value: Any) -> bytes:
