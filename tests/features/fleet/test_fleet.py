@@ -66,7 +66,7 @@ def test_files_that_are_none_are_named_and_skipped(tmp_path):
     assert sorted(reasons) == sorted([*foreign, "cut.jsonl"])
     assert "garbled" in reasons["garbled.jsonl"]
     assert "version 9" in reasons["newer.jsonl"]
-    assert "no end" in reasons["cut.jsonl"]
+    assert "incomplete" in reasons["cut.jsonl"]
     assert (report.files, report.exit_code) == (4, 0)
 
 

@@ -90,7 +90,7 @@ def test_its_parts_hold_what_the_step_does_at_least(profiled, name, wait_s):
     *_, recorded = (event for event in events_of(profiled, Profiled) if event.variant == name)
     seconds, steps = recorded.partition.seconds, recorded.steps
     assert recorded.partition.marked
-    assert seconds["data_wait"] > 0.99 * wait_s * steps
+    assert seconds["data wait"] > 0.99 * wait_s * steps
     assert seconds["useful"] + seconds["preempted"] > 0.99 * 0.01 * steps
     assert sum(seconds.values()) == pytest.approx(recorded.partition.window_s, rel=1e-3)
     goodput = profiled.variant(name)["goodput"]

@@ -124,9 +124,9 @@ def test_partition_and_operations_agree_with_the_trace(trained, goodput, trace):
         category: seconds / partition.window_s for category, seconds in partition.seconds.items()
     }
     counted = parts["useful"] + parts["alloc"] + parts["preempted"]
-    assert parts["data_wait"] > 0  # the loader's own marks
+    assert parts["data wait"] > 0  # the loader's own marks
     assert counted == pytest.approx(
-        busy / trace.window_s, abs=0.01 + parts["data_wait"] + parts["preempted"]
+        busy / trace.window_s, abs=0.01 + parts["data wait"] + parts["preempted"]
     )
 
 

@@ -102,10 +102,10 @@ def test_clocks_stand_side_by_side_and_nothing_is_compared(module_lab):
     assert finished.code == 0, finished.stderr
     assert finished.run["comparisons"] == []
     clocks = finished.variant("waits")["clocks"]
-    assert set(clocks) == {"wall", "return", "each step"}
+    assert set(clocks) == {"wall", "return", "each_step"}
     later = finished.variant("returns")
     assert later["status"] == Status.OK, later["reason"]
-    assert later["clocks"]["return"] < later["clocks"]["each step"]
+    assert later["clocks"]["return"] < later["clocks"]["each_step"]
     assert later["clocks"]["return"] < clocks["return"]
 
 
