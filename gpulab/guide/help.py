@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from gpulab.draw.blocks import Block, Group, Table, Text, rows_table
@@ -39,4 +40,6 @@ def _table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _is_in(word: str, shown: str) -> bool:
-    return any(part.strip() in shown for part in word.split(","))
+    return any(
+        re.search(rf"(?<!\w){re.escape(part.strip())}s?(?!\w)", shown) for part in word.split(",")
+    )
