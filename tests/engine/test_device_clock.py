@@ -10,7 +10,7 @@ import torch
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure import device_clock
 from gpulab.engine.measure.device_clock import DeviceClock
-from gpulab.engine.processes.channel import Block
+from gpulab.engine.step_clock import Block
 from gpulab.scenario import Work
 
 

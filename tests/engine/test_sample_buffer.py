@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from gpulab.engine.processes.channel import Block, SampleBuffer
+from gpulab.engine.processes.channel import SampleBuffer
+from gpulab.engine.step_clock import Block
 
 BLOCK = Block(time_s=1e-3, cpu_s=9e-4, faults=3, switches=1, ended=12.5, steps=40)
 

@@ -14,7 +14,8 @@ import torch
 
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.tensors import leaves
-from gpulab.engine.measure.clock import WallClock, is_asynchronous, paced, wait_for
+from gpulab.engine.measure.clock import WallClock
+from gpulab.engine.step_clock import is_asynchronous, paced, wait_for
 from gpulab.scenario import Work
 
 

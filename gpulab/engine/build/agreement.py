@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, sqrt
+from math import inf, isnan
 
 import torch
 
 from gpulab.core.findings import Finding
 from gpulab.engine.build.tensors import chunks, wide
+from gpulab.engine.rounding import OF_ELEMENT, PRECISION, TOLERANCE, Difference
 from gpulab.features.checks.findings import (
     element_counts_differ,
     elements_differ,
@@ -19,25 +20,6 @@ from gpulab.features.checks.findings import (
     shapes_differ,
 )
 
-TOLERANCE = {
-    "fp64": 1e-10,
-    "fp32": 1e-4,
-    "tf32": 5e-3,
-    "fp16": 5e-3,
-    "bf16": 2e-2,
-    "fp8": 1e-1,
-    "int8": 5e-2,
-}
-"""Relative Frobenius error allowed by dtype."""
-_OF_ELEMENT = 10
-_OF_RMS = 1
-_OF_RMS_IF_LOW = 10
-"""Tolerances that an element may be off by: of its own value, and of the rms of all in fp32 and
-fp64, and where less is precise. Two right ways of products, sums, norms, softmax, convolutions,
-attention and networks of six layers (64 to 1024, products to 2048) needed, beside 10 of their own
-value, 0.05 (fp32), 1.2 (fp16) and 2.7 (bf16) of the rms; in 24 layers of bf16 one element was off
-by 7 times the error of all.
-"""
 _CAP = 10
 _MOST = 0.1
 """`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
@@ -45,16 +27,7 @@ _INTEGER_CAP = 5e-2
 """Of whole numbers, which are equal unless a tolerance is named; and of what is computed in
 int8.
 """
-_DTYPES = {
-    torch.float64: "fp64",
-    torch.complex128: "fp64",
-    torch.float32: "fp32",
-    torch.complex64: "fp32",
-    torch.float16: "fp16",
-    torch.bfloat16: "bf16",
-    torch.float8_e4m3fn: "fp8",
-    torch.float8_e5m2: "fp8",
-}
+_DTYPES = {getattr(torch, name): precision for name, precision in PRECISION.items()}
 _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held
 before.
@@ -192,7 +165,7 @@ def located(
     if _other_shape(actual, expected) is None:
         of_its_own = 0.0
         if reason.code == one_element_off.code:
-            of_its_own = _OF_ELEMENT * agreement.tolerance
+            of_its_own = OF_ELEMENT * agreement.tolerance
         worst = _worst(actual.reshape(-1), expected.reshape(-1), of_its_own)
         if expected.dim():
             place.append(f"element {_index(worst, expected.shape)}")
@@ -311,7 +284,7 @@ def _agree(
         a, b = map(wide, narrow)
         difference = _differences(a, b)
         finite = torch.where(torch.isfinite(b), b.abs(), 0.0)
-        beyond = difference - _OF_ELEMENT * tolerance * finite
+        beyond = difference - OF_ELEMENT * tolerance * finite
         sums = torch.stack((difference.square().sum(), finite.square().sum(), beyond.max()))
         chunk_squares, chunk_total, chunk_largest = sums.tolist()
         if isnan(chunk_squares):
@@ -319,19 +292,15 @@ def _agree(
         squares += chunk_squares
         total += chunk_total
         largest = max(largest, chunk_largest)
-    total = max(total, size**2)
-    error = inf if squares else 0.0
-    if total:
-        error = sqrt(squares / total)
+    apart = Difference(squares, max(total, size**2), largest, actual.numel())
+    error = apart.error
     if not error <= tolerance:
         bounded = error if error <= _LARGEST_ERROR else None
         return Agreement(
             False, bounded, tolerance, relative_error(error=bounded, allowed=tolerance)
         )
-    rms = sqrt(total / actual.numel()) if actual.numel() else 0.0
-    is_precise = tolerance <= TOLERANCE["fp32"]
-    allowed = (_OF_RMS if is_precise else _OF_RMS_IF_LOW) * tolerance * rms
-    if not largest <= allowed:
+    if not apart.agrees(tolerance):
+        allowed = apart.beyond_allowed(tolerance)
         return Agreement(False, error, tolerance, one_element_off(largest=largest, allowed=allowed))
     return Agreement(True, error, tolerance)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +22,7 @@ from gpulab.engine.build.lab import PhaseTimes, WorkerLab
 from gpulab.engine.build.tensors import copies, live_leaves, number_dtype, put_back
 from gpulab.engine.findings import left_by_context, set_while_building, set_while_stepping
 from gpulab.engine.processes.failure import RefusedError
+from gpulab.engine.step_clock import call_each
 from gpulab.scenario import Param, ScenarioError, Variant, Work
 
 _MOST_PADDING = 16 << 20
@@ -29,17 +30,6 @@ _STEP_SEED = 500_009
 """Added to the seed of the builds: a mask that a build draws is not the one that a step has to
 draw.
 """
-
-
-def call_each(calls: Iterable[Callable[[], Any]]) -> Any:
-    """Call steps one after the other; what the last one returned. All steps are called here, timed
-    or checked.
-    """
-    returned = None
-    for call in calls:
-        returned = None  # what nobody keeps is gone before the next step
-        returned = call()
-    return returned
 
 
 class StepAndOutput(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2b
@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.processes.failure import RefusedError
+from gpulab.engine.step_clock import value_later
 from gpulab.features.checks.findings import computes_when_read
 
 _WITHOUT_ARITHMETIC = {
@@ -38,13 +39,6 @@ _FEW = 16
 _LEAST_HELD, _MOST_HELD = 1e-30, 3e38
 _WIDEST = {"f": 8, "c": 16}
 """Bytes of a kind of number beyond which torch has none."""
-_FUTURES = (
-    ("concurrent.futures", "Future", "result"),
-    ("torch.futures", "Future", "wait"),
-    ("torch.distributed", "Work", "wait"),
-    ("multiprocessing.pool", "ApplyResult", "get"),
-)
-"""By their modules, with what waits for their values."""
 _NOT_COMPARED = (
     "an object of class {} is not a tensor, an array, a number, a text, or a collection of them"
 )
@@ -53,15 +47,6 @@ _NOT_COMPARED = (
 def is_of_scenario(value: object) -> bool:
     """Whether the class of a value stands in a scenario, also in one of a package."""
     return type(value).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS)
-
-
-def value_later(value: object) -> Callable[[], Any] | None:
-    """What waits for the value of a future, and returns it; None of anything else."""
-    for module, name, wait in _FUTURES:
-        kind = getattr(sys.modules.get(module), name, None)
-        if isinstance(kind, type) and isinstance(value, kind):
-            return getattr(value, wait)  # type: ignore[no-any-return]
-    return None
 
 
 class Walk:

@@ -1,46 +1,27 @@
-"""The wall clock: one timed block of back-to-back steps, and the wait for what a step returns.
-
-A device is waited for as a whole. Other things that a step returns are waited for one by one: JAX
-arrays, futures, and objects with `__dlpack__`, which may compute only when asked for their values.
-"""
+"""The wall clock: blocks of back-to-back steps of a build, from restored state."""
 
 from __future__ import annotations
 
-import resource
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from statistics import median
-from time import monotonic, perf_counter_ns, thread_time_ns
+from time import perf_counter_ns
 from typing import NamedTuple
 
-import torch
-
-from gpulab.engine.build.build import Build, call_each
+from gpulab.engine.build.build import Build
 from gpulab.engine.build.compiled import mark_step
-from gpulab.engine.build.walk import value_later
-from gpulab.engine.processes.channel import Block
-
-THERE = frozenset(
-    {torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, type(None), bool, int, float, str, bytes}
+from gpulab.engine.step_clock import (
+    THERE,
+    Block,
+    call_each,
+    is_asynchronous,
+    know_torch,
+    paced,
+    timed,
+    wait_for,
 )
-"""Types that are complete once a device is idle; subclasses may compute later."""
-_ARRAYS = ("numpy", "cupy", "jax", "jaxlib", "torch")
-"""Packages whose arrays compute nothing when their memory is handed over."""
-_MOST_RUNNING = 8
-"""Results that are not waited for yet: enough to hide what it takes to start the next."""
 
-
-def wait_for(result: object) -> None:
-    """Return once all that a step returned is there."""
-    if type(result) not in THERE:
-        for wait in _ways(result):
-            wait()
-
-
-def is_asynchronous(result: object) -> bool:
-    """Whether something in what a step returned has to be waited for."""
-    return type(result) not in THERE and any(True for _ in _ways(result))
+know_torch()
 
 
 def returns_later(build: Build) -> bool:
@@ -52,46 +33,6 @@ def returns_later(build: Build) -> bool:
     later = is_asynchronous(returned)
     wait_for(returned)
     return later
-
-
-def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
-    """The step itself where its result was complete; else one that waits for the result of some
-    steps ago, and returns all that are still running. `returned`: what the step returned last.
-    """
-    if not is_asynchronous(returned):
-        return step
-    wait_for(returned)
-    running: deque[object] = deque()
-
-    def paced_step() -> deque[object]:
-        running.append(step())
-        if len(running) > _MOST_RUNNING:
-            wait_for(running.popleft())
-        return running
-
-    return paced_step
-
-
-def _ways(result: object) -> Iterator[Callable[[], object]]:
-    """What waits for each part of a result."""
-    kind = type(result)
-    if kind in THERE:
-        return
-    if isinstance(result, (list, tuple, deque)):
-        for part in result:
-            yield from _ways(part)
-    elif isinstance(result, Mapping):
-        for part in result.values():
-            yield from _ways(part)
-    elif value := value_later(result):
-        yield lambda: wait_for(value())
-    else:
-        # arrays of JAX; tensors of torch's collectives
-        for name in ("block_until_ready", "trigger_wait"):
-            if callable(method := getattr(kind, name, None)):
-                yield lambda method=method: method(result)  # type: ignore[misc]
-        if kind.__module__.partition(".")[0] not in _ARRAYS and hasattr(kind, "__dlpack__"):
-            yield lambda: result.__dlpack__()  # type: ignore[attr-defined]
 
 
 _BLOCK_S = 2e-3
@@ -202,28 +143,8 @@ class WallClock:
         return returned * 1e-9 / steps, waited * 1e-9 / steps
 
     def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
-        wait = self.wait
-        wait()
-        before = resource.getrusage(resource.RUSAGE_THREAD)
-        cpu = thread_time_ns()
-        started = perf_counter_ns()
-        returned = call_each(calls)
-        if type(returned) not in THERE:
-            wait_for(returned)
-        wait()
-        ended = perf_counter_ns()
-        cpu = thread_time_ns() - cpu
-        after = resource.getrusage(resource.RUSAGE_THREAD)
-        self.returned = returned[-1] if isinstance(returned, deque) else returned
-        share = 1e-9 / (steps or 1)
-        return Block(
-            (ended - started) * share,
-            cpu * share,
-            after.ru_minflt - before.ru_minflt,
-            after.ru_nivcsw - before.ru_nivcsw,
-            monotonic(),
-            steps,
-        )
+        block, self.returned = timed(calls, steps, self.wait)
+        return block
 
     def steps_per_block(self, build: Build) -> tuple[int, float]:
         """(steps that fill a block, seconds per step), by growing a block until it is long

@@ -15,11 +15,11 @@ import torch
 from gpulab.core.jobs import TimedJob
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Cache, Clock
-from gpulab.engine.build.build import Build, call_each
+from gpulab.engine.build.build import Build
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.clock import Interruption, WallClock, calls_of
-from gpulab.engine.processes.channel import Block
 from gpulab.engine.processes.device import flusher
+from gpulab.engine.step_clock import Block, call_each
 
 # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
 _MOST_STEPS = 500

@@ -22,9 +22,10 @@ from gpulab.engine.measure.clock import returns_later
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.measure.device_clock import DeviceClock
 from gpulab.engine.measure.plan import Plan, plan
-from gpulab.engine.processes.channel import Block, Channel, SampleBuffer
+from gpulab.engine.processes.channel import Channel, SampleBuffer
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
+from gpulab.engine.step_clock import Block
 from gpulab.features.checks.replay import CONFIRM
 from gpulab.features.checks.timed_steps import TimedChecks
 from gpulab.features.goodput.events import Phases

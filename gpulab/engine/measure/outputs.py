@@ -9,7 +9,7 @@ import torch
 
 from gpulab.engine.build import tensors
 from gpulab.engine.build.build import Build, Builder
-from gpulab.engine.measure.clock import wait_for
+from gpulab.engine.step_clock import wait_for
 
 
 def step(

@@ -15,11 +15,12 @@ import select
 import struct
 import sys
 from contextlib import suppress
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from gpulab.core.events import PIPE_LOST, Event, Samples
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import numbered, signed
+from gpulab.engine.step_clock import Block
 from gpulab.proc.pipes import to_high_number
 
 _COUNT = struct.Struct("<Q")
@@ -173,20 +174,6 @@ _HEAD = struct.Struct("<QQ")
 _ROW = struct.Struct("<IIIddIIdQd")
 _COLUMNS = 10
 _MOST_ROWS = 1 << 12
-
-
-class Block(NamedTuple):
-    """One sample. Seconds are per step; faults and switches are of the whole block."""
-
-    time_s: float
-    cpu_s: float
-    faults: int
-    switches: int
-    ended: float
-    """On the monotonic clock, which all processes share."""
-    steps: int
-    sm_mhz: float = 0.0
-    """The clock of the SMs just before it, by the device clock's spin; 0 without a spin."""
 
 
 class SampleBuffer:

@@ -11,7 +11,6 @@ from typing import Any
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.measure.clock import Interruption, WallClock
-from gpulab.engine.processes.channel import Block
 from gpulab.engine.ranks.orders import (
     AdoptState,
     Answer,
@@ -21,6 +20,7 @@ from gpulab.engine.ranks.orders import (
     RunBlock,
 )
 from gpulab.engine.ranks.ranks import RankError, Ranks, is_of_group
+from gpulab.engine.step_clock import Block
 from gpulab.scenario import Param, Variant
 
 

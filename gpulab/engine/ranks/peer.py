@@ -23,7 +23,7 @@ from gpulab.engine.build.lab import RankOfLab, WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.measure.outputs import read
-from gpulab.engine.processes.channel import Block, WorkerPosition
+from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, is_a, text_of, type_name
 from gpulab.engine.ranks.group import device_of_rank, join, threads_of_rank
@@ -45,6 +45,7 @@ from gpulab.engine.ranks.orders import (
 from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import place
+from gpulab.engine.step_clock import Block
 from gpulab.scenario import Variant
 
 _SEEDS_APART = 7919

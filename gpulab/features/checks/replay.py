@@ -20,11 +20,12 @@ import torch
 
 from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
-from gpulab.engine.build.build import Build, Builder, call_each
+from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate
-from gpulab.engine.measure.clock import WallClock, wait_for
+from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.device_clock import DeviceClock
+from gpulab.engine.step_clock import call_each, wait_for
 from gpulab.features.checks.findings import computes_when_waited_for, remembers_its_inputs
 from gpulab.features.checks.values import Own
 

@@ -9,9 +9,9 @@ import torch
 
 from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.build import Build, Builder
-from gpulab.engine.measure.clock import is_asynchronous
 from gpulab.engine.measure.outputs import read, step
 from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
+from gpulab.engine.step_clock import is_asynchronous
 from gpulab.features.checks.values import AllValues, distance
 
 Tensors = list[torch.Tensor]

@@ -11,10 +11,10 @@ from gpulab.core.events import FirstSteps, Planned
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.compiled import mark_step
 from gpulab.engine.measure.candidate import Candidate
-from gpulab.engine.measure.clock import wait_for
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.measure.plan import CURVE_PROCESSES
 from gpulab.engine.measure.process_result import CandidateFacts
+from gpulab.engine.step_clock import wait_for
 from gpulab.scenario import CONTROL, Variant
 
 _MOST_STEPS = 64

@@ -31,13 +31,13 @@ from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.lab import PhaseTimes, WorkerLab, recorded
 from gpulab.engine.build.load import load
-from gpulab.engine.measure.clock import wait_for
 from gpulab.engine.processes.device import open_device, release_memory, waiter
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.builds import builder_of
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import start as start_ranks
+from gpulab.engine.step_clock import wait_for
 from gpulab.features import modules, present
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (

@@ -30,12 +30,12 @@ from gpulab.engine.build import settings
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.device_clock import DeviceClock
-from gpulab.engine.processes.channel import Block
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.links import BRIEF, SIZES, bus_bytes
 from gpulab.engine.ranks.ranks import Ranks
+from gpulab.engine.step_clock import Block
 from gpulab.features.roofline.ceilings import ceiling_from
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.features.roofline.findings import between_ranks, ceiling_failed, matrix_product_units

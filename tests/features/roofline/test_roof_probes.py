@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gpulab.core.machine import Device
-from gpulab.engine.processes.channel import Block
+from gpulab.engine.step_clock import Block
 from gpulab.features.roofline.probes import PlannedProbe, Probe
 from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.scenario import MiB, Work
