@@ -154,7 +154,7 @@ class FunctionStep:
         function = _function_of(module, self._function)
         arguments: tuple[Sequence[Any], Mapping[str, Any]] = ((), {})
         if self._arguments:
-            from gpulab.engine.build.functions import made
+            from gpulab.engine.plain_functions import made
 
             arguments = made(function, self._maker(module), lab)
         given, keywords = arguments

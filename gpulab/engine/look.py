@@ -17,15 +17,9 @@ from typing import Any
 import msgspec
 
 from gpulab.core.wire import read_with_length
+from gpulab.proc.fork import adopt_orphans, fork
 from gpulab.proc.pipes import to_high_number, write_all
-from gpulab.proc.tree import (
-    adopt_orphans,
-    exit_like,
-    fork,
-    kill_group,
-    kill_orphans,
-    serve_and_exit,
-)
+from gpulab.proc.tree import exit_like, kill_group, kill_orphans, serve_and_exit
 
 
 def main() -> None:

@@ -1,8 +1,7 @@
-"""How processes are forked, and how they end: with their parent, by their group, or as orphans."""
+"""How processes end, and what their forks let go of."""
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import signal
@@ -15,8 +14,8 @@ from typing import NoReturn, Protocol
 
 import psutil
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+from gpulab.proc.fork import fork
+
 _KILL_S = 5.0
 
 
@@ -53,22 +52,6 @@ class Forks:
             shared.forked()
 
 
-def fork() -> int:
-    """As `os.fork`. The child dies with this process."""
-    parent = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _die_with_parent(parent)
-    return pid
-
-
-def _die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when `parent`, which forked it, ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
 def exit_like(status: int | None) -> NoReturn:
     """End as a child ended: the supervisor sees only the worker's first process."""
     code = os.waitstatus_to_exitcode(status or 0)
@@ -79,11 +62,6 @@ def exit_like(status: int | None) -> NoReturn:
         signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
     os._exit(128 - code)
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every process below this one whose own parent ends."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def kill_orphans(spare: Collection[int] = ()) -> int:
@@ -117,11 +95,6 @@ def _descendants(process: psutil.Process) -> list[psutil.Process]:
         return process.children(recursive=True)  # type: ignore[no-any-return]
     except psutil.Error:  # it has ended
         return []
-
-
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
-        print(f"gpulab: prctl({option}) failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)
 
 
 def serve_and_exit(serve: Callable[[], None]) -> NoReturn:

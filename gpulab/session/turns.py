@@ -38,7 +38,7 @@ from gpulab.session.worker_process import usual_environment, worker_environment
 
 _GPULAB = Path(__file__).parents[1]
 _SCENARIO = "gpulab.engine.sides.scenario"
-_SERVER = str(_GPULAB / "engine" / "sides" / "server.py")
+_SERVER = str(_GPULAB / "engine" / "sides" / "start.py")
 _BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
 """A shorter block is timed with its first step's caches; a longer one more often meets another
 process on its core: the ratio of two processes of one function had a standard deviation of 0.65 %

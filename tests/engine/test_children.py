@@ -9,7 +9,8 @@ import json, os, time
 import psutil
 from gpulab.engine.measure.process_result import RunResults
 from gpulab.engine.processes.child import Child
-from gpulab.proc.tree import Forks, adopt_orphans
+from gpulab.proc.fork import adopt_orphans
+from gpulab.proc.tree import Forks
 
 def serve(number, pipe):
     for _ in range(2):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab.engine.sides.server import disagreement, leaves_of
+from gpulab.engine.sides.outputs import disagreement, leaves_of
 
 
 class Colour(enum.Enum):

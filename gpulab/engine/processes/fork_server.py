@@ -43,7 +43,8 @@ from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.goodput.findings import profiling_ended, profiling_failed
 from gpulab.features.goodput.worker import Profiler
 from gpulab.features.roofline.calibration import Calibration
-from gpulab.proc.tree import Forks, adopt_orphans, exit_like, kill_orphans, serve_and_exit
+from gpulab.proc.fork import adopt_orphans
+from gpulab.proc.tree import Forks, exit_like, kill_orphans, serve_and_exit
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""

@@ -32,7 +32,8 @@ from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPositio
 from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.layout import move_libraries, seed_of
 from gpulab.engine.processes.supervisor import Receive, name_variants
-from gpulab.proc.tree import Forks, adopt_orphans, exit_like, serve_and_exit
+from gpulab.proc.fork import adopt_orphans
+from gpulab.proc.tree import Forks, exit_like, serve_and_exit
 from gpulab.stats.statistics import FEWEST
 
 _TURNS = 2

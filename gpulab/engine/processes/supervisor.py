@@ -25,15 +25,9 @@ from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job, read_secret
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.proc.fork import adopt_orphans, fork
 from gpulab.proc.pipes import to_high_number
-from gpulab.proc.tree import (
-    Forks,
-    adopt_orphans,
-    fork,
-    kill_group,
-    kill_orphans,
-    serve_and_exit,
-)
+from gpulab.proc.tree import Forks, kill_group, kill_orphans, serve_and_exit
 from gpulab.scenario import CONTROL
 
 Receive = Callable[[], AnyJob]

@@ -53,8 +53,8 @@ from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import missing, place
 from gpulab.features import present
+from gpulab.proc.fork import fork
 from gpulab.proc.pipes import connection_pair
-from gpulab.proc.tree import fork
 
 _LIMIT_S = 60.0
 _LIMIT = "GPULAB_RANK_TIMEOUT"

@@ -15,7 +15,7 @@ from gpulab.core.events import Checked, Event, Examined, StageStarted, Unchecked
 from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, CheckTime, Stage
 from gpulab.engine.build import agreement, tensors
-from gpulab.engine.build.agreement import TOLERANCE, Agreement
+from gpulab.engine.build.agreement import Agreement
 from gpulab.engine.build.build import Build, Builder, have_moved
 from gpulab.engine.measure.outputs import poison_output
 from gpulab.engine.processes.device import release_memory
@@ -26,6 +26,7 @@ from gpulab.engine.processes.failure import (
     forget,
     is_out_of_memory,
 )
+from gpulab.engine.rounding import TOLERANCE
 from gpulab.features.checks.effects import (
     Amount,
     Effect,

@@ -1,0 +1,109 @@
+"""Plain functions as steps: what each is called with, and how one step runs it to its end.
+
+It needs nothing but the standard library, as a side of a comparison does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from gpulab.scenario import ScenarioError, Work
+
+Function = Callable[..., Any]
+Arguments = tuple[Sequence[Any], Mapping[str, Any]]
+"""Positional ones, and keywords."""
+
+
+class HasDevice(Protocol):
+    """The part of a lab that a function for `--with` may ask for."""
+
+    @property
+    def device(self) -> Any:
+        """The device of the run, as torch's."""
+
+
+def function_of(module: ModuleType, name: str, path: str) -> Function:
+    """Return a function of a module, also of a class in it. ScenarioError where it is not there."""
+    try:
+        function = attrgetter(name)(module)
+    except AttributeError:
+        function = None
+    if not callable(function):
+        raise ScenarioError(f"{name} is not a function in {Path(path).name} once it has run")
+    return function  # type: ignore[no-any-return]
+
+
+def is_async(function: Function) -> bool:
+    """Whether a call only makes what an event loop has to run."""
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def work_of(function: Function, arguments: Arguments) -> Work | Iterator[Work]:
+    """Make a step of a function, called with these arguments: it runs to its end each time."""
+    given, keywords = arguments
+    call = partial(function, *given, **keywords) if given or keywords else function
+    if is_async(function):
+        return _in_event_loop(call)
+    if inspect.isgeneratorfunction(function):
+        return Work(partial(_exhaust, call))
+    return Work(call)
+
+
+def made(function: Function, make: Function, lab: HasDevice) -> Arguments:
+    """What `make` returns, as positional arguments and keywords. ScenarioError where the function
+    does not take them.
+    """
+    name = getattr(make, "__name__", "the function of --with")
+    takes_device = "device" in inspect.signature(make).parameters
+    returned = make(device=lab.device) if takes_device else make()
+    if inspect.iscoroutine(returned) or inspect.isgenerator(returned):
+        raise ScenarioError(
+            f"--with: {name} is an {'async' if inspect.iscoroutine(returned) else 'iterating'} "
+            "function: write one that returns a tuple, a dict, or one value"
+        )
+    arguments: Sequence[Any] = ()
+    keywords: Mapping[str, Any] = {}
+    if isinstance(returned, dict):
+        keywords = returned
+    else:
+        arguments = returned if isinstance(returned, tuple) else (returned,)
+    try:
+        inspect.signature(function).bind(*arguments, **keywords)
+    except TypeError as error:
+        raise ScenarioError(
+            f"--with: {getattr(function, '__qualname__', 'the function')} does not take what "
+            f"{name} returned: {error}"
+        ) from None
+    except ValueError:  # a function in C may have no signature
+        pass
+    return arguments, keywords
+
+
+def _exhaust(call: Callable[[], Iterator[Any]]) -> None:
+    deque(call(), maxlen=0)
+
+
+def _in_event_loop(call: Callable[[], Any]) -> Iterator[Work]:
+    loop = asyncio.new_event_loop()
+    try:
+        yield Work(lambda: loop.run_until_complete(_to_end(call)))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+async def _to_end(call: Callable[[], Any]) -> Any:
+    called = call()
+    if not inspect.isasyncgen(called):
+        return await called
+    async for _ in called:
+        pass
+    return None

@@ -1,0 +1,132 @@
+"""Plain functions of a file as the steps of one side."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from gpulab.engine.plain_functions import function_of, made, work_of
+from gpulab.engine.step_clock import call_each, know_torch, paced, timed, wait_for
+
+_ARRAYS = ("torch", "numpy", "jax", "cupy")
+
+
+class _Device:
+    """The device of a side, which imports torch only for a function that asks for it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def device(self) -> Any:
+        """As torch's."""
+        return importlib.import_module("torch").device(self._name)
+
+
+class FunctionSteps:
+    """Functions of a file as steps, by their names."""
+
+    def __init__(self, task: Mapping[str, Any]) -> None:
+        sys.argv = [task["file"]]
+        self._seed = task["seed"]
+        module = _run(task["file"], task["module"])
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(task["threads"])
+        make = None
+        if task["arguments"]:
+            file, _, name = task["arguments"].rpartition(":")
+            maker = _run(file, "_arguments") if file else module
+            make = function_of(maker, name, file or task["file"])
+        lab = _Device(task["device"])
+        self._steps: dict[str, Callable[[], Any]] = {}
+        self._built: list[Iterator[Any]] = []
+        """What ends with the process."""
+        self.number = "float32" if any(name in sys.modules for name in _ARRAYS) else "float64"
+        """What Python's floats were computed in, in an output."""
+        for name in task["functions"]:
+            seed_everything(self._seed)
+            function = function_of(module, name, task["file"])
+            arguments = made(function, make, lab) if make else ((), {})
+            work = work_of(function, arguments)
+            if isinstance(work, Iterator):
+                self._built.append(work)
+                work = next(work)
+            self._steps[name] = work.step
+            if _all_double([*arguments[0], *arguments[1].values()]):
+                self.number = "float64"
+        know_torch()
+        self.names = list(self._steps)
+        self.items = dict.fromkeys(self.names, 1.0)
+        self.device = {"kind": "cpu", "name": _cpu_name(), "threads": task["threads"]}
+        self.versions: dict[str, str] = {}
+        self.wait: Callable[[], object] = _nothing
+
+    def first(self, name: str) -> object:
+        """The first step of this process, seeded; what it returns."""
+        seed_everything(self._seed)
+        returned = self._steps[name]()
+        torch = sys.modules.get("torch")
+        wait_for(returned)
+        if torch and torch.cuda.is_initialized():
+            self.wait = torch.cuda.synchronize
+            self.device = {"kind": "cuda", "name": torch.cuda.get_device_name()}
+        self.wait()
+        return returned
+
+    def block_s(self, name: str, steps: int, lead_in: int) -> float:
+        """Seconds per step of a block."""
+        step = self._steps[name]
+        if lead_in:
+            step = paced(step, call_each(repeat(step, lead_in)))
+        block, _ = timed(repeat(step, steps), steps, self.wait)
+        return block.time_s
+
+    def close(self) -> None:
+        """Run what follows the last step of each function."""
+        for built in self._built:
+            next(built, None)
+
+
+def _cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _run(file: str, name: str) -> Any:
+    loader = SourceFileLoader(name, file)
+    spec = spec_from_loader(name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return module
+
+
+def _all_double(arguments: list[Any]) -> bool:
+    """Whether every array of floats in arguments is of float64, and there are some."""
+    dtypes = (str(getattr(part, "dtype", "")).rpartition(".")[2] for part in arguments)
+    floats = {name for name in dtypes if "float" in name or "complex" in name}
+    return bool(floats) and floats <= {"float64", "complex128"}
+
+
+def seed_everything(seed: int) -> None:
+    """Seed every generator that is there."""
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+
+
+def _nothing() -> None:
+    pass
