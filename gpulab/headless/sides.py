@@ -37,12 +37,12 @@ from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.output import Terminal
 from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts, StoppedError
+from gpulab.session.interleaved import InterleavedRunner, SideError
 from gpulab.session.launch import why_not
 from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
 from gpulab.session.requests import request_for
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
-from gpulab.session.turns import SideError, Turns
 
 _TIME_S = 30.0
 _LONGEST_S = 300.0
@@ -78,15 +78,15 @@ def _measured(
     jobs = _job_of(sides[0], options), _job_of(sides[1], options)
     most_slower = demanded(sides[1].entry.name).slower
     comparison = _Comparison(sides, jobs, options, terminal, most_slower)
-    with Turns(sides, jobs, folder) as turns:
-        interrupts.stop_with(turns.stop)
+    with InterleavedRunner(sides, jobs, folder) as runner:
+        interrupts.stop_with(runner.stop)
         try:
-            comparison.run(turns)
+            comparison.run(runner)
         except SideError as error:
             return comparison.failed(error)
         except StoppedError:
-            return comparison.report(turns, ExitCode.INTERRUPTED)
-        return comparison.report(turns)
+            return comparison.report(runner, ExitCode.INTERRUPTED)
+        return comparison.report(runner)
 
 
 def refuse_measuring(options: Options) -> None:
@@ -96,7 +96,7 @@ def refuse_measuring(options: Options) -> None:
 
 
 def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:
-    """What a worker would be told of it. UsageError where it cannot run in turns."""
+    """What a worker would be told of it. UsageError where it cannot run in runner."""
     for name in side.functions:
         function = side.entry.text.callable_of(name)
         if function and function.required and options.arguments is None:
@@ -137,30 +137,30 @@ class _Comparison:
         self._findings: list[Finding] = []
         self._is_same = False
 
-    def run(self, turns: Turns) -> None:
+    def run(self, runner: InterleavedRunner) -> None:
         for side in self._sides:
             self._terminal.note(f"{side.name}: {_described(side)}", "dim")
-        before, after = turns.probe()
+        before, after = runner.probe()
         self._ran = first, second = ran(self._sides[0], before), ran(self._sides[1], after)
         self._findings += findings_of(first, second)
         elsewhere = any(each.code == imported_from_one_place.code for each in self._findings)
         if is_same_code(first, second) and not elsewhere:
             self._is_same = True
             return
-        self._differs, why_not = turns.compare_outputs()
+        self._differs, why_not = runner.compare_outputs()
         self._findings += [outputs_not_compared(name, why=why) for name, why in why_not.items()]
-        self._measure(turns)
+        self._measure(runner)
 
-    def _measure(self, turns: Turns) -> None:
+    def _measure(self, runner: InterleavedRunner) -> None:
         started = monotonic()
-        measured = {name: each for name, each in turns.pairs.items() if name not in self._differs}
+        measured = {name: each for name, each in runner.pairs.items() if name not in self._differs}
         if not measured:
             return
         done = 0
         while True:
-            turns.pair()
+            runner.measure_pair()
             done += 1
-            self._say_progress(turns, done)
+            self._say_progress(runner, done)
             if is_look(done) and all_decided(measured, self._most_slower):
                 return
             passed_s = monotonic() - started
@@ -169,20 +169,22 @@ class _Comparison:
             if self._options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
                 return
 
-    def _say_progress(self, turns: Turns, done: int) -> None:
+    def _say_progress(self, runner: InterleavedRunner, done: int) -> None:
         if not is_look(done):
             return
-        words = [f"{name} {exp(-median(pairs.ratios)):.3f}x" for name, pairs in turns.pairs.items()]
+        words = [
+            f"{name} {exp(-median(pairs.ratios)):.3f}x" for name, pairs in runner.pairs.items()
+        ]
         self._terminal.note(f"{plural(done, 'pair')} of processes: {', '.join(words)}", "dim")
 
-    def report(self, turns: Turns, code: ExitCode | None = None) -> ComparisonReport:
+    def report(self, runner: InterleavedRunner, code: ExitCode | None = None) -> ComparisonReport:
         assert self._ran is not None or code is not None
         rows = []
-        if turns.pairs and not self._is_same:
+        if runner.pairs and not self._is_same:
             against = {info.name: info.against for info in self._jobs[1].subject.variants}
             rows = [
-                row_of(name, turns.pairs, self._differs.get(name, ""), against.get(name))
-                for name in turns.pairs
+                row_of(name, runner.pairs, self._differs.get(name, ""), against.get(name))
+                for name in runner.pairs
             ]
         findings = list(self._findings)
         if self._is_same and self._ran:
@@ -190,7 +192,7 @@ class _Comparison:
         wrong = any(row.verdict == Verdict.WRONG for row in rows)
         outcome = Conclusion.WRONG if wrong else Conclusion.MEASURED
         if self._ran:
-            findings += self._on_one_side(turns)
+            findings += self._on_one_side(runner)
         report = self._of(rows, findings, outcome)
         if code is None and not self._is_same:
             return judged(report)
@@ -203,11 +205,11 @@ class _Comparison:
         report = self._of([], [], Conclusion.FAILED)
         return replace(report, outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED, reason=reason)
 
-    def _on_one_side(self, turns: Turns) -> list[Finding]:
+    def _on_one_side(self, runner: InterleavedRunner) -> list[Finding]:
         assert self._ran is not None
         found = []
         for letter, each in zip("AB", self._ran, strict=True):
-            shared = turns.names if letter == "A" else turns.names.values()
+            shared = runner.names if letter == "A" else runner.names.values()
             found += [
                 variant_on_one_side(name, side=letter)
                 for name in each.probe.step_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, Pipe
 
@@ -61,6 +62,11 @@ def to_high_number(fd: int) -> int:
 def connection_pair() -> tuple[Connection, Connection]:
     """Two ends, each of which sends whole messages to the other."""
     return Pipe()
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends that carry bytes both ways, and descriptors."""
+    return socket.socketpair()
 
 
 def write_all(fd: int, data: bytes) -> None:

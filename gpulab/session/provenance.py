@@ -18,9 +18,9 @@ from gpulab.features.compare.findings import (
     dependencies_changed,
     imported_from_one_place,
 )
+from gpulab.session.interleaved import Probe
 from gpulab.session.revisions import top_level
 from gpulab.session.sides import Measured, digest
-from gpulab.session.turns import Probe
 
 _MOST_NAMED = 10
 _DEPENDENCIES = (

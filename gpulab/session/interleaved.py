@@ -14,7 +14,6 @@ import secrets
 import select
 import signal
 import socket
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -32,13 +31,16 @@ from gpulab.core.text import cut, one_line, plain
 from gpulab.features.compare.measured import Pairs
 from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
+from gpulab.proc.pipes import socket_pair, write_all
+from gpulab.proc.spawn import PIPE, spawn
+from gpulab.proc.tree import kill_group
 from gpulab.session.drive import StoppedError
 from gpulab.session.sides import Measured
 from gpulab.session.worker_process import usual_environment, worker_environment
 
 _GPULAB = Path(__file__).parents[1]
 _SCENARIO = "gpulab.engine.sides.scenario"
-_SERVER = str(_GPULAB / "engine" / "sides" / "start.py")
+_START = str(_GPULAB / "engine" / "sides" / "start.py")
 _BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
 """A shorter block is timed with its first step's caches; a longer one more often meets another
 process on its core: the ratio of two processes of one function had a standard deviation of 0.65 %
@@ -89,12 +91,14 @@ class Probe:
     """Of Python."""
 
 
-class _Member:
+class SideWorker:
     """A process of one side, at the other end of a connection."""
 
-    def __init__(self, side: str, connection: socket.socket, turns: Turns, log_file: Path) -> None:
+    def __init__(
+        self, side: str, connection: socket.socket, runner: InterleavedRunner, log_file: Path
+    ) -> None:
         self._side, self._connection = side, connection
-        self._turns, self._log_file = turns, log_file
+        self._runner, self._log_file = runner, log_file
         self._data = b""
         connection.setblocking(False)
 
@@ -106,7 +110,7 @@ class _Member:
 
     def answer(self) -> dict[str, Any]:
         while b"\n" not in self._data:
-            self._turns.wait(self._connection, self._side)
+            self._runner.poll(self._connection, self._side)
             try:
                 part = self._connection.recv(1 << 20)
             except ConnectionResetError:  # it ended with a request unread
@@ -128,20 +132,24 @@ class _Member:
         self._connection.close()
 
 
-class _Server:
+class _ForkServer:
     """A fork server: one process, and those that it forks."""
 
     def __init__(
-        self, python: str, environment: Mapping[str, str], preload: Sequence[str], turns: Turns
+        self,
+        python: str,
+        environment: Mapping[str, str],
+        preload: Sequence[str],
+        runner: InterleavedRunner,
     ) -> None:
-        self._turns = turns
-        self._log_file = turns.folder / f"{secrets.token_hex(4)}.log"
-        self._control, theirs = socket.socketpair()
+        self._runner = runner
+        self._log_file = runner.folder / f"{secrets.token_hex(4)}.log"
+        self._control, theirs = socket_pair()
         started = monotonic()
         with theirs, self._log_file.open("wb") as output:
-            self.process = subprocess.Popen(
-                [python, "-P", _SERVER, str(theirs.fileno())],
-                stdin=subprocess.PIPE,
+            self.process = spawn(
+                [python, "-P", _START, str(theirs.fileno())],
+                stdin=PIPE,
                 stdout=output,
                 stderr=output,
                 pass_fds=[theirs.fileno()],
@@ -162,23 +170,22 @@ class _Server:
         """Have it import these, for all that it forks later."""
         started = monotonic()
         self._order({"preload": list(modules)})
-        self._turns.wait(self._control, self._python)
+        self._runner.poll(self._control, self._python)
         if not self._control.recv(1):
             words = self._log_file.read_text(errors="replace").strip().splitlines()
             raise UsageError(f"{self._python}: {words[-1] if words else 'it did not start'}")
         self.start_s += monotonic() - started
 
-    def fork(self, side: str, task: Mapping[str, Any]) -> _Member:
-        ours, theirs = socket.socketpair()
+    def fork(self, side: str, task: Mapping[str, Any]) -> SideWorker:
+        ours, theirs = socket_pair()
         # where the server has died, the member's end is closed, which says it
         with theirs, suppress(BrokenPipeError):
             self._order({"fork": task})
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
-        return _Member(side, ours, self._turns, self._log_file)
+        return SideWorker(side, ours, self._runner, self._log_file)
 
     def close(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        kill_group(self.process.pid, signal.SIGKILL)
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.close()
@@ -189,11 +196,10 @@ class _Server:
     def _order(self, order: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(order).encode() + b"\n")
-            self.process.stdin.flush()
+            write_all(self.process.stdin.fileno(), json.dumps(order).encode() + b"\n")
 
 
-class Turns:
+class InterleavedRunner:
     """A context manager: leaving it leaves no process behind. `folder` is for its files."""
 
     def __init__(
@@ -207,10 +213,10 @@ class Turns:
         job = jobs[0]
         self.seed = secrets.randbits(31) if job.seed is None else job.seed
         self.draw = random.Random(self.seed)
-        self._servers: dict[str, _Server] = {}
+        self._servers: dict[str, _ForkServer] = {}
         self._starts: dict[str, int] = {}
         """How many servers each Python had."""
-        self._members: list[_Member] = []
+        self._members: list[SideWorker] = []
         """That are not closed yet."""
         self._preload = [_SCENARIO] if isinstance(job, Measure) else []
         self._pinned = False
@@ -224,7 +230,7 @@ class Turns:
         self._stopped_r, self._stopped_w = os.pipe()
         self._resources = ExitStack()
 
-    def __enter__(self) -> Turns:
+    def __enter__(self) -> InterleavedRunner:
         self._orphans = self._resources.enter_context(Orphans())
         self._resources.callback(self._orphans.end)
         self._resources.callback(self._close_servers)
@@ -240,8 +246,8 @@ class Turns:
         """From a signal handler, or another thread."""
         os.write(self._stopped_w, b".")
 
-    def wait(self, connection: socket.socket, side: str) -> None:
-        """Until there is something to read. StoppedError, SideError."""
+    def poll(self, connection: socket.socket, side: str) -> None:
+        """Wait until there is something to read. StoppedError, SideError."""
         timeout_s = _SILENCE_S
         watched: list[socket.socket | int] = [connection, self._stopped_r]
         ready = select.select(watched, [], [], timeout_s)[0]
@@ -291,8 +297,8 @@ class Turns:
             Path(path).unlink(missing_ok=True)
         return differs, why_not
 
-    def pair(self) -> None:
-        """One more pair of processes, and a value of each step."""
+    def measure_pair(self) -> None:
+        """Measure one more pair of processes: a value of each step."""
         members = self._fork(self.draw.getrandbits(31), probes=False)
         started = monotonic()
         for member in members:
@@ -318,7 +324,7 @@ class Turns:
         for server in self._servers.values():
             server.used_s += monotonic() - started
 
-    def _turn(self, members: Sequence[_Member], name: str, *, swap: bool) -> tuple[float, float]:
+    def _turn(self, members: Sequence[SideWorker], name: str, *, swap: bool) -> tuple[float, float]:
         """Seconds per item of a block of each."""
         names = name, self.names[name]
         seconds = [0.0, 0.0]
@@ -357,13 +363,13 @@ class Turns:
             return dict(zip(*functions, strict=True))
         return {name: name for name in before.step_s if name in after.step_s}
 
-    def _fork(self, seed: int, *, probes: bool) -> list[_Member]:
+    def _fork(self, seed: int, *, probes: bool) -> list[SideWorker]:
         """A process of each side, in random order; both begin alike."""
         layout = self.draw.getrandbits(31)
         core = None
         if self._pinned:
             core = self.draw.choice(sorted(os.sched_getaffinity(0)))
-        members: list[_Member | None] = [None, None]
+        members: list[SideWorker | None] = [None, None]
         for side in self.draw.sample((0, 1), 2):
             task = self._task(side, seed=seed, layout=layout, core=core, probes=probes)
             member = self._server(side).fork(self._sides[side].name, task)
@@ -371,7 +377,7 @@ class Turns:
             members[side] = member
         return [member for member in members if member is not None]
 
-    def _server(self, side: int) -> _Server:
+    def _server(self, side: int) -> _ForkServer:
         """The server of a side, anew where the one before has served long enough."""
         python = self._sides[side].python
         server = self._servers.get(python)
@@ -387,7 +393,7 @@ class Turns:
             hash_seed = str(random.Random(self.seed + start).randrange(1, 2**32))
             own = {"PYTHONHASHSEED": hash_seed, **self._orphans.environment}
             environment = {**usual, **own}
-            server = self._servers[python] = _Server(python, environment, self._preload, self)
+            server = self._servers[python] = _ForkServer(python, environment, self._preload, self)
         return server
 
     def _task(self, number: int, **each_time: Any) -> dict[str, Any]:
@@ -412,7 +418,7 @@ class Turns:
             task["arguments"] = f"{file}:{arguments.function}"
         return task
 
-    def _close(self, members: Sequence[_Member]) -> None:
+    def _close(self, members: Sequence[SideWorker]) -> None:
         """End processes that have done their part, with the teardown of what they built."""
         for member in members:
             member.ask(do="tear_down")
