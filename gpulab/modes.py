@@ -116,8 +116,8 @@ _ALL = (
     ModeFlag(
         Mode.COMPARE,
         "gpulab.headless.compare:compare",
-        (2, 2),
-        "BEFORE AFTER [-- WHAT]",
+        (0, 2),
+        "BEFORE AFTER [-- WHAT], or -- PROGRAM -- PROGRAM",
         "two runs or revisions",
         "Compare saved runs before and after a change: what differs between them, then how "
         "fast each variant is. A side is a run file, a scenario's newest run here (NAME, "
@@ -125,7 +125,8 @@ _ALL = (
         "say how much runs differ. Measured anew, in pairs of fresh processes, are two files "
         "(before.py after.py, or FILE:function twice), and with -- WHAT, a scenario or "
         "FILE:function: git:REVISION, a folder (. is this checkout), or python:ENV/bin/python "
-        "twice. Nothing in a checkout is written. Exit code 3: nothing to compare; that of "
+        "twice. Nothing in a checkout is written. With -- PROGRAM -- PROGRAM two programs run "
+        "in turn, each timed from its start to its end. Exit code 3: nothing to compare; that of "
         "AFTER where it is 3, 4 or 7; with a gate 5: it fails, 6: inconclusive.",
     ),
     ModeFlag(

@@ -26,6 +26,7 @@ from gpulab.features.compare.view import comparison_view
 from gpulab.headless.export import export
 from gpulab.headless.gate import Demands, write_junit
 from gpulab.headless.output import Terminal, open_terminal, write_json
+from gpulab.headless.programs import measure_programs
 from gpulab.headless.sides import measure_sides, refuse_measuring
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
@@ -44,6 +45,11 @@ def compare(words: Sequence[str], options: Options) -> int:
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     demands = Demands(options)
     demands.say(terminal)
+    if not words and options.what:
+        report = measure_programs(options.what, options, terminal, demands.of)
+        return finish(report, options, demands, terminal)
+    if len(words) != 2:
+        raise UsageError("--compare takes BEFORE AFTER, or -- PROGRAM -- PROGRAM")
     if is_measured(words, options.what):
         report = measure_sides(words, options, terminal, demands.of)
         return finish(report, options, demands, terminal)

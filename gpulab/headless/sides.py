@@ -31,7 +31,7 @@ from gpulab.features.compare.findings import (
     side_failed,
     variant_on_one_side,
 )
-from gpulab.features.compare.measured import FEWEST_PAIRS, all_decided, is_look, row_of
+from gpulab.features.compare.measured import FEWEST_PAIRS, Pairs, all_decided, is_look, row_of
 from gpulab.features.compare.report import ComparisonReport, Row, ScenarioComparison, Side
 from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.output import Terminal
@@ -117,6 +117,31 @@ def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:
     return job
 
 
+def measure_pairs(
+    measure: Callable[[], None],
+    pairs: Mapping[str, Pairs],
+    options: Options,
+    terminal: Terminal,
+    most_slower: float | None,
+) -> None:
+    """Measure pair after pair until all that was asked for is known, or the time is over."""
+    started = monotonic()
+    done = 0
+    while True:
+        measure()
+        done += 1
+        if is_look(done):
+            ratios = [f"{name} {exp(-median(each.ratios)):.3f}x" for name, each in pairs.items()]
+            terminal.note(f"{plural(done, 'pair')} of processes: {', '.join(ratios)}", "dim")
+            if all_decided(pairs, most_slower):
+                return
+        passed_s = monotonic() - started
+        if passed_s < (options.time_s or _TIME_S):
+            continue
+        if options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
+            return
+
+
 class _Comparison:
     """One command: the probe of both sides, their outputs, their pairs."""
 
@@ -149,33 +174,11 @@ class _Comparison:
             return
         self._differs, why_not = runner.compare_outputs()
         self._findings += [outputs_not_compared(name, why=why) for name, why in why_not.items()]
-        self._measure(runner)
-
-    def _measure(self, runner: InterleavedRunner) -> None:
-        started = monotonic()
         measured = {name: each for name, each in runner.pairs.items() if name not in self._differs}
-        if not measured:
-            return
-        done = 0
-        while True:
-            runner.measure_pair()
-            done += 1
-            self._say_progress(runner, done)
-            if is_look(done) and all_decided(measured, self._most_slower):
-                return
-            passed_s = monotonic() - started
-            if passed_s < (self._options.time_s or _TIME_S):
-                continue
-            if self._options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
-                return
-
-    def _say_progress(self, runner: InterleavedRunner, done: int) -> None:
-        if not is_look(done):
-            return
-        words = [
-            f"{name} {exp(-median(pairs.ratios)):.3f}x" for name, pairs in runner.pairs.items()
-        ]
-        self._terminal.note(f"{plural(done, 'pair')} of processes: {', '.join(words)}", "dim")
+        if measured:
+            measure_pairs(
+                runner.measure_pair, measured, self._options, self._terminal, self._most_slower
+            )
 
     def report(self, runner: InterleavedRunner, code: ExitCode | None = None) -> ComparisonReport:
         assert self._ran is not None or code is not None

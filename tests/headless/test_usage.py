@@ -104,7 +104,7 @@ MISTAKES = [
     (["--list", "nowhere"], "--list nowhere: there is no such file or folder"),
     (["--list", "--run", "all"], "not allowed with"),
     (["--replay", "a", "b"], "--replay takes [RUN | NAME]"),
-    (["--compare", "a"], "--compare takes BEFORE AFTER [-- WHAT]"),
+    (["--compare", "a"], "--compare takes BEFORE AFTER, or -- PROGRAM -- PROGRAM"),
     (["--calibrate", "mine.py"], "--calibrate takes no name"),
     (["--completion", "tcsh"], "write bash, zsh or fish"),
     (["--list", "--quick", "--ptx"], "--list does not take --quick, --ptx\n"),
