@@ -5,7 +5,6 @@ It needs nothing but the standard library, as a side of a comparison does.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,6 +91,8 @@ def _exhaust(call: Callable[[], Iterator[Any]]) -> None:
 
 
 def _in_event_loop(call: Callable[[], Any]) -> Iterator[Work]:
+    import asyncio  # 60 ms, which each server of a side would take
+
     loop = asyncio.new_event_loop()
     try:
         yield Work(lambda: loop.run_until_complete(_to_end(call)))
