@@ -40,7 +40,7 @@ from gpulab.tui.driver import (
     FewColours,
     LabDriver,
     PlainFilter,
-    Successive,
+    FilterChain,
     release_stop_signals,
 )
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
@@ -195,7 +195,7 @@ class LabApp(App[int]):
             filters.append(AsciiFilter())
         if theme == MONO:
             filters.append(NoColor())
-        return Successive(*filters)
+        return FilterChain(*filters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette finds: all keys of the lab, its scenarios, the themes."""
@@ -452,12 +452,12 @@ class LabApp(App[int]):
 
     def on_ready(self) -> None:
         if self._has_terminal:
-            self.set_interval(_READY_EVERY_S, self._look_around)
+            self.set_interval(_READY_EVERY_S, self._poll_terminal)
         if not gc.isenabled():  # the command disabled it
             gc.freeze()
             gc.enable()
 
-    def _look_around(self) -> None:
+    def _poll_terminal(self) -> None:
         """Have torch imported before somebody starts a run, while none is under way. Where SIGHUP
         is ignored, as under nohup, nothing else says that the terminal is gone.
         """

@@ -92,7 +92,7 @@ class LabDriver(LinuxDriver):
         self._stop_asked = False
 
     @contextmanager
-    def lent(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Another program has the terminal of the suspended app, whose event loop waits: a stop
         takes place at once. The settings of the terminal are as before then.
         """
@@ -223,7 +223,7 @@ def _colour(number: int | None) -> TerminalColor:
     return TerminalColor.default() if number is None else TerminalColor.from_ansi(number)
 
 
-class Successive(LineFilter):
+class FilterChain(LineFilter):
     """Several filters as one: Textual makes a strip, with seven caches, for each."""
 
     def __init__(self, *filters: LineFilter) -> None:

@@ -390,10 +390,10 @@ class CatalogColumn(Vertical):
         """Put beside a scenario what its run of now came to; one that was stopped, and a smoke run,
         leave the last result there.
         """
-        from gpulab.tui.earlier import with_run
+        from gpulab.tui.earlier import add_run
 
         self._marked.add(name)
-        earlier = with_run(self.earlier.get(name), run, predicted)
+        earlier = add_run(self.earlier.get(name), run, predicted)
         if earlier is not None:
             self.earlier[name] = earlier
         if earlier is not None and earlier.has_newer:
@@ -414,12 +414,12 @@ class CatalogColumn(Vertical):
 
     def read_history(self) -> None:
         """In a thread: what earlier runs came to, so that the list knows it after a restart."""
-        from gpulab.tui.earlier import earlier_of
+        from gpulab.tui.earlier import previous_runs
 
         entries = [entry for entry in self.entries.values() if not entry.saved]
         if not entries:
             return
-        earlier_runs = earlier_of(entries)
+        earlier_runs = previous_runs(entries)
         self.app.call_from_thread(self._show_history, earlier_runs)
 
     def _show_history(self, earlier_runs: Mapping[str, EarlierRuns]) -> None:
