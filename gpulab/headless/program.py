@@ -43,7 +43,7 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_PATIENCE_S = 4.0
+_GRACE_S = 4.0
 _APART_S = 0.05
 """In which all processes of a job have a signal that is sent to one after another."""
 
@@ -140,7 +140,7 @@ def _signals_for(session: ProgramSession) -> Iterator[None]:
         yield
     finally:
         came.put(None)
-        forwarding.join(_PATIENCE_S)
+        forwarding.join(_GRACE_S)
         sys.stderr.flush()
         for number, handler in before.items():
             signal.signal(number, handler)

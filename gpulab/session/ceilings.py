@@ -37,7 +37,7 @@ class CeilingCache:
         self._dtypes: set[str] = set()
         """Of the work that variants declare."""
 
-    def see(self, event: Event) -> CeilingsMeasured | None:
+    def on_event(self, event: Event) -> CeilingsMeasured | None:
         """Take an event in; what is known of the device, as soon as it is clear which one it is."""
         if not self._used:
             return None

@@ -50,7 +50,7 @@ class History:
         if problem := store.problem():
             self.findings.append(problem)
 
-    def see(self, event: Event) -> EarlierRuns | None:
+    def on_event(self, event: Event) -> EarlierRuns | None:
         """Take an event in; what earlier runs gave, as soon as it is clear what this one runs on,
         None where there are none.
         """

@@ -38,9 +38,9 @@ from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
+    FilterChain,
     LabDriver,
     PlainFilter,
-    FilterChain,
     release_stop_signals,
 )
 from gpulab.tui.panels.catalog import WIDE, ScenarioList

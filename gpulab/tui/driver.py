@@ -26,7 +26,7 @@ from gpulab.core.text import plain
 from gpulab.draw.ascii import to_ascii
 from gpulab.tui.changed_cells import ChangedCells
 
-_LOOK_S = 0.5
+_POLL_S = 0.5
 _STOP = (signal.SIGTSTP,)
 
 
@@ -39,7 +39,7 @@ class LabDriver(LinuxDriver):
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self._on_screen = self._stop_asked = False
+        self._on_screen = self._stop_requested = False
         self._changed_cells = ChangedCells(erases_with_background=erases_with_background())
         super().__init__(*arguments, **options)
         # Rich says 25 lines of a dumb terminal, and of one without a size, where this driver says
@@ -71,12 +71,12 @@ class LabDriver(LinuxDriver):
         # it ends with an error once the terminal is gone
         while data and writer is not None and writer.is_alive():
             with suppress(Full):
-                writer._queue.put(data, timeout=_LOOK_S)
+                writer._queue.put(data, timeout=_POLL_S)
                 return
 
     def _sigtstp_application(self, *_: object) -> None:
-        if not self._stop_asked:
-            self._stop_asked = True
+        if not self._stop_requested:
+            self._stop_requested = True
             # Sent again it waits in the kernel, where a SIGCONT that comes before the loop gets to
             # it takes it back.
             signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
@@ -89,7 +89,7 @@ class LabDriver(LinuxDriver):
     def _handle_stop_signals(self) -> None:
         signal.signal(signal.SIGTSTP, self._sigtstp_application)
         signal.signal(signal.SIGCONT, self._sigcont_application)
-        self._stop_asked = False
+        self._stop_requested = False
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

@@ -71,7 +71,7 @@ def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: f
     )
 
 
-class AloneTimes:
+class IsolatedTimes:
     """Of one process: seconds per step by variant, and which of them was the first."""
 
     def __init__(self, context: WorkerContext) -> None:

@@ -1,9 +1,10 @@
 """From pairs of processes, one of each side, to what is reported of them; and when they are enough.
 
-The interval is looked at again and again until it decides. So each look is at `ALPHA_PER_LOOK`, with which
-the ten looks of 200 pairs together hold the median with 99 %: in simulated comparisons of the same
-code 0.7 % ever had an interval that did not, with normal and with heavy tails; 4 % where neighbours
-are correlated by 0.5, and 17 % would without the correction for that. Of 2,000 pairs it is 2 %.
+The interval is looked at again and again until it decides. So each look is at
+`CONFIDENCE_PER_LOOK`, with which the ten looks of 200 pairs together hold the median with 99 %: in
+simulated comparisons of the same code 0.7 % ever had an interval that did not, with normal and with
+heavy tails; 4 % where neighbours are correlated by 0.5, and 17 % would without the correction for
+that. Of 2,000 pairs it is 2 %.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from gpulab.stats.statistics import (
 )
 from gpulab.stats.verdicts import shown
 
-ALPHA_PER_LOOK = 0.998
-FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, ALPHA_PER_LOOK))
+CONFIDENCE_PER_LOOK = 0.998
+FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, CONFIDENCE_PER_LOOK))
 _GROWTH = 1.4
 """From one look to the next."""
 
@@ -61,7 +62,7 @@ def is_look(pairs: int) -> bool:
 
 def interval_of(pairs: Pairs, steps: int) -> Interval | None:
     """Of log(seconds after / seconds before), beside those of other steps."""
-    interval = correlated_interval(pairs.ratios, ALPHA_PER_LOOK)
+    interval = correlated_interval(pairs.ratios, CONFIDENCE_PER_LOOK)
     return None if interval is None else for_comparisons(interval, steps)
 
 
@@ -124,7 +125,7 @@ def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
     if baseline is None or not pairs.count:
         return None
     thetas = log_ratios(pairs.after_s, baseline.after_s)
-    interval = correlated_interval(thetas, ALPHA_PER_LOOK)
+    interval = correlated_interval(thetas, CONFIDENCE_PER_LOOK)
     if interval is None:
         return None
     speedup = as_speedup(interval)
