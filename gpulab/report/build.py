@@ -108,10 +108,10 @@ def build_report(
         state = state.closed()
     if now is None or state.outcome is not None:
         now = state.t
-    draft = Draft(state.to_judge(), state.samples.view(), features(), now, under_way)
+    draft = Draft(state.copy_for_report(), state.samples.view(), features(), now, under_way)
     # What is wrong with a variant must be known before it is compared.
     for feature in features():
-        for event in feature.judge(draft):
+        for event in feature.derive_events(draft):
             draft.state.keep(event)
     draft.control, draft.comparisons = comparisons_of(draft)
     draft.variants = [variant_report(draft, variant) for variant in draft.state.variants.values()]
@@ -127,7 +127,7 @@ def build_report(
         draft.findings += feature.findings(draft)
     # The grade of a comparison depends on all of the findings.
     for feature in features():
-        draft.comparisons = [feature.grade(draft, each) for each in draft.comparisons]
+        draft.comparisons = [feature.add_trust(draft, each) for each in draft.comparisons]
     report = replace(
         _without_outcome(draft, started),
         at=started.at,

@@ -347,7 +347,7 @@ class RunState(KeptEvents):
         if variant is None or isinstance(event, VariantFailed):
             super().keep(event)
 
-    def to_judge(self) -> RunState:
+    def copy_for_report(self) -> RunState:
         """A copy to which a report may add events of variants without changing this state."""
         copied: RunState = self._copied()
         copied.variants = {name: variant._copied() for name, variant in self.variants.items()}

@@ -290,7 +290,7 @@ _DECISIVE = (CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.CONTROL)
 _REFUSED = (Verdict.WRONG, Verdict.INVALID)
 
 
-def _with_trust(draft: Draft, comparison: Comparison) -> Comparison:
+def _add_trust(draft: Draft, comparison: Comparison) -> Comparison:
     """With its trust report."""
     pair = comparison.variant, comparison.against
     doubts = [
@@ -409,7 +409,7 @@ def _fold(state: RunState, event: Examined) -> None:
         state.part(LostOnNew).ratios[event.variant].append(log(ratio))
 
 
-def _judge(draft: Draft) -> Iterator[Event]:
+def _derive_events(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
     for name, ratios in draft.state.part(LostOnNew).ratios.items():
@@ -429,6 +429,6 @@ FEATURE = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
     folds={Examined: _fold},
-    judge=_judge,
-    grade=_with_trust,
+    derive_events=_derive_events,
+    add_trust=_add_trust,
 )

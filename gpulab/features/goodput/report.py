@@ -397,7 +397,7 @@ _LEAST = 0.5
 """Products in each step on average, below which most steps do without."""
 
 
-def _judge(draft: Draft) -> Iterator[Event]:
+def _derive_events(draft: Draft) -> Iterator[Event]:
     """Catches variants that skip products which the baseline makes in each step."""
     baseline = draft.state.baseline
     usual = _products_per_step(baseline) if baseline else None
@@ -444,7 +444,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
-    judge=_judge,
+    derive_events=_derive_events,
     of_variant=_of_variant,
     views=(
         View("goodput.view:phases", Section.TIME),

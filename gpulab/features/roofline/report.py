@@ -394,7 +394,7 @@ def lacks_roofs(variant: VariantReport) -> bool:
 def _disagreements(draft: Draft) -> list[Finding]:
     """Where what was declared is not what was counted, and ceilings that cannot be used."""
     state = draft.state
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     if roofs is None:
         return []
     findings = []
@@ -472,22 +472,22 @@ def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMe
     return structs.replace(event, ceilings=ceilings, cache_bytes=cache_bytes)
 
 
-def _judge(draft: Draft) -> Iterator[Examined]:
+def _derive_events(draft: Draft) -> Iterator[Examined]:
     """What the roofs say of every variant; those that are faster than they allow are invalid."""
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     for variant in draft.state.variants.values():
         if examined := physics_of(draft.state, variant, draft.samples, roofs):
             yield examined
 
 
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks)
     return report.with_parts(cause=cause, roofline=point)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     if roofs is None or not roofs.ceilings:
         return report
     event = draft.state.last(CeilingsMeasured) or CeilingsMeasured(t=draft.now)
@@ -508,7 +508,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
-    judge=_judge,
+    derive_events=_derive_events,
     of_variant=_of_variant,
     findings=_disagreements,
     of_run=_of_run,
