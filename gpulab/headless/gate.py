@@ -28,7 +28,7 @@ _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
 
 
-class Demands:
+class ScenarioThresholds:
     """What is demanded of each scenario: by flags, and where they say nothing by the file.
     UsageError where that is none.
     """
@@ -60,7 +60,7 @@ class Demands:
         """Of the comparisons of one run."""
         return self.of(scenario).required
 
-    def say(self, terminal: Terminal) -> None:
+    def announce(self, terminal: Terminal) -> None:
         """Which file counts, where nobody named it."""
         if self._file.path:
             terminal.note(f"thresholds: {self._file.path}", "dim")

@@ -44,7 +44,7 @@ from gpulab.stats.verdicts import in_table
 
 if TYPE_CHECKING:
     from gpulab.features.sweeps.runs import SweepRuns
-    from gpulab.headless.gate import Demands
+    from gpulab.headless.gate import ScenarioThresholds
 
 
 def swept_scenarios(
@@ -179,24 +179,24 @@ def _outcome(report: RunReport) -> Text:
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
-    demands = _demands(options)
-    planned = plan_runs(names, options, demands)
+    thresholds = _thresholds(options)
+    planned = plan_runs(names, options, thresholds)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    if demands:
-        demands.say(terminal)
-    command = _Command(planned, options, demands, terminal)
+    if thresholds:
+        thresholds.announce(terminal)
+    command = _Command(planned, options, thresholds, terminal)
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
     return command.finish()
 
 
-def _demands(options: Options) -> Demands | None:
+def _thresholds(options: Options) -> ScenarioThresholds | None:
     """None where the feature was taken out, whose flags are refused then."""
     if present("gate") is None:
         return None
-    from gpulab.headless.gate import Demands
+    from gpulab.headless.gate import ScenarioThresholds
 
-    return Demands(options)
+    return ScenarioThresholds(options)
 
 
 class _Command:
@@ -208,11 +208,11 @@ class _Command:
         self,
         planned: Sequence[PlannedRun],
         options: Options,
-        demands: Demands | None,
+        thresholds: ScenarioThresholds | None,
         terminal: Terminal,
     ) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
-        self._required_of = demands.required_of if demands else _nothing
+        self._required_of = thresholds.required_of if thresholds else _nothing
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
         self._to_make = [

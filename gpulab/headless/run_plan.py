@@ -22,7 +22,7 @@ from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
-    from gpulab.headless.gate import Demands
+    from gpulab.headless.gate import ScenarioThresholds
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class PlannedRun:
     repetition: int = 0
 
 
-def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -> list[PlannedRun]:
+def plan_runs(
+    names: Sequence[str], options: Options, thresholds: ScenarioThresholds | None
+) -> list[PlannedRun]:
     """All runs that the names mean; repetitions as a whole. UsageError,
     ScenarioNotFoundError.
     """
@@ -50,10 +52,10 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
             launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
-    if demands:
-        demands.check(launches)
+    if thresholds:
+        thresholds.check(launches)
     requests = [
-        plan(launch, _with_demands(launch, options, demands), several=several)
+        plan(launch, _with_thresholds(launch, options, thresholds), several=several)
         for launch in launches
     ]
     labels = [launch.label for launch in launches]
@@ -85,11 +87,13 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     ]
 
 
-def _with_demands(launch: Launch, options: Options, demands: Demands | None) -> Options:
+def _with_thresholds(
+    launch: Launch, options: Options, thresholds: ScenarioThresholds | None
+) -> Options:
     """What a run that is repeated must reach is asked of all of them together."""
-    if demands is None or options.repeat or launch.functions:
+    if thresholds is None or options.repeat or launch.functions:
         return options
-    required = demands.required_of(launch.entry.name)
+    required = thresholds.required_of(launch.entry.name)
     return replace_fields(
         options, required_speedup=required.every, required_speedups=required.variants
     )
