@@ -207,7 +207,7 @@ def _placed(failure: VariantFailed) -> Finding:
 def _baseline_skipped(reason: Finding | None) -> Finding:
     if reason is None:
         return findings.baseline_skipped(cause=None)
-    return findings.baseline_skipped.because(reason)
+    return findings.baseline_skipped.caused_by(reason)
 
 
 def _against_required(

@@ -124,7 +124,7 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     telemetry = state.part(TelemetryHistory)
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
-        disturbances.append(telemetry_ended_early.because(telemetry.lost))
+        disturbances.append(telemetry_ended_early.caused_by(telemetry.lost))
     if telemetry.started and telemetry.started.gpu:
         if reason := telemetry.unsupported.get("reasons"):
             disturbances.append(clocks_not_checked(cause=reason))

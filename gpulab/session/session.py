@@ -178,7 +178,7 @@ class Session(LiveSource):
         # everything has been measured
         if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:
             cause = self._overtime or timeout(timeout_s=self._request.timeout_s)
-            ended = profiling_ended.because(cause, transcript.variant)
+            ended = profiling_ended.caused_by(cause, transcript.variant)
             return [*events, FindingMade(finding=ended), RunEnded(outcome=Outcome.DONE)]
         reported = (
             transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems

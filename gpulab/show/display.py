@@ -19,8 +19,8 @@ from gpulab.report.sentences import sentence_with_place
 from gpulab.show import html as as_html
 from gpulab.show.facts import subtitle, title
 from gpulab.show.figures import figures_of
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.parts import Shown, Target, result
-from gpulab.show.record import Record
 from gpulab.show.svg import file_of
 from gpulab.show.terminal import plain_text
 from gpulab.show.view import comparison_table, failure_causes, header, outcome_words, texts
@@ -42,9 +42,9 @@ def _in_short(report: RunReport) -> Group:
     return Group(header(report), *texts(failure_causes(report)), *table)
 
 
-def whole(record: Record) -> str:
+def whole(loaded: LoadedRun) -> str:
     """All of the result, as `--verbose` prints it, without colours."""
-    return plain_text(result(Shown(record.report, Target.TERMINAL)), _WIDTH_OF_ALL) + "\n"
+    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), _WIDTH_OF_ALL) + "\n"
 
 
 def html(report: RunReport) -> str:

@@ -32,8 +32,8 @@ from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import RAW_NOTE, raw_table
-from gpulab.show.record import Record
 from gpulab.show.view import (
     against_earlier_runs,
     below_table,
@@ -83,7 +83,7 @@ class Shown:
     report: RunReport
     target: Target
     width: int = 100
-    record: Record | None = None
+    loaded: LoadedRun | None = None
     together: RunReport | None = None
     live: LiveRun | None = None
     predicted: Sequence[Text] = ()
@@ -98,7 +98,7 @@ class Shown:
 
     @property
     def request(self) -> RunRequest | None:
-        return self.record.request if self.record else None
+        return self.loaded.request if self.loaded else None
 
 
 @dataclass(frozen=True)
@@ -323,8 +323,8 @@ def _code(shown: Shown) -> Iterator[Block]:
         names = tuple(variant.name for variant in report.variants)
         kernels = kernels_of(source, names, report.params)
         yield from part("code.view:code_parts", source, report, kernels) or ()
-    elif shown.record and shown.record.problem:
-        yield Text(f"no source: {shown.record.problem}", "dim")
+    elif shown.loaded and shown.loaded.problem:
+        yield Text(f"no source: {shown.loaded.problem}", "dim")
 
 
 def _raw_times(shown: Shown) -> Iterator[Block]:
@@ -337,10 +337,10 @@ def _raw_times(shown: Shown) -> Iterator[Block]:
 
 
 def _environment(shown: Shown) -> Iterator[Block]:
-    if shown.record is None:
+    if shown.loaded is None:
         return
     table = rows_table()
-    for name, value in facts(shown.record):
+    for name, value in facts(shown.loaded):
         if value:
             table.add_row(Text(name, "dim"), Text(value))
     yield table

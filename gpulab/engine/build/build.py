@@ -312,4 +312,4 @@ def seed_everything(seed: int) -> None:
 
 def _refuse(settings_changed: list[str], found: Declaration[...]) -> None:
     if settings_changed:
-        raise RefusedError(found.of({"settings": settings_changed}))
+        raise RefusedError(found.from_values({"settings": settings_changed}))

@@ -406,4 +406,4 @@ def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
 def _profiling_ended(variant: str | None, status: int) -> Finding:
     code = os.waitstatus_to_exitcode(status)
     cause = worker_exited(code=code) if code >= 0 else ended_by(-code)
-    return profiling_ended.because(cause, variant)
+    return profiling_ended.caused_by(cause, variant)

@@ -140,7 +140,9 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
-    return Check(kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].of(values))
+    return Check(
+        kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].from_values(values)
+    )
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
@@ -211,11 +213,13 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=reason)
     values: dict[str, Value] = {"speedup": control.speedup, "low": low, "high": high}
     if not low <= 1 <= high:
-        doubt = control_leaves_out_1.of(values)
+        doubt = control_leaves_out_1.from_values(values)
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
     effect = _effect(evidence.comparison)
     if effect is not None and log(high / low) > effect:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.of(values))
+        return Check(
+            kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.from_values(values)
+        )
     return _passed(kind, **values)
 
 

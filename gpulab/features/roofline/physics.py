@@ -207,7 +207,7 @@ def physics_of(
     name = variant.info.name
     reason = None
     if not worst.possible:
-        reason = above_roof.of(worst.values, name)
+        reason = above_roof.from_values(worst.values, name)
     elif worst.ratio > _CLOSE:
         reason = just_above_roof(name, ratio=worst.ratio, roof=worst.roof)
     return Examined(
