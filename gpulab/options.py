@@ -55,8 +55,8 @@ class Flag:
     command: str = ""
 
     def value(self, given: Any, label: str) -> Any:
-        """Of what was given, by a flag, a keyword, or a file of defaults; pairs become a dict.
-        UsageError, which begins with the label.
+        """Return the checked value of what was given by a flag, a keyword, or a file of defaults;
+        pairs become a dict. UsageError, which begins with the label.
         """
         if not self.several:
             return self.checked(given, label)
@@ -384,7 +384,9 @@ def helps() -> Mapping[str, str]:
 
 
 def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
-    """Of a command: what its flags gave, by the names of their fields. UsageError."""
+    """Return the options of a command from what its flags gave, by the names of their fields.
+    UsageError.
+    """
     values = {name: flag_of(name).value(given[name], f"{flag_of(name).name} ") for name in given}
     options = Options(**{**defaults, **values})
     options.check(mode)

@@ -85,7 +85,9 @@ _DISTURBED = 1.25
 
 
 def operation_of_roof(share: float) -> str:
-    """Of an operation in a recording: one far above the roof, or the roof, was disturbed."""
+    """Describe the share of the roof that an operation reaches in a recording: one far
+    above the roof, or the roof, was disturbed.
+    """
     return "disturbed" if share > _DISTURBED else f"{percent_of_roof(share)} %"
 
 

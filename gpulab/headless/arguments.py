@@ -24,9 +24,7 @@ from gpulab.session.requests import KINDS
 
 
 def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -> Options:
-    """Of the keywords by their names, which are checked as the flags are; None is what was not
-    given.
-    """
+    """Return the options that keywords give, checked as flags are; None is what was not given."""
     scenario = launch.entry.scenario
     defaults = scenario.params if scenario and not launch.functions else {}
     given = {name: value for name, value in keywords.items() if value is not None}

@@ -58,7 +58,7 @@ def compare(words: Sequence[str], options: Options) -> int:
 
 
 def compare_saved(before: str, after: str) -> ComparisonReport:
-    """Of saved runs, or folders of them. UsageError where a side is none."""
+    """Compare saved runs, or folders of them. UsageError where a side is none."""
     skipped: list[Finding] = []
     a = _side(before, skipped)
     b = _side(after, skipped)

@@ -49,7 +49,9 @@ class ScenarioThresholds:
                 raise UsageError(str(error)) from None
 
     def of(self, scenario: str) -> Thresholds:
-        """Of the variants that flags name those that the scenario has, as far as that is known."""
+        """Return the thresholds of a scenario; flags that name a variant count where it has that
+        variant, as far as that is known.
+        """
         flags = self._flags
         if variants := self._variants.get(scenario):
             own = {name: least for name, least in flags.speedups.items() if name in variants}
@@ -57,7 +59,7 @@ class ScenarioThresholds:
         return flags.over(self._file.of(scenario))
 
     def required_of(self, scenario: str) -> Required:
-        """Of the comparisons of one run."""
+        """Return what the comparisons of one run must reach."""
         return self.of(scenario).required
 
     def announce(self, terminal: Terminal) -> None:

@@ -129,7 +129,9 @@ def ending(reports: Sequence[RunReport]) -> Block:
 
 
 def summary(reports: Sequence[RunReport]) -> Block:
-    """Of several runs a row for each comparison with its baseline, below the name of its run."""
+    """Return a table of several runs: a row for each comparison with its baseline, below the name
+    of its run.
+    """
     table = columns_table()
     table.add_column("", overflow="fold", min_width=8)
     for head in ("speedup", "99 % interval"):
@@ -361,7 +363,9 @@ class _Command:
         return report
 
     def _measure_finals(self, interrupts: Interrupts) -> None:
-        """Of each scenario that was swept the points that may be the best, in turn."""
+        """Measure the finals: of each scenario that was swept, the points that may be the best,
+        interleaved.
+        """
         self._swept = swept_scenarios(self._planned, self._reports, self._options)
         finals = [scenario for scenario in self._swept if scenario.final_request is not None]
         for number, scenario in enumerate(finals, 1):
@@ -407,7 +411,9 @@ def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
-    """Of a whole library only what came out is shown: everything else is in the run files."""
+    """Tell whether a whole library runs: then only what came out is shown, everything else is in
+    the run files.
+    """
     files = {planned_run.launch.entry.path for planned_run in planned}
     return (
         len(files) > 1

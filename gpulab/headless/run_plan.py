@@ -133,7 +133,7 @@ def _times_only(request: RunRequest) -> RunRequest:
 
 
 def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
-    """Of several runs each trace has the run's label in its name."""
+    """Put the run's label into the name of its trace, where there are several runs."""
     if request.profile is None or request.profile.trace is None:
         return request
     trace = Path(request.profile.trace)

@@ -52,7 +52,7 @@ values.
 
 
 class _Judged(msgspec.Struct, frozen=True):
-    """Of a comparison what its words are made of."""
+    """The part of a comparison that its words are made of."""
 
     verdict: Verdict
     low: float | None

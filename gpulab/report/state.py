@@ -170,7 +170,7 @@ class VariantState(KeptEvents):
 
     @property
     def items(self) -> float:
-        """Of a step; 1 where it declares none."""
+        """Return the items of a step; 1 where it declares none."""
         built = self.last(Built)
         return built.items if built else 1.0
 

@@ -27,8 +27,8 @@ _MOST_RUNS = 50
 
 
 class History:
-    """Of one run: the store is read before the worker starts, whose first steps are timed, and
-    written once the run has ended.
+    """The earlier runs of one run's file: the store is read before the worker starts, whose first
+    steps are timed, and written once the run has ended.
     """
 
     def __init__(self, request: RunRequest) -> None:

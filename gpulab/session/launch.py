@@ -84,7 +84,7 @@ def launches_of(name: str) -> list[Launch]:
 
 
 def _matching(pattern: str) -> list[Launch]:
-    """Of the scenarios whose whole name matches."""
+    """Return launches of the scenarios whose whole name matches."""
     try:
         expression = re.compile(pattern)
     except re.error:

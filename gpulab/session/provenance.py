@@ -48,7 +48,7 @@ class Ran:
 
 
 def ran(side: Measured, probe: Probe) -> Ran:
-    """Of a side that was probed."""
+    """Return what ran on a side that was probed."""
     libraries = [_real(folder) for folder in probe.libraries]
     read = [os.path.join(side.working_folder, file) for file in probe.files]  # noqa: PTH118
     paths = {_real(path) for path in (str(side.file), *probe.modules.values(), *read)}

@@ -163,8 +163,8 @@ _TOLD = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
 
 
 def newest_report(scenario: str) -> RunReport | None:
-    """Of its newest run that measured something at full size; None where there is none, or its file
-    is gone.
+    """Return the report of a scenario's newest run that measured something at full size; None where
+    there is none, or its file is gone.
     """
     for past in _runs():
         if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:

@@ -42,7 +42,7 @@ def _of_user(place: Callable[[str], Path]) -> Path:
 
 @cache
 def temporary_folder() -> Path:
-    """Of this user; where somebody else made one of its name, a new one."""
+    """Return this user's temporary folder; where somebody else made one of its name, a new one."""
     folder = Path(tempfile.gettempdir()) / f"gpulab-{os.getuid()}"
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -81,12 +81,14 @@ def default_path(scenario: str, folder: Path | None = None) -> Path:
 
 
 def runs_folder() -> Path:
-    """Of run files that nobody named: sorted by name they are sorted by time."""
+    """Return the folder of run files that nobody named: sorted by name they are sorted by time."""
     return state_folder() / "runs"
 
 
 def run_file_names() -> list[str]:
-    """Of all in that folder, the newest first; none where it is not there, or cannot be read."""
+    """Return the names of all run files in that folder, the newest first; none where it is not
+    there, or cannot be read.
+    """
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(runs_folder())]
         return sorted((name for name in names if name.endswith(".jsonl")), reverse=True)

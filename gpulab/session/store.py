@@ -222,7 +222,7 @@ def _is_gone(run_file: Path) -> bool:
 
 
 def _runs(rows: Iterable[tuple[Any, ...]]) -> list[PastRun]:
-    """Of rows that begin with a run and the key of its file."""
+    """Return the runs of rows that begin with a run and the key of its file."""
     folder = runs_folder()
     return [
         replace(run, run_file=str(folder / os.fsdecode(key)))

@@ -38,7 +38,7 @@ _ANSWER_S = 3.0
 
 
 class Witness:
-    """Of some signals. It ends with this process, however that ends."""
+    """A process that notes some signals. It ends with this process, however that ends."""
 
     def __init__(self, signals: Sequence[signal.Signals]) -> None:
         self._signals = signals

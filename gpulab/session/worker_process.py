@@ -98,7 +98,7 @@ class StartedWorker:
 
     @property
     def pid(self) -> int:
-        """Of the supervisor."""
+        """Return the process id of the supervisor."""
         return self._process.pid
 
     @property
@@ -106,7 +106,7 @@ class StartedWorker:
         return self._process.poll() is None
 
     def exit_code(self) -> int:
-        """Of the supervisor, once it has ended."""
+        """Wait until the supervisor has ended; return its exit code."""
         return self._process.wait()
 
     def tell(self, message: bytes) -> None:

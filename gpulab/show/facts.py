@@ -47,7 +47,7 @@ class Answer:
 
 
 def answer(loaded: LoadedRun) -> Answer:
-    """Of the comparison that matters most; without one, of the run."""
+    """Return the answer of the comparison that matters most; without one, of the run."""
     report = loaded.report
     comparison = LiveRun(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:

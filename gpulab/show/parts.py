@@ -215,7 +215,7 @@ def _tables_of_time(shown: Shown) -> Iterator[Block | None]:
 
 
 def _time_in_short(shown: Shown) -> Iterator[Block | None]:
-    """Of functions, which are compared with nothing."""
+    """Yield where the time of functions goes, which are compared with nothing."""
     if not shown.report.functions:
         return
     yield part("goodput.view:goodput", shown.report, with_notes=False)
@@ -350,7 +350,7 @@ def _environment(shown: Shown) -> Iterator[Block]:
 
 
 def _file(shown: Shown) -> Iterator[Block]:
-    """Of a screen: where the run is, and what a failure left."""
+    """Yield the last lines of a screen: where the run is, and what a failure left."""
     yield Text(f"run file: {shown.report.run_file}", "dim")
     if left := failures(shown.report):
         yield left

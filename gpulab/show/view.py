@@ -531,7 +531,7 @@ _MAY_STOP = {declared.code for declared in (state_diverges, state_not_named, sta
 
 
 def _best(report: RunReport) -> str:
-    """Of several, where it is faster than the baseline, and its steps go on working."""
+    """Name the best of several, where it beats the baseline, and its steps go on working."""
     if not report.best_among:
         return ""
     comparison = report.comparison(report.best_among[0])

@@ -257,7 +257,7 @@ def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
 
 
 def compared_with_baseline(job: Measure | TimeFunctions) -> list[str]:
-    """Of the variants those that name the first, or one that is compared with it itself."""
+    """Return the variants that name the first, or one that is compared with the first itself."""
     infos = job.subject.variants
     names = [infos[0].name] if infos else []
     for info in infos[1:]:

@@ -8,7 +8,7 @@ _LONGEST_S = 2.0
 
 
 class Budget:
-    """Of all CPU time of this process."""
+    """Limits the CPU time of this process."""
 
     def __init__(self, share: float) -> None:
         """`share`: of a core; 1 for as often as one asks."""

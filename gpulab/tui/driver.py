@@ -215,7 +215,7 @@ def _of_eight(style: Style, light: bool | None) -> Style:
 
 
 def _number(color: TerminalColor | None) -> int | None:
-    """Of the eight colours; None for the terminal's own."""
+    """Return the number of a colour among the eight; None for the terminal's own."""
     return None if color is None or color.number is None else color.number % 8
 
 

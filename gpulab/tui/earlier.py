@@ -42,7 +42,7 @@ class EarlierRuns:
 
     @property
     def age(self) -> str:
-        """Of the shown one, in six characters."""
+        """Return the age of the shown run, in six characters."""
         return ago(self.shown, datetime.now(UTC))
 
     def after(self, entry: Entry, *, read_only: bool = False) -> str:

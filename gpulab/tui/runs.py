@@ -143,7 +143,7 @@ class Runs:
         return None
 
     def _path(self, entry: Entry, label: str) -> Path:
-        """Of the run file of a run of an entry."""
+        """Return the path of the run file of an entry's run."""
         from gpulab.session.run_files import default_path
 
         return default_path(label, self.settings(entry.name).share)

@@ -76,7 +76,7 @@ class Build:
 
     @cached_property
     def number_dtype(self) -> torch.dtype:
-        """Of the floats of Python that a step returns."""
+        """Return the dtype that Python floats count as where a step returns them."""
         return number_dtype(self.work.inputs)
 
     def output(self, returned: Any) -> Any:
@@ -149,7 +149,7 @@ class Builder:
 
     @property
     def data_seed(self) -> int:
-        """Of every build."""
+        """Return the seed of the data of every build."""
         return self._seed
 
     def build(

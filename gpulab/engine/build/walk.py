@@ -155,8 +155,9 @@ class Walk:
             yield self._leaf(_digest(_text_of(values)))
 
     def _of_array(self, values: Any) -> Iterator[torch.Tensor]:
-        """Of NumPy. What is read-only, reversed, of another byte order or in memory of others is
-        copied: torch writes through a read-only array, and a reversed one ends the process.
+        """Yield the tensors of an array of NumPy. What is read-only, reversed, of another byte
+        order or in memory of others is copied: torch writes through a read-only array, and a
+        reversed one ends the process.
         """
         if not self._live:
             self._require_values(values, _ARRAYS)

@@ -40,8 +40,8 @@ planned.
 
 
 class StopRule:
-    """Of one run: on width, or once the question of `--fail-below` is settled; else when its time
-    is spent.
+    """Decides when one run stops: on width, or once the question of `--fail-below` is settled; else
+    when its time is spent.
     """
 
     def __init__(self, job: Measure | TimeFunctions) -> None:

@@ -96,7 +96,7 @@ def short(value: object) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Of an error's message; its type where it has none."""
+    """Return the first line of an error's message; its type where it has none."""
     return text_of(error).partition("\n")[0] or type_name(error)
 
 

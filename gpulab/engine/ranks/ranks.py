@@ -182,7 +182,7 @@ class Ranks:
                 other.orders.send_bytes(line)
 
     def gather(self, during: str) -> list[Answer]:
-        """Of all other ranks. RankError where one failed."""
+        """Collect the answers of all other ranks. RankError where one failed."""
         self._waits_since = self._waits_since or monotonic()
         try:
             return [self._receive(other, during) for other in self._others]

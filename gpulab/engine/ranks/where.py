@@ -19,8 +19,8 @@ RECORDED = 256
 
 
 def place(path: str, *, idle: bool = False) -> Place:
-    """Of the main thread of this process, which is in no step where it is `idle`. `path`: of the
-    scenario's file.
+    """Return the place of the main thread of this process, which is in no step where it is `idle`;
+    `path` is the scenario's file.
     """
     return Place(last=last_collective(), line="the end of its step" if idle else _line(path))
 

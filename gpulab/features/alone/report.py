@@ -109,7 +109,7 @@ def _culprit(firsts: Sequence[AloneRun]) -> str | None:
 
 
 def _half_width(state: RunState, samples: SampleView) -> float:
-    """Of the narrowest interval of a comparison with the baseline."""
+    """Return the half width of the narrowest interval of a comparison with the baseline."""
     pairs = [(name, variant.info.against) for name, variant in state.variants.items()]
     intervals = [samples.interval((name, against)) for name, against in pairs if against]
     return min((theta.half_width for theta in intervals if theta), default=inf)

@@ -72,7 +72,9 @@ def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: f
 
 
 class IsolatedTimes:
-    """Of one process: seconds per step by variant, and which of them was the first."""
+    """Times of one process, each variant alone: seconds per step by variant, and which was the
+    first.
+    """
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context

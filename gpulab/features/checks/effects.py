@@ -51,7 +51,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Amount:
-    """Of what a step changes for later ones."""
+    """The amount of what a step changes for later ones."""
 
     tensors: int = 0
     elements: int = 0

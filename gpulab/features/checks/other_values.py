@@ -69,7 +69,8 @@ Case = str | Mapping[str, Param]
 
 
 class OtherValues:
-    """Of one process: the baseline's outputs for other values, to which the variants' are compared.
+    """Checks of one process with other values: the baseline's outputs for other values, to which
+    the variants' are compared.
 
     `own` is what each variant gives, `note` is told what casts doubt on a variant, `passed` what
     was compared.

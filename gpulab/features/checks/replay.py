@@ -203,7 +203,7 @@ def take(
     repeats: int,
     pause_s: float,
 ) -> list[Taken]:
-    """Of each subject, in turn."""
+    """Measure every subject, interleaved."""
     taken = [Taken() for _ in subjects]
     fresh = [subject.fresh() for subject in subjects]
     waited_for = [

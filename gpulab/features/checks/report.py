@@ -150,7 +150,7 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
 
 
 def _not_made(_: Evidence, kind: CheckKind) -> Check:
-    """Of a run that ended before this check, or without processes to make it."""
+    """Return the check of a run that ended before it, or had no processes to make it."""
     return _not_run(kind, check_not_made())
 
 
@@ -402,7 +402,9 @@ def _is_number(value: Value) -> bool:
 
 @dataclass
 class LostOnNew:
-    """Of each variant, by process: its speedup on the same values over that on new ones."""
+    """The loss of each variant on new values, by process: its speedup on the same values over that
+    on new ones.
+    """
 
     ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 

@@ -48,7 +48,7 @@ def _spans(parts: Sequence[torch.Tensor]) -> set[tuple[int, int]]:
 
 
 class Stepping:
-    """Of one process. `dtype` is what the `baseline` declares."""
+    """Takes the checked steps of one process. `dtype` is what the `baseline` declares."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder

@@ -143,8 +143,9 @@ Failed = tuple[Candidate, BaseException]
 
 
 class TimedChecks:
-    """Of one process: `prepare` and `compare` around a block, `check` each epoch, `finish`. Where
-    variants run one at a time each has a `look`, and then `judge` compares.
+    """The checks of one process on timed steps: `prepare` and `compare` around a block, `check`
+    each epoch, `finish`. Where variants run one at a time each has a `look`, and then `judge`
+    compares.
     """
 
     def __init__(self, context: WorkerContext) -> None:

@@ -78,7 +78,9 @@ def _most(tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of a variant and of the baseline against the baseline in float64: the median of the seeds."""
+    """The errors of a variant and of the baseline against the baseline in float64: the median of
+    the seeds.
+    """
 
     own: float
     baseline: float
@@ -155,7 +157,9 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 class _WiderValues:
-    """Of tensors that were there before the step: by their memory, which several may share."""
+    """Tensors in float64 of those that were there before the step: by their memory, which several
+    may share.
+    """
 
     def __init__(self) -> None:
         self._memory: dict[tuple[int, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}

@@ -278,7 +278,9 @@ class Checker:
             self._note(CheckKind.INPUTS, reason)
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
-        """Of the second step. Catches inputs that are changed for whoever comes after."""
+        """Return the output of the second step. Catches inputs that are changed for whoever comes
+        after.
+        """
         first = tensors.kept(self.stepping.step(build))
         if have_moved(self._builder):
             self.drawing.add(name)

@@ -99,8 +99,8 @@ class _Module:
 
 
 def variant_code(source: str, variants: Sequence[str]) -> dict[str, VariantCode]:
-    """Of the variants with a function of that name, in their order. Empty for a file that cannot be
-    read.
+    """Return the code of the variants with a function of that name, in their order. Empty for a
+    file that cannot be read.
     """
     try:
         module = _module_of(source)

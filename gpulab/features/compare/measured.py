@@ -61,7 +61,7 @@ def is_look(pairs: int) -> bool:
 
 
 def interval_of(pairs: Pairs, steps: int) -> Interval | None:
-    """Of log(seconds after / seconds before), beside those of other steps."""
+    """Return the interval of log(seconds after / seconds before), beside those of other steps."""
     interval = correlated_interval(pairs.ratios, CONFIDENCE_PER_LOOK)
     return None if interval is None else for_comparisons(interval, steps)
 
@@ -121,7 +121,7 @@ def row_of(name: str, steps: Mapping[str, Pairs], differs: str, against: str | N
 
 
 def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
-    """Of the side after, over its own baseline."""
+    """Return the speedup of the side after, over its own baseline."""
     if baseline is None or not pairs.count:
         return None
     thetas = log_ratios(pairs.after_s, baseline.after_s)

@@ -132,7 +132,9 @@ def _near_memory(step: Step, amount: float) -> bool | None:
 
 
 def _share_of_kernel(step: Step, kernel: KernelCode) -> float:
-    """Of the step, by the recording; all of it where the variant has no other kernel."""
+    """Return the share of the step that a kernel takes, by the recording; all of it where the
+    variant has no other kernel.
+    """
     name = kernel.name.partition("<")[0]
     rows = [row for row in step.kernels if re.search(rf"\b{re.escape(name)}\b", row.name)]
     if rows:

@@ -79,7 +79,7 @@ class Step:
         return self.variant.goodput.phases if self.variant.goodput else {}
 
     def share(self, *parts: str) -> float:
-        """Of the step that these parts take, as recorded; 0 where nothing was."""
+        """Return the share of the step that these parts take, as recorded; 0 where nothing was."""
         goodput: GoodputReport | None = self.variant.goodput
         partition = goodput.partition if goodput else {}
         return sum(partition.get(part, 0.0) for part in parts)
@@ -160,7 +160,7 @@ class Step:
 
     @property
     def fraction(self) -> float | None:
-        """Of its roof, by declared work."""
+        """Return the share of its roof, by declared work."""
         return self.variant.roofline.fraction if self.variant.roofline else None
 
     @property

@@ -156,7 +156,7 @@ class _WatchedCalls:
             yield
 
     def line(self) -> str:
-        """Of the program, that is being run: "train.py:42"."""
+        """Return the line of the program that is being run: "train.py:42"."""
         frame = sys._getframe(1)
         while frame is not None:
             file = frame.f_code.co_filename

@@ -54,7 +54,7 @@ Groups = dict[tuple[str, Resource], Group]
 
 
 def groups_of(files: Sequence[FileFacts]) -> Groups:
-    """Of variants and ceilings that enough GPUs have."""
+    """Group the variants and ceilings that enough GPUs have."""
     return _grouped((facts, key, value) for facts in files for key, value in _values(facts))
 
 
@@ -89,7 +89,7 @@ def middles_of(group: Group) -> dict[Unit, float]:
 
 
 def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
-    """Of all variants and ceilings of one file."""
+    """Yield the values of all variants and ceilings of one file."""
     if facts.device is None:
         return
     model = facts.device.name
@@ -103,7 +103,9 @@ def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
 
 
 def _is_steady_kind(roof: str, kind: str) -> bool:
-    """Of copies only pinned ones that are long: the others measure the host."""
+    """Tell whether a ceiling is steady: of copies only long pinned ones, the others measure the
+    host.
+    """
     if roof not in LINKS:
         return roof in _BY_ROOF
     return re.fullmatch("pinned [0-9]+ MiB", kind) is not None

@@ -105,7 +105,9 @@ class _Phases:
         self._asleep = intersect(self.innermost[LOADER], sleeping)
 
     def beside_loaders(self, phase: str, off_s: float) -> float:
-        """Of seconds off the CPU in a phase those that no DataLoader in it explains.
+        """Return the seconds off the CPU in a phase that no DataLoader in it explains. A loader
+        with workers sleeps; one without runs, and has its part of what is spread over the time of
+        the phase.
 
         A loader with workers sleeps; one without runs, and has its part of what is spread over the
         time of the phase.
@@ -202,8 +204,8 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
 def _recorded_beside(
     trace: Trace, parts: Mapping[str, list[Span]]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Of the main thread's operations and phases, the share that begins at the end of an instant of
-    each category, and the share that begins with one.
+    """Return, of the main thread's operations and phases, the share that begins at the end of an
+    instant of each category, and the share that begins with one.
     """
     order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
     starts = [start for start, _ in order]
@@ -372,7 +374,9 @@ def parts_on_cpu(
 
 
 def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
-    """Of a CPU's window, what was off the CPU beyond what the same steps are unprofiled."""
+    """Return the seconds that others took of a CPU's window: those off the CPU beyond what the same
+    steps are unprofiled.
+    """
     excess_s = max(0.0, partition.window_s - plain_s * steps)
     return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
 

@@ -33,7 +33,9 @@ _COUNTS = frozenset({"parameters", "workers", "graph_breaks"})
 
 
 def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
-    """Of one step of a window of `steps`; `known` are fields that no recording has, as numbers."""
+    """Return the facts of one step of a window of `steps`; `known` are fields that no recording
+    has, as numbers.
+    """
     known = {
         name: round(value) if name in _COUNTS and value is not None else value
         for name, value in known.items()
@@ -208,7 +210,7 @@ def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:
 
 
 def _product(sizes: object) -> int:
-    """Of three numbers of a launch; 0 where they are none."""
+    """Return the product of three numbers of a launch; 0 where they are none."""
     if not isinstance(sizes, list) or not all(isinstance(size, int) for size in sizes):
         return 0
     product = 1

@@ -353,7 +353,9 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
-    """Of one step. What a device does takes the recording's time, the host's is scaled."""
+    """Return the operations of one step. What a device does takes the recording's time, the host's
+    is scaled.
+    """
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     scale = step.step_s / recorded_s if recorded_s else 1.0
     kernels = [row for row in profiled.operations if row.on_device]

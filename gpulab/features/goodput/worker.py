@@ -397,7 +397,7 @@ class _Plain(NamedTuple):
 
 
 def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
-    """Of so many steps in a row."""
+    """Time `count` steps in a row."""
     taken_s = _taken_s()
     ran_s = thread_time()
     started = perf_counter()
@@ -491,7 +491,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _document(data: bytes) -> object:
-    """Of a trace; what is no strict JSON, such as a NaN, is read too."""
+    """Decode the JSON of a trace; what is no strict JSON, such as a NaN, is read too."""
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:

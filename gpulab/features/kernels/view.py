@@ -200,14 +200,14 @@ def _singular(words: str, count: int) -> str:
 
 
 def _launch(codes: Sequence[KernelCode]) -> list[str]:
-    """Of the kernels of a variant the most warps of a block, and the most stages."""
+    """Return the most warps of a block and the most stages among the kernels of a variant."""
     warps = [code.threads // _LANES for code in codes if code.threads]
     stages = [code.stages for code in codes if code.stages is not None]
     return [str(max(warps, default="")), str(max(stages, default=""))]
 
 
 def _resources(codes: Sequence[KernelCode]) -> list[str]:
-    """Of the kernels of a variant those that need most: registers, spills, shared memory, and the
+    """Return what the kernels of a variant need at most: registers, spills, shared memory, and the
     least occupancy.
     """
     occupancy = ""

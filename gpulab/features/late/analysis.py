@@ -133,7 +133,8 @@ class _Job:
         return fmean(times_s) if by_device else median(times_s)
 
     def _hidden_of(self, rank: int) -> float:
-        """Of what a rank comes later by the device's clock, what costs nobody anything.
+        """Return how much of the seconds that a rank comes later by the device's clock costs nobody
+        anything. anything.
 
         With NCCL a main thread goes on while its device waits: it loads the next batch meanwhile,
         and comes to the next collective that much sooner. What the others lose is what the late
@@ -394,7 +395,9 @@ def _median_late_s(rows: Sequence[Row], rank: int) -> float:
 def _hidden(
     late_s: float, called_s: float, parts: Mapping[int, Mapping[str, float]], rank: int
 ) -> float:
-    """Of what a rank comes later what neither it does longer than the others nor its device."""
+    """Return the seconds that a rank comes later which neither it nor its device takes longer than
+    the others.
+    """
     others = [of_rank for other, of_rank in parts.items() if other != rank]
     longer_s = sum(
         max(0.0, own_s - median(of_rank[name] for of_rank in others))
@@ -452,7 +455,7 @@ def _is_throttled(late: JobRank, others: Sequence[JobRank]) -> bool:
 def _parts_of_step(
     rank: RankSpans, begun: float, ended: float, rows: Sequence[Row]
 ) -> dict[str, float]:
-    """Of the step between these moments, by its end marks."""
+    """Return the seconds of each part of the step between these moments, by its end marks."""
     own = _OwnTime(rank, rows)
     parts = dict.fromkeys(PARTS, 0.0)
     spans_s = 0.0

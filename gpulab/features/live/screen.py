@@ -90,7 +90,7 @@ def _under_way(run: LiveRun) -> str:
 
 
 def _panel(place: str) -> Panel:
-    """Of another feature."""
+    """Load the panel of another feature."""
     module, _, name = place.partition(":")
     panel: Panel = getattr(needed(module), name)
     return panel

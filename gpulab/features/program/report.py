@@ -52,7 +52,7 @@ _RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
 
 @dataclass
 class _Steps:
-    """Of one process: its windows since its steps have the mark that they have."""
+    """The steps of one process: its windows since its steps have the mark that they have."""
 
     rank: int = 0
     mark: StepMark = StepMark.MODULE
@@ -97,7 +97,7 @@ def _step_s(window: StepsFollowed) -> float:
 
 
 def _time(steps: _Steps) -> Estimate | None:
-    """Of a step, over the plain windows."""
+    """Return the seconds of a step, over the plain windows."""
     windows = _plain(steps)
     if not windows:
         return None

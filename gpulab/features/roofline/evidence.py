@@ -161,8 +161,9 @@ class StepFacts:
 
 @dataclass(frozen=True)
 class Share:
-    """Of a roof, between its ends: of exact intervals of the medians of the step's time and of the
-    roof, or, where there are too few values for that, between the least and the most that was seen.
+    """A share of a roof, between its ends: of exact intervals of the medians of the step's time and
+    of the roof, or, where there are too few values for that, between the least and the most that
+    was seen.
     """
 
     median: float

@@ -72,7 +72,7 @@ def _shares(evidence: dict[str, Value]) -> str:
 
 
 def _far(evidence: dict[str, Value]) -> str:
-    """Of a step that declares nothing no share of a roof is known."""
+    """Say how far the step is from a roof; nothing of one that declares no work."""
     distance = _distance(evidence)
     return f", {distance}" if distance else ""
 

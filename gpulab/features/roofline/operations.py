@@ -22,8 +22,8 @@ _FLOATING = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 def operation_points(
     profiled: Profiled, roofs: RoofSet, cache_bytes: int, *, cache_seen: bool
 ) -> list[OperationPoint]:
-    """Of the operations with a formula those that take longest, whoever calls them. Their times
-    are as they were recorded: a host's hold what the profiler takes of them.
+    """Return points of the operations with a formula that take longest, whoever calls them. Their
+    times are as they were recorded: a host's hold what the profiler takes of them.
     """
     steps = profiled.steps
     on_device = any(row.on_device for row in profiled.operations)

@@ -93,7 +93,7 @@ class Tournament:
 
     @property
     def rounds(self) -> int:
-        """Of the final."""
+        """Return the rounds of the final."""
         return self._rounds if self.final else 0
 
     @property

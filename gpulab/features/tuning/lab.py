@@ -75,7 +75,7 @@ class _Candidates:
     generators: Generators
 
     def work(self, text: str) -> Work:
-        """Of one candidate, as if it were the first."""
+        """Make the work of one candidate, as if it were the first."""
         self.generators.put_back()
         work: Any = self.make(**self.configs[text])
         if not isinstance(work, Work):

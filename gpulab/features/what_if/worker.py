@@ -328,7 +328,7 @@ _active: Hooks | None = None
 
 
 def _slot() -> int:
-    """Of a worker process, or of the step's own one."""
+    """Return the slot of a worker process, or of the step's own one."""
     info = get_worker_info()
     return 0 if info is None else 1 + info.id % (_SLOTS - 1)
 
@@ -351,7 +351,7 @@ def _sleep(seconds: float) -> None:
 
 
 def _cycles_per_s(device: torch.device) -> float:
-    """Of `torch.cuda._sleep`, by the device's own clock."""
+    """Measure the cycles per second of `torch.cuda._sleep`, by the device's own clock."""
     with torch.cuda.device(device):
         begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

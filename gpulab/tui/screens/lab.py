@@ -285,7 +285,7 @@ class LabScreen(Screen[int]):
 
     @property
     def names(self) -> list[str]:
-        """Of all scenarios."""
+        """Return the names of all scenarios."""
         return list(self._catalog.entries)
 
     @property
@@ -294,7 +294,7 @@ class LabScreen(Screen[int]):
         return list(self._catalog.entries.values())
 
     def run_file(self, name: str) -> Path | None:
-        """Of the run of a scenario that is shown, or that would be."""
+        """Return the file of the run of a scenario that is shown, or that would be."""
         if (run := self.runs.of(name)) is not None:
             return run.source.path
         earlier = self._catalog.earlier.get(name)
