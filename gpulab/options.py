@@ -304,7 +304,7 @@ class Options:
         return Path(self.json) if self.json and not self.json_on_stdout else None
 
     def file(self, name: str) -> Path | None:
-        """What an option writes."""
+        """Return what an option writes."""
         file = self.json_file if name == "json" else getattr(self, name)
         return file if isinstance(file, Path) else None
 

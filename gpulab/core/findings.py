@@ -139,7 +139,7 @@ class Declaration(Generic[Values]):
         return _render(self._short, finding) or self.sentence(finding).partition(":")[0]
 
     def sentence_of_each(self, finding: Finding) -> str:
-        """What is said of one variant in the line about several."""
+        """Return the text about one variant in the line about several."""
         return _render(self._each, finding)
 
 

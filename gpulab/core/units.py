@@ -22,7 +22,7 @@ def seconds(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took as a person says it, such as 45 s, 4 min, 2.5 h."""
+    """Return a duration as a person says it, such as 45 s, 4 min, 2.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"

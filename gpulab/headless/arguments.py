@@ -42,7 +42,7 @@ def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -
 
 
 def run_file_of(value: object, trace: Path | None) -> Path | None:
-    """Where the run file is to be; None: where it is by default."""
+    """Return where the run file is to be; None: where it is by default."""
     if value is None:
         return None
     file = path_of("output", value)

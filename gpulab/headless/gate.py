@@ -63,7 +63,7 @@ class ScenarioThresholds:
         return self.of(scenario).required
 
     def announce(self, terminal: Terminal) -> None:
-        """Which file counts, where nobody named it."""
+        """Say which file counts, where nobody named it."""
         if self._file.path:
             terminal.note(f"thresholds: {self._file.path}", "dim")
 
@@ -107,7 +107,7 @@ class ScenarioThresholds:
 
 
 def _has_file(scenario: str, folder: Path) -> bool:
-    """Whether a scenario is in a folder or not far below: another command runs it."""
+    """Return whether a scenario is in a folder or not far below: another command runs it."""
     if Path(scenario).name != scenario:
         return False
     name = f"{escape(scenario)}.py"

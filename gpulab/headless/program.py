@@ -91,7 +91,9 @@ def _replaced_by(command: Sequence[str]) -> int:
 
 
 def _moved(output: Path | None, path: Path) -> str:
-    """What to say where the run file is not where it was to be: the program runs all the same."""
+    """Return what to say where the run file is not where it was to be: the program runs all the
+    same.
+    """
     if output is None or output == path:
         return kept_elsewhere(path)
     reason = "exists, and runs are never overwritten" if output.exists() else "cannot be made"

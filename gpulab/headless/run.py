@@ -250,7 +250,9 @@ class _Command:
                 self._measure_finals(interrupts)
 
     def _heading(self, planned_run: PlannedRun) -> Text:
-        """Which of how many it is, and by the others' pace how long all that are left take."""
+        """Return the heading of a run: its place among all, and by the others' pace how long all
+        that are left take.
+        """
         count, place = len(self._to_make), self._place(planned_run)
         text = Text(f"{planned_run.label} ({place + 1} of {count})", "bold")
         if self._several and place:

@@ -90,7 +90,7 @@ def plan_runs(
 def _with_thresholds(
     launch: Launch, options: Options, thresholds: ScenarioThresholds | None
 ) -> Options:
-    """What a run that is repeated must reach is asked of all of them together."""
+    """Leave what a repeated run must reach to all its repetitions together."""
     if thresholds is None or options.repeat or launch.functions:
         return options
     required = thresholds.required_of(launch.entry.name)
@@ -142,7 +142,7 @@ def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
 
 
 def _paths(labels: Sequence[str], options: Options) -> list[Path]:
-    """Where each run file goes. UsageError where one is there already, or two would be one."""
+    """Return the path of each run file. UsageError where one is there, or two would be one."""
     if options.output is None:
         return [
             default_path(f"{label}-{number}" if number else label, options.share)
@@ -159,8 +159,8 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
 
 
 def _files_of(labels: Sequence[str], name: str, target: Path | None) -> list[Path | None]:
-    """Where what a flag writes of each run goes: of several, each has the run's label in its name.
-    UsageError.
+    """Return where what a flag writes of each run goes: of several, each has the run's label in its
+    name. UsageError.
     """
     if target is None:
         return [None] * len(labels)

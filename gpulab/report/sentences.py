@@ -128,7 +128,7 @@ def short_sentence(finding: Finding) -> str:
 
 
 def rank_of(finding: Finding) -> Rank:
-    """What a finding changes in a result."""
+    """Return the rank of a finding: what it changes in a result."""
     declaration = declaration_of(finding.code)
     return declaration.rank if declaration else Rank.WEAKENING
 
@@ -140,7 +140,7 @@ def doubted_check(finding: Finding) -> CheckKind | None:
 
 
 def is_doubt(finding: Finding) -> bool:
-    """Whether a finding casts doubt on a comparison."""
+    """Return whether a finding casts doubt on a comparison."""
     declaration = declaration_of(finding.code)
     return declaration is not None and declaration.doubt
 
@@ -173,7 +173,7 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
 
 
 def with_sentences(value: Any) -> Any:
-    """What JSON is made of, with a `sentence` beside the code of every finding, and beside the
+    """Return the data of JSON, with a `sentence` beside the code of every finding, and beside the
     verdict of every comparison what is `shown`.
     """
     if isinstance(value, list):
@@ -197,7 +197,7 @@ _BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s
 
 
 def builtins_of(value: Any) -> Any:
-    """What JSON is made of, with the parts that features add to a report among its other fields."""
+    """Return the data of JSON, with the parts that features add among the report's fields."""
     return _with_parts(msgspec.to_builtins(value))
 
 

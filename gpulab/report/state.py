@@ -160,7 +160,7 @@ class VariantState(KeptEvents):
 
     @property
     def judged(self) -> bool:
-        """Whether something is wrong with it already."""
+        """Return whether something is wrong with it already."""
         return self.status not in (Status.PENDING, Status.OK)
 
     @property
@@ -321,7 +321,7 @@ class RunState(KeptEvents):
 
     @property
     def unit(self) -> IntervalUnit:
-        """What intervals are over: an epoch counts as a process where processes were not
+        """Return the unit of intervals: an epoch counts as a process where processes were not
         recorded.
         """
         processes = self.last(ProcessStarted)

@@ -33,9 +33,9 @@ _END = b'{"type":"%s"' % str(_ENDED).encode()
 
 
 def place_of(name: str) -> Path:
-    """Where to look for what somebody wants to watch: a folder of runs, by default that of this
-    user, or a run file, which may not be there yet. UsageError where there is nothing of that
-    name.
+    """Return the place to look for what somebody wants to watch: a folder of runs, by default that
+    of this user, or a run file, which may not be there yet. UsageError where there is nothing of
+    that name.
     """
     if not name:
         return runs_folder()
@@ -54,7 +54,7 @@ def place_of(name: str) -> Path:
 
 
 def source_of(path: Path) -> Source:
-    """What gives the events of a run file that may grow. RunFileError and OSError of one that is
+    """Return the source of a run file that may grow. RunFileError and OSError of one that is
     packed, which does not.
     """
     return File(path) if path.suffix == PACKED else Tail(path)

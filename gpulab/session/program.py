@@ -104,7 +104,7 @@ class ProgramSession(LiveSource):
 
     @property
     def exit_code(self) -> int:
-        """What this process should exit with, once the program has ended."""
+        """Return the exit code that this process should have, once the program has ended."""
         if self._not_started is not None:
             missing = isinstance(self._not_started, FileNotFoundError)
             return NOT_FOUND if missing else NOT_EXECUTABLE
@@ -117,7 +117,7 @@ class ProgramSession(LiveSource):
 
     @property
     def program_ended(self) -> bool:
-        """Whether there is nothing left to forward a signal to."""
+        """Return whether there is nothing left to forward a signal to."""
         return self._not_started is not None or self._ended is not None
 
     def stop_reading(self) -> None:

@@ -34,11 +34,11 @@ class Source(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether everything there will ever be has been taken."""
+        """Return whether everything there will ever be has been taken."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What of the run could not be read."""
+        """Return findings of what could not be read of the run."""
 
     def take(self) -> list[Event]:
         """The events since the last call."""
@@ -113,7 +113,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the last event is in the state."""
+        """Return whether the last event is in the state."""
         return self.source.ended
 
     @property
@@ -178,7 +178,7 @@ def newest_report(scenario: str) -> RunReport | None:
 
 
 def has_attempt(exercise: str) -> bool:
-    """Whether a run judged an answer to it other than the file as it is handed out.
+    """Return whether a run judged an answer to it other than the file as it is handed out.
     NoExerciseError.
     """
     untouched = sha256(handed_out(exercise).encode()).hexdigest()

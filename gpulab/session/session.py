@@ -164,7 +164,9 @@ class Session(LiveSource):
                 self._worker.tell(CEILINGS_KNOWN)
 
     def _last_events(self) -> list[Event]:
-        """How the run ended, from the supervisor's report, or from the lack of one."""
+        """Return the events of how the run ended, from the supervisor's report, or from the lack of
+        one.
+        """
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED

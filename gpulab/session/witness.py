@@ -47,7 +47,7 @@ class Witness:
         self._process = self._started()
 
     def saw(self, number: int, at: float) -> bool:
-        """Whether a signal that came to this process at a time has come to the witness."""
+        """Return whether a signal that came to this process at a time has come to the witness."""
         process = self._process
         if process is not None:
             self._ask(process)

@@ -33,7 +33,7 @@ _WIDTH, _WIDTH_OF_ALL = 120, 100
 
 
 def text(report: RunReport) -> str:
-    """What ran, why what did not, and the table of the variants."""
+    """Return what ran, why what did not, and the table of the variants."""
     return safe.plain(plain_text(_in_short(report), _WIDTH)).rstrip()
 
 
@@ -48,7 +48,7 @@ def whole(loaded: LoadedRun) -> str:
 
 
 def html(report: RunReport) -> str:
-    """What the text says, for a notebook: no scripts, no style sheet."""
+    """Return what the text says, for a notebook: no scripts, no style sheet."""
     return as_html.of(_in_short(report))
 
 
@@ -110,7 +110,7 @@ def image(reports: Sequence[RunReport], kind: str) -> bytes:
 
 
 def _title_and_figures(reports: Sequence[RunReport]) -> tuple[str, list[Figure]]:
-    """What ran on what, and its figures."""
+    """Return what ran on which device, and its figures."""
     if not reports:
         raise ValueError("a curve is of several runs of one scenario")
     first = reports[0]

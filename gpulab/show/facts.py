@@ -97,7 +97,7 @@ def facts(loaded: LoadedRun) -> Iterator[tuple[str, str]]:
 
 
 def command(request: RunRequest, report: RunReport) -> str:
-    """What measures the same again."""
+    """Return the command that measures the same again."""
     subject = subject_of(request.job)
     if isinstance(subject, Program):
         return f"gpulab --run -- {shlex.join(subject.argv)}"

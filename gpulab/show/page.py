@@ -80,7 +80,7 @@ def _style() -> Html:
 
 
 def _answer(loaded: LoadedRun) -> Iterator[Html]:
-    """What came out, before all else."""
+    """Yield what came out, before all else."""
     if loaded.report.get("program") is not None:
         return
     found = answer(loaded)

@@ -131,7 +131,7 @@ def result(shown: Shown) -> Group:
 
 
 def lesson_figure(report: RunReport) -> Block | None:
-    """What the scenario shows other than speedups: first steps, clocks, or memory."""
+    """Return what the scenario shows other than speedups: first steps, clocks, or memory."""
     if report.shows == Shows.CLOCKS:
         return clocks(report)
     shown = [view for view in views(*Section) if view.lesson == report.shows]
@@ -190,7 +190,7 @@ def _panel(
 
 
 def _time(shown: Shown) -> Iterator[Block | None]:
-    """Where the time of a step goes."""
+    """Yield where the time of a step goes."""
     report = shown.report
     if shown.target == Target.SHORT:
         yield from _time_in_short(shown)
@@ -229,7 +229,7 @@ def _others(report: RunReport, *sections: Section) -> list[View]:
 
 
 def _limits(shown: Shown) -> Iterator[Block | None]:
-    """What limits each variant, and what to do about it; on a page below the roofline."""
+    """Yield what limits each variant, and what to do about it; on a page below the roofline."""
     report = shown.report
     roofline = roofline_of(report)
     draws = shown.target in Target.PAGE | Target.TERMINAL and shown.verbose

@@ -198,7 +198,7 @@ class LabApp(App[int]):
         return FilterChain(*filters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette finds: all keys of the lab, its scenarios, the themes."""
+        """Yield what the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
             for key in screen.keys:
                 if screen.read_only and key.runs:
@@ -253,7 +253,7 @@ class LabApp(App[int]):
         return self._bottom
 
     def _has(self, feature: str) -> bool:
-        """Whether it is there; says where it is not."""
+        """Return whether it is there; says where it is not."""
         if present(feature) is not None:
             return True
         self._lab.say(taken_out(feature), "yellow")

@@ -21,7 +21,7 @@ class Budget:
         self._due = 0.0
 
     def allows(self) -> bool:
-        """Whether what it pays for is due again."""
+        """Return whether what it pays for is due again."""
         now, spent = monotonic(), process_time()
         if now < self._due:
             return False

@@ -37,7 +37,7 @@ class EarlierRuns:
 
     @property
     def has_newer(self) -> bool:
-        """Whether a newer one was stopped or a smoke run."""
+        """Return whether a newer one was stopped or a smoke run."""
         return self.newest.run_file != self.shown.run_file
 
     @property
@@ -102,7 +102,7 @@ def add_run(before: EarlierRuns | None, run: Run, predicted: Answered | None) ->
 
 
 def _keeps_shown(shown: PastRun, newest: PastRun) -> bool:
-    """Whether what is shown stands for the scenario beside a newer run: as in the store."""
+    """Return whether what is shown stands for the scenario beside a newer run: as in the store."""
     if newest.smoke != shown.smoke:
         return newest.smoke
     return newest.stopped and shown.measured

@@ -58,7 +58,7 @@ def frozen(headline: str) -> str:
 
 
 def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
-    """How far a sweep is."""
+    """Say how far a sweep is."""
     if done >= len(values):
         return f"final of {parameter}"
     return f"{parameter}={values[done]}, {done + 1} of {len(values)}"
@@ -85,7 +85,7 @@ def nothing_to_replay(name: str) -> str:
 
 
 def found(places: Sequence[str], count: int) -> str:
-    """What a search came to: where each of those that were found has it."""
+    """Return what a search came to: where each of those that were found has it."""
     if not places:
         return f"none of {count} has that in its name, lesson or code: esc"
     where = ", ".join(f"{number} in the {place}" for place, number in Counter(places).items())

@@ -73,7 +73,7 @@ class WatchApp(LabApp):
         self.set_interval(_POLL_S, self._look)
 
     def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
-        """How many runs there are to watch."""
+        """Say how many runs there are to watch."""
         if self._problem:
             return self._problem
         going_on = sum(row.topic == _GOING_ON for row in rows)
@@ -87,7 +87,7 @@ class WatchApp(LabApp):
 
     @property
     def _first(self) -> str | None:
-        """What is shown without a key: the only run, or the newest that goes on."""
+        """Return what is shown without a key: the only run, or the newest that goes on."""
         return next(
             (
                 entry.name

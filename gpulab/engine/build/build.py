@@ -80,7 +80,7 @@ class Build:
         return number_dtype(self.work.inputs)
 
     def output(self, returned: Any) -> Any:
-        """What a step computed, by what it returned."""
+        """Return the values that a step computed, by what it returned."""
         if isinstance(self.work.output, OwnReading):
             return self.work.output.read()
         if self.work.output is not None:
@@ -93,7 +93,7 @@ class Build:
 
     @property
     def state_bytes(self) -> int:
-        """What each restore reads, and writes again."""
+        """Return the state that each restore reads, and writes again."""
         return sum(tensor.nbytes for tensor in self._saved)
 
     def adopt(self) -> None:
@@ -292,7 +292,7 @@ class Generators:
 
 
 def have_moved(builder: Builder) -> bool:
-    """Whether anything was drawn since the generators were seeded for a step."""
+    """Return whether anything was drawn since the generators were seeded for a step."""
     now = Generators(builder)
     builder.seed()
     return now != Generators(builder)

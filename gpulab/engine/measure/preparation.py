@@ -88,7 +88,7 @@ class Preparation:
         """Before all variants are built; none where they run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
-        """What can be measured; nothing where the baseline fails."""
+        """Return the candidates that can be measured; none where the baseline fails."""
         if self._before is None:
             return self._first(variants)
         return self._again(variants, self._before)
@@ -420,7 +420,7 @@ class Preparation:
 
     @property
     def _exclusive(self) -> bool:
-        """Whether variants were found not to fit into memory together."""
+        """Return whether variants were found not to fit into memory together."""
         return self._before is not None and self._before.exclusive
 
 

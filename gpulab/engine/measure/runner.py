@@ -198,7 +198,7 @@ class _Run:
         self._measure(candidates)
 
     def _attempt_failed(self, candidates: list[Candidate]) -> bool:
-        """Whether the answer to an exercise failed its checks: nothing is left to compare."""
+        """Return whether an exercise's answer failed its checks: nothing is left to compare."""
         job = self._context.job
         if not isinstance(job, Measure) or not job.subject.exercise:
             return False

@@ -163,7 +163,7 @@ class WorkerPosition:
 
     @property
     def ceilings_known(self) -> bool:
-        """Whether the session knows the ceilings of the device from an earlier run."""
+        """Return whether the session knows the ceilings of the device from an earlier run."""
         return bool(self._cell[2])
 
     def set_ceilings_known(self) -> None:

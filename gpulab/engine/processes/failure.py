@@ -67,7 +67,9 @@ class WrongOutputError(VariantError):
 
 @contextmanager
 def checking(kind: CheckKind) -> Iterator[None]:
-    """What is raised inside was found by this kind of check, if by no other."""
+    """Have the error raised inside name this kind of check as the one that found it, if it names
+    none.
+    """
     try:
         yield
     except VariantError as error:
@@ -83,7 +85,9 @@ _exact: Callable[[str], str] = str.__str__
 
 
 def text_of(value: object, render: Callable[[Any], str] = str, most: int = _MOST) -> str:
-    """What `str`, or another function, says of a value, in at most so many characters."""
+    """Return the text that `str`, or another function, makes of a value, in at most so many
+    characters.
+    """
     try:
         return plain(cut(_exact(render(value)), most))
     except BaseException as error:

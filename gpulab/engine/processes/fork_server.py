@@ -207,7 +207,7 @@ class ForkServer:
 
     @property
     def _starts_early(self) -> bool:
-        """Whether processes that wait for their turns may open the device meanwhile."""
+        """Return whether processes that wait for their turns may open the device meanwhile."""
         job = self._job
         if job.device == "cpu" or job.smoke or job.starts_matter:
             return False

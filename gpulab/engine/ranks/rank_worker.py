@@ -221,7 +221,9 @@ class RankWorker:
         self._failure_pipe.send_bytes(msgspec.json.encode(Failed(problem=problem)))
 
     def _problem_of(self, act: Callable[[], object]) -> tuple[str, bool]:
-        """What was raised, in words, and whether the variant asked to be left out."""
+        """Call a function; return what it raised, in words, and whether the variant asked to be
+        left out.
+        """
         try:
             act()
         except BaseException as error:

@@ -234,8 +234,8 @@ class Ranks:
         self._waits_since = monotonic()
 
     def outputs(self) -> list[list[torch.Tensor]]:
-        """What every other rank was asked for; on a GPU what is large. RankError where one
-        failed.
+        """Collect the outputs that every other rank was asked for; on a GPU what is large.
+        RankError where one failed.
         """
         answers = []
         failed: RankError | None = None
@@ -293,7 +293,9 @@ class Ranks:
         self.block_opens = False
 
     def events(self) -> Iterator[Event]:
-        """What each rank took in the blocks of this process; nothing where no feature reads it."""
+        """Yield the times of each rank in the blocks of this process; nothing where no feature
+        reads them.
+        """
         events = present("ranks.events")
         if events is None:
             return
@@ -328,8 +330,8 @@ class Ranks:
         raise error
 
     def _cause(self) -> str:
-        """What went wrong in another rank: its end before all that follows from it; empty where
-        nothing did.
+        """Return the cause of a failure in another rank: its end before all that follows from it;
+        empty where nothing failed.
         """
         deadline = monotonic() + _GRACE_S
         while not self._problem and monotonic() < deadline:
@@ -413,7 +415,7 @@ class Ranks:
             self._give_up(self._who_is_missing())
 
     def _who_is_missing(self) -> str:
-        """Which rank the others wait for, by the collectives that each has called."""
+        """Name the rank that the others wait for, by the collectives that each has called."""
         places = {0: place(self._path)}
         for other in self._others:
             places[other.rank] = self._place_of(other)
@@ -483,7 +485,7 @@ def _abort() -> None:
 
 
 def is_of_group(error: BaseException) -> bool:
-    """Whether it may be of a connection to another rank: those have no type of their own."""
+    """Return whether it may be of a connection to another rank: those have no type of their own."""
     return isinstance(error, RuntimeError)
 
 

@@ -70,7 +70,7 @@ def _line(path: str) -> str:
 
 
 def missing(places: Mapping[int, Place], waited_s: float) -> str:
-    """Which rank did not come to a collective, called another one, or with other sizes."""
+    """Name the rank that did not come to a collective, called another one, or with other sizes."""
     most = max(place.last.number for place in places.values())
     late = {rank: place for rank, place in places.items() if place.last.number < most}
     there = {rank: place for rank, place in places.items() if place.last.number == most}

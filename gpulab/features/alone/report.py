@@ -42,7 +42,7 @@ from gpulab.stats.statistics import Interval, median
 
 
 def _derive_events(draft: Draft) -> Iterator[Event]:
-    """What times alone say: what differs by more than a cache or a clock is invalid."""
+    """Yield what times alone say: what differs by more than a cache or a clock is invalid."""
     state = draft.state
     if not isinstance(state.timed_job, Measure) or state.baseline is None:
         return

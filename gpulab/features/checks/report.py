@@ -110,7 +110,7 @@ _FOR_ITSELF = (
 
 
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
-    """What the worker reported: the variant before the baseline and the run, failures first."""
+    """Return the worker's reports: the variant before the baseline and the run, failures first."""
     variant, *others = (*evidence.variants, evidence.state)
     own = variant.last(Examined, kind)
     reported = [examined for source in others if (examined := source.last(Examined, kind))]
@@ -336,7 +336,9 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
 
 
 def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
-    """What the checks themselves cast doubt with, and those that would decide and did not run."""
+    """Return what the checks themselves cast doubt with, and those that would decide and did not
+    run.
+    """
     reasons = [
         check.result for check in checks if check.state == CheckState.DOUBTFUL and check.result
     ]
@@ -365,7 +367,9 @@ _SUMMED = frozenset({"late"})
 
 
 def _together(before: Examined, event: Examined) -> Examined:
-    """What fails outlives what casts doubt, then what passed, then what did not run."""
+    """Merge two events of a check: what fails outlives what casts doubt, then what passed, then
+    what did not run.
+    """
     decisive = event if _rank(event) <= _rank(before) else before
     count = sum(report.count for report in (before, event) if report.skipped is None)
     if not _ran(before) or not _ran(event):

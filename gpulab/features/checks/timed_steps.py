@@ -422,7 +422,9 @@ class TimedChecks:
         shown.allowed = agreement.tolerance
 
     def _own_of(self, candidate: Candidate) -> Own | None:
-        """What a candidate's variant gives; None where a block's output cannot be held to it."""
+        """Return what a candidate's variant gives; None where a block's output cannot be held to
+        it.
+        """
         name = candidate.variant.name
         build = candidate.build
         if build is None or not self._can_check(candidate):

@@ -68,7 +68,7 @@ def wider_output(builder: Builder, build: Build) -> Tensors | None:
 
 
 def may_be_right(error: float, tolerance: float) -> bool:
-    """Whether two outputs that differ so much may both be as near as is allowed."""
+    """Return whether two outputs that differ so much may both be as near as is allowed."""
     return tolerance > 0 and error <= (1 + _AS_NEAR) * _most(tolerance)
 
 
@@ -91,7 +91,7 @@ class Errors:
 
     @property
     def apart(self) -> float:
-        """What the two outputs may differ by."""
+        """Return what the two outputs may differ by."""
         return _AS_NEAR * (self.own + self.baseline)
 
 
@@ -145,7 +145,7 @@ def _values_of(builder: Builder, variant: Variant, build: Build, seed: int) -> I
 
 
 def _is_narrow(value: Any) -> bool:
-    """Whether it is a tensor of floats, or their dtype, that float64 is wider than."""
+    """Return whether it is a tensor of floats, or their dtype, that float64 is wider than."""
     dtype = value.dtype if isinstance(value, torch.Tensor) else value
     if not isinstance(dtype, torch.dtype):
         return False
@@ -170,7 +170,7 @@ class _WiderValues:
         return tree_map(self._of, tree)
 
     def known(self, tensor: torch.Tensor) -> torch.Tensor:
-        """What stands for the tensor, if a step has used it."""
+        """Return what stands for the tensor, if a step has used it."""
         key = tensor.untyped_storage().data_ptr(), tensor.dtype
         return self._view(tensor) if key in self._memory else tensor
 

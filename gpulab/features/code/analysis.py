@@ -162,7 +162,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _names(node: ast.stmt) -> list[str]:
-    """What a statement defines."""
+    """Return what a statement defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     targets, _ = assigned(node)

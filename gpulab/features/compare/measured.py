@@ -53,7 +53,7 @@ class Pairs:
 
 
 def is_look(pairs: int) -> bool:
-    """Whether the interval is looked at after so many pairs."""
+    """Return whether the interval is looked at after so many pairs."""
     look = FEWEST_PAIRS
     while look < pairs:
         look = int(look * _GROWTH)
@@ -67,7 +67,7 @@ def interval_of(pairs: Pairs, steps: int) -> Interval | None:
 
 
 def comparison_of(name: str, pairs: Pairs, steps: int) -> Comparison:
-    """What the pairs of a step show so far."""
+    """Return what the pairs of a step show so far."""
     theta = interval_of(pairs, steps)
     return compare(
         (name, name), theta, pairs=pairs.count, units=pairs.count, unit=IntervalUnit.PROCESSES
@@ -75,7 +75,7 @@ def comparison_of(name: str, pairs: Pairs, steps: int) -> Comparison:
 
 
 def is_decided(comparison: Comparison, most_slower: float | None) -> bool:
-    """Whether more pairs would tell nothing that was asked for."""
+    """Return whether more pairs would tell nothing that was asked for."""
     if comparison.verdict == Verdict.INCONCLUSIVE or shown(comparison).imprecise:
         return False
     if most_slower is None:

@@ -68,7 +68,7 @@ def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Block
 
 
 def _sides(comparison: ScenarioComparison) -> Block:
-    """Which runs these are, and what they have in common."""
+    """Return which runs these are, and what they have in common."""
     table = rows_table()
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         table.add_row(Text(letter, "bold"), Text(_said(side)))

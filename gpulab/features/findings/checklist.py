@@ -110,7 +110,7 @@ def _part(*parts: str) -> Number:
 
 
 def _of_step(name: str, field: str) -> Number:
-    """What the recording says of it, as a share of the step."""
+    """Return what the recording says of it, as a share of the step."""
 
     def number(step: Step) -> Evidence | None:
         facts = step.facts

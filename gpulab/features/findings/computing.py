@@ -106,8 +106,8 @@ def _pointwise(step: Step) -> list[Operation]:
 
 
 def _least_bytes(step: Step) -> float | None:
-    """What the least of the variants that are compared declares: each computes the same. Of several
-    ranks it is what they send.
+    """Return what the least of the variants that are compared declares: each computes the same. Of
+    several ranks it is what they send.
     """
     sizes = [
         each.bytes for each in step.report.variants if each.bytes and not getattr(each, "ranks", ())
@@ -116,8 +116,8 @@ def _least_bytes(step: Step) -> float | None:
 
 
 def _near_memory(step: Step, amount: float) -> bool | None:
-    """Whether bytes in a step's time are a good part of what memory moves; None where that is not
-    known.
+    """Return whether bytes in a step's time are a good part of what memory moves; None where that
+    is not known.
     """
     if step.bound in ("memory", "cache"):
         return True
@@ -176,7 +176,9 @@ def _wastes_sectors(step: Step) -> RuleResult:
 
 
 def _uses_the_rest(kernel: KernelCode, access: str, use: float) -> bool:
-    """Whether a thread has accesses enough to use all of a sector itself, one after the other."""
+    """Return whether a thread has accesses enough to use all of a sector itself, one after the
+    other.
+    """
     return _count(kernel, access) * use >= 1
 
 
@@ -303,7 +305,7 @@ def _product_rate(step: Step, share: float) -> float | None:
 
 
 def _tolerates_tf32(step: Step) -> bool:
-    """Whether the check of this step, or of what it is compared with, would let TF32 pass."""
+    """Return whether the check of this step, or of its counterpart, would let TF32 pass."""
     if any(each.status == Status.WRONG and _is_tf32(each.dtype) for each in step.report.variants):
         return False
     allowed = [each.tolerance for each in step.report.variants if each.tolerance is not None]

@@ -105,7 +105,7 @@ def _runs_outside(step: Step) -> RuleResult:
 
 
 def _part(where: LineTime) -> str:
-    """What is one part of a program: a function, but a line of the outermost one."""
+    """Return the part of a program at a place: a function, but a line of the outermost one."""
     return where.line if where.outermost else where.function
 
 

@@ -25,7 +25,7 @@ _MIN_OWN_SHARE = 0.5
 
 
 def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], list[NotJudged]]:
-    """What the rules find in a variant, by each recording of it, and the rules that lack a
+    """Return what the rules find in a variant, by each recording of it, and the rules that lack a
     measurement.
     """
     if variant.status not in (Status.OK, Status.PENDING) or variant.time_s is None:

@@ -59,7 +59,7 @@ class Step:
 
     @property
     def recorded(self) -> bool:
-        """Whether it is known where the time of the step goes."""
+        """Return whether it is known where the time of the step goes."""
         goodput = self.variant.goodput
         return goodput is not None and bool(goodput.partition)
 
@@ -69,7 +69,7 @@ class Step:
 
     @property
     def compiled(self) -> bool:
-        """Whether code of torch's compiler runs in it."""
+        """Return whether code of torch's compiler runs in it."""
         if self.facts is not None and self.facts.compiled_regions:
             return True
         return any(_COMPILED.search(row.name) for row in self.operations)
@@ -146,7 +146,7 @@ class Step:
 
     @property
     def bound(self) -> str:
-        """What limits it, empty where unknown."""
+        """Return what limits it, empty where unknown."""
         return str(self.variant.cause.bound) if self.variant.cause else ""
 
     @property
@@ -165,7 +165,7 @@ class Step:
 
     @property
     def at_roof(self) -> bool:
-        """Whether it runs at its roof already."""
+        """Return whether it runs at its roof already."""
         return self.fraction is not None and self.fraction >= AT_ROOF
 
     def ceiling(self, roof: str, kind: str) -> Ceiling | None:

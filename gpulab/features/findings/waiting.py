@@ -122,7 +122,7 @@ def _starts_operations(step: Step) -> RuleResult:
 
 
 def _reads(step: Step) -> bool:
-    """Whether it copies from the device, as .item() does."""
+    """Return whether it copies from the device, as .item() does."""
     return any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
 
 
@@ -275,7 +275,7 @@ def _touches_fresh_memory(step: Step) -> RuleResult:
 
 
 def _few_faults(step: Step, faults: float) -> RuleResult:
-    """What a step takes anew of the system without page faults that would say what it costs."""
+    """Return that memory was taken anew without page faults that would say what it costs."""
     fresh = sum(max(0.0, row.memory_bytes or 0.0) for row in step.operations if row.line)
     if fresh < _LARGE_BYTES or faults * _PAGE_BYTES > _OF_FRESH * fresh:
         return None
@@ -377,7 +377,7 @@ _HAS_A_FLAG |= {"RAdam", "RMSprop", "Rprop", "SGD"}
 
 
 def _is_one_optimizer(facts: WindowFacts) -> bool:
-    """Whether its kernels are its own: of one that steps once a step, without a closure."""
+    """Return whether its kernels are its own: of one that steps once a step, without a closure."""
     calls = facts.optimizers
     if facts.optimizer_computes or sum(calls.values()) > _ONCE or len(calls) > 1:
         return False

@@ -59,7 +59,7 @@ def groups_of(files: Sequence[FileFacts]) -> Groups:
 
 
 def spreads_of(files: Sequence[FileFacts]) -> Groups:
-    """How much times vary in each scenario, as if that were a speed."""
+    """Group the spread of times in each scenario, as if that were a speed."""
     return _grouped(
         (facts, (facts.device.name, *facts.subject), Value(facts.spread))
         for facts in files
@@ -128,7 +128,7 @@ def _mhz(facts: FileFacts, resource: Resource, sm_mhz: float | None) -> float | 
 
 
 def _limit(facts: FileFacts, name: str, speed: float) -> Resource:
-    """What limits a variant with so many steps per second."""
+    """Return what limits a variant with so many steps per second."""
     job = facts.job
     built = facts.built.get(name)
     if job and job.roof in LINKS:

@@ -131,7 +131,7 @@ def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
 
 
 def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
-    """What the device did; and where it did nothing, what the host was doing.
+    """Return what the device did; and where it did nothing, what the host was doing.
 
     A kernel is useful where the call that launched it, on any thread, began while the innermost
     phase of the main thread was "useful", and every kernel is where nothing is marked so. Those
@@ -172,12 +172,12 @@ def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[i
 
 
 def _is_host_copy(event: TraceEvent) -> bool:
-    """Whether it is a copy between the device and its host."""
+    """Return whether it is a copy between the device and its host."""
     return event.kind == "gpu_memcpy" and "DtoD" not in event.name and "PtoP" not in event.name
 
 
 def _is_backward(trace: Trace, thread: Thread) -> bool:
-    """Whether autograd's engine ran there: for CUDA on threads of its own."""
+    """Return whether autograd's engine ran there: for CUDA on threads of its own."""
     return thread != trace.main and any(
         event.name.startswith("autograd::engine::evaluate_function")
         for event in trace.operations[thread]
@@ -271,7 +271,7 @@ _COMPILED = (_COMPILED_GRAPH, "Torch-Compiled Region")
 
 
 def is_compiled(trace: Trace) -> bool:
-    """Whether torch's compiler made code that ran; in a recording without shapes it says so."""
+    """Return whether torch's compiler made code that ran, which recordings without shapes say."""
     names = (event.name for events in trace.operations.values() for event in events)
     return any(name.startswith(_COMPILED) for name in names)
 
@@ -299,8 +299,8 @@ def summed(
 
 
 def call_counts(trace: Trace) -> dict[str, int]:
-    """How often each kernel or copy ran, else each operation of the host, nested ones too: to
-    compare recordings.
+    """Return how often each kernel or copy ran, else each operation of the host, nested ones too:
+    to compare recordings.
 
     Marks of compiled graphs are no operations: only a recording without shapes has them among
     these.
@@ -382,7 +382,7 @@ def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float
 
 
 def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
-    """Whether others took much of a CPU's window alone: then its parts are estimates."""
+    """Return whether others took much of a CPU's window alone: then its parts are estimates."""
     preempted_s = partition.seconds.get("preempted", 0.0)
     excess_s = partition.window_s - plain_s * steps
     return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2

@@ -138,7 +138,7 @@ def _optimizers(updates: list[TraceEvent], steps: int) -> dict[str, float]:
 
 
 def _goes_backward(trace: Trace, updates: list[TraceEvent]) -> bool:
-    """Whether an optimizer calls a closure: then most of its time is the model's."""
+    """Return whether an optimizer calls a closure: then most of its time is the model's."""
     starts = sorted(
         event.start
         for events in trace.operations.values()

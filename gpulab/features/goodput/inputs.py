@@ -88,7 +88,7 @@ class Inputs:
 
     @property
     def has_lists(self) -> bool:
-        """Whether there are lists of tensors, of which no types are recorded."""
+        """Return whether there are lists of tensors, of which no types are recorded."""
         return "TensorList" in self._types
 
     @property

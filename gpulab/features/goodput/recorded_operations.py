@@ -288,8 +288,8 @@ def _device_totals(woods: Forest) -> dict[Node, float]:
 
 
 def _work(woods: Forest, facts: _Facts) -> dict[Node, Work]:
-    """What each call computes and moves at least, by the formula of its name: no work belongs to
-    two of those that are within each other.
+    """Return what each call computes and moves at least, by the formula of its name: no work
+    belongs to two of those that are within each other.
     """
     work: dict[Node, Work] = {}
     covered: set[Node] = set()

@@ -202,7 +202,7 @@ def _rounds_s(state: RunState, variant: VariantState, time: Estimate | None) -> 
 
 
 def _device_s(state: RunState, variant: VariantState, time: Estimate | None) -> float | None:
-    """What the device took in the rounds, with whatever gaps are in it."""
+    """Return what the device took in the rounds, with whatever gaps are in it."""
     job = state.timed_job
     if job is not None and job.clock == Clock.DEVICE:
         return time.value if time else None

@@ -225,7 +225,9 @@ class Profiler:
         return build
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
-        """What goes on: of a thousand operations a step each takes seconds."""
+        """Announce the next part of a profile: with a thousand operations a step each takes
+        seconds.
+        """
         detail = f"{what} ({events})" if events else what
         self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
 
@@ -245,8 +247,8 @@ class Profiler:
             return replace(profiled, operations=table.operations(sample))
 
     def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
-        """Where the thread runs outside of torch's operations, or waits, from a recording with
-        samples; none where that fails.
+        """Return where the thread runs outside of torch's operations, or waits, from a recording
+        with samples; none where that fails.
         """
         sampler = Sampler()
         try:
@@ -367,7 +369,7 @@ class Profiler:
 
 
 def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:
-    """How many steps a recording needs: to fill it, and for their spread."""
+    """Return how many steps a recording needs: to fill it, and for their spread."""
     events = max(1, single.size)
     enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
     needed = _ENOUGH if spread is None else ceil((spread / _WITHIN) ** 2)

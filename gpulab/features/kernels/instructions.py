@@ -179,7 +179,7 @@ def vector_width(modifiers: Sequence[str]) -> int:
 
 
 def _is_back(target: str, place: int) -> bool:
-    """Whether a branch goes back, to the beginning of a loop."""
+    """Return whether a branch goes back, to the beginning of a loop."""
     try:
         return int(target.strip("`()"), 16) <= place * _SASS_BYTES
     except ValueError:

@@ -181,7 +181,7 @@ def launched() -> Iterator[list[Any]]:
 def read_triton_kernel(
     kernel: Any, *, registers: int | None = None, spill_bytes: int | None = None
 ) -> KernelCode:
-    """What is in a compiled kernel. Registers and spills are given, or asked of one loaded."""
+    """Read a compiled kernel. Registers and spills are given, or asked of one loaded."""
     metadata = kernel.metadata
     ptx = str(kernel.asm["ptx"])
     name = str(metadata.name)

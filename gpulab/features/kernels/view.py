@@ -136,7 +136,7 @@ def _named(lines: Sequence[tuple[str, str]], style: str) -> Group:
 
 
 def difference_words(difference: KernelDifference) -> str:
-    """What changes, the most telling first: `128-bit loads 0 → 4; registers 32 → 64`."""
+    """Return what changes, the most telling first: `128-bit loads 0 → 4; registers 32 → 64`."""
     said = difference.changes
     if not said:
         return "the same code and launch"
@@ -184,7 +184,7 @@ def instruction_mix(code: KernelCode) -> str:
 
 
 def instruction_words(kind: str) -> str:
-    """What a class of instructions is called."""
+    """Return what a class of instructions is called."""
     access, _, bits = kind.rpartition("_")
     if access in _ACCESSES:
         return f"{bits}-bit {_ACCESSES[access]}"

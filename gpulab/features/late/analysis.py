@@ -252,7 +252,7 @@ class _Job:
         )
 
     def _worst(self, rank: int) -> tuple[Place, float]:
-        """Where the rank is late most, and by how much in the median step."""
+        """Return where the rank is late most, and by how much in the median step."""
         late = {
             place: median(self._late_s(row, rank) for row in rows)
             for place, rows in self._by_place.items()
@@ -408,7 +408,7 @@ def _hidden(
 
 
 def _tail(least: int, n: int, chance: float) -> float:
-    """How likely so many of n are, each with that chance."""
+    """Return the probability of at least `least` of n events, each of probability `chance`."""
     return sum(
         comb(n, each) * chance**each * (1 - chance) ** (n - each) for each in range(least, n + 1)
     )
@@ -417,7 +417,7 @@ def _tail(least: int, n: int, chance: float) -> float:
 def _cause(
     late: JobRank, late_s: float, excess: Mapping[str, float], others: Sequence[JobRank]
 ) -> tuple[LateCause, float]:
-    """What explains at least half of it, and how many seconds."""
+    """Return what explains at least half of it, and how many seconds."""
     name = max(excess, key=lambda name: excess[name])
     cause, excess_s = _CAUSES[name], excess[name]
     stolen_s = _stolen_s(late, others)
@@ -432,8 +432,8 @@ def _cause(
 
 
 def _stolen_s(late: JobRank, others: Sequence[JobRank]) -> float:
-    """What it was kept from its CPU beyond what the others are for each second that they run: who
-    computes more is kept from it more, too.
+    """Return the seconds that a rank was kept from its CPU beyond what the others are for each
+    second that they run: who computes more is kept from it more, too.
     """
     rates = [each.delay_s / each.run_s for each in others if each.delay_s and each.run_s]
     usual_s = median(rates) * (late.run_s or 0.0) if rates else 0.0

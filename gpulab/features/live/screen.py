@@ -148,8 +148,8 @@ class Place:
 
 
 def places(run: LiveRun, width: int, height: int) -> list[Place]:
-    """Where the panels stand below the line of the stages; those without room for them are left
-    out.
+    """Return where the panels stand below the line of the stages; those without room for them are
+    left out.
     """
     if height < 2:
         return []

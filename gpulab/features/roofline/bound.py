@@ -127,7 +127,7 @@ def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
 
 
 def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> Finding:
-    """What else takes the time, the first that is shown to."""
+    """Return what else takes the time, the first that is shown to."""
     costs = HostCosts.of(facts, roofs, end)
     counted = _counted_near_a_roof(facts, roofs, end) if facts.on_gpu else None
     if counted and (facts.waiting or 0.0) < _WAITING_FOR_ONE:
@@ -201,7 +201,7 @@ def _while_on_device(facts: StepFacts) -> Finding | None:
 
 
 def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding | None:
-    """What else a CPU did: the largest part, where that explains what is lost."""
+    """Return what else a CPU did: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
     if facts.waited is not None and facts.waited >= _MOST_OF_IT:
@@ -310,7 +310,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_drawable(self) -> bool:
-        """Whether it has a place below the roofs; a rate of bytes only has none."""
+        """Return whether it has a place below the roofs; a rate of bytes only has none."""
         return (
             self.intensity is not None
             and self.intensity > 0

@@ -63,7 +63,7 @@ def operation_points(
 
 
 def seconds_of(row: Operation) -> float:
-    """What its work takes: on a device that of its kernels, else its own with what it calls."""
+    """Return the seconds of its work: those of its kernels, else its own with what it calls."""
     if row.device_total_s is not None:
         return row.device_total_s
     return row.total_s or 0.0

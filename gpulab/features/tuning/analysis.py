@@ -98,7 +98,7 @@ class Tournament:
 
     @property
     def decided(self) -> bool:
-        """Whether the final can end: each finalist is slower than the best, or as good."""
+        """Return whether the final can end: each finalist is slower than the best, or as good."""
         if not self.final or self._rounds < FEWEST_FINAL_ROUNDS:
             return False
         best, *_ = self.leaders()

@@ -176,7 +176,7 @@ class Hooks:
             self._left[get_ident()] = perf_counter(), thread_time(), self._owed()
 
     def worker_record(self) -> _Record | None:
-        """What loading took in worker processes; None where it took nothing."""
+        """Return the seconds that loading took in worker processes; None where it took nothing."""
         slots = range(1, _SLOTS)
         passes = sum(self._shared[slot * _FIELDS + _PASSES] for slot in slots)
         if not passes:
@@ -454,7 +454,7 @@ def _on_copies(hooks: Hooks) -> Iterator[None]:
 
 
 def _crosses(tensor: torch.Tensor, returned: Any, arguments: Sequence[Any]) -> bool:
-    """Whether a copy went from one kind of device to another."""
+    """Return whether a copy went from one kind of device to another."""
     others = [returned, *arguments]
     return any(
         isinstance(other, torch.Tensor) and other.device.type != tensor.device.type

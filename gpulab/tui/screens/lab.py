@@ -278,7 +278,7 @@ class LabScreen(Screen[int]):
 
     @property
     def about(self) -> str:
-        """How to read what has the focus."""
+        """Return how to read what has the focus."""
         if self._detail is None or (self.has_class("-narrow") and not self.has_class("-detail")):
             return ABOUT_LIST
         return self._detail.about(under_way=self._shows_run is not None)
