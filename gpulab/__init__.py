@@ -90,7 +90,7 @@ def __dir__() -> list[str]:
 
 
 def events_of_features() -> "list[type[Event]]":
-    """What is read beside the events of the core, which knows no feature."""
+    """Return the kinds of events that features add to those of the core, which knows no feature."""
     from gpulab.features import event_types
 
     return event_types()

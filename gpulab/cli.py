@@ -94,7 +94,7 @@ class _Once(argparse.Action):
 def _add_flags(
     parser: argparse._ActionsContainer, names: Sequence[str], help_of: Mapping[str, str]
 ) -> None:
-    """What was not given is not in the namespace."""
+    """Add the flags of a mode. What was not given is not in the namespace."""
     for name in names:
         flag = flag_of(name)
         how: dict[str, Any] = {"action": "store_true"}
@@ -107,7 +107,7 @@ def _add_flags(
 
 
 def flag_problem(mode: Mode, given: Sequence[str]) -> str | None:
-    """Which flags were given that the mode would ignore."""
+    """Return which flags were given that the mode would ignore."""
     ignored = [flag_of(name) for name in given if mode not in flag_of(name).modes]
     if not ignored:
         return None
@@ -337,7 +337,7 @@ def _open_screen(
 
 
 def _is_scenario(path: str) -> bool:
-    """Whether there is no such file or folder, but a scenario of this name."""
+    """Return whether there is no such file or folder, but a scenario of this name."""
     if os.path.lexists(path):
         return False
     from gpulab.catalog.catalog import ScenarioNotFoundError, find

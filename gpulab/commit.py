@@ -17,7 +17,7 @@ def version() -> str:
 
 
 def commit_of(checkout: Path) -> str:
-    """What is checked out there; empty where there is no git."""
+    """Return what is checked out there; empty where there is no git."""
     folder = checkout / ".git"
     if pointer := _text(folder):  # of a further worktree
         folder = checkout / pointer.removeprefix("gitdir: ")
@@ -33,7 +33,7 @@ def commit_of(checkout: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    """What a file holds; empty where it cannot be read."""
+    """Return what a file holds; empty where it cannot be read."""
     try:
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError):

@@ -96,8 +96,8 @@ class BuiltStep:
         return self.returned
 
     def output(self) -> Any:
-        """What the step returned, numbers as tensors, and how far each parameter has moved; where
-        there is neither, gradients.
+        """Return what the step returned, numbers as tensors, and how far each parameter has moved;
+        where there is neither, gradients.
         """
         output = [*_numbers_as_tensors(self.returned), *self._moved()]
         if output:

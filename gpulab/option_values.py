@@ -22,7 +22,7 @@ def shown(given: object) -> str:
 
 
 def text_of(given: object) -> str:
-    """What a script gives, as a flag would. Numbers of NumPy are numbers too."""
+    """Return what a script gives, as a flag would. Numbers of NumPy are numbers too."""
     if isinstance(given, Integral) and not isinstance(given, bool):
         if abs(int(given)) > 10 * LARGEST_INTEGER:  # Python writes no number of any length
             raise WrongValueError("a smaller number")

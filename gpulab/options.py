@@ -55,8 +55,8 @@ class Flag:
     command: str = ""
 
     def value(self, given: Any, label: str) -> Any:
-        """Of what was given, by a flag, a keyword, or a file of defaults; pairs become a dict.
-        UsageError, which begins with the label.
+        """Return the checked value of what was given by a flag, a keyword, or a file of defaults;
+        pairs become a dict. UsageError, which begins with the label.
         """
         if not self.several:
             return self.checked(given, label)
@@ -304,7 +304,7 @@ class Options:
         return Path(self.json) if self.json and not self.json_on_stdout else None
 
     def file(self, name: str) -> Path | None:
-        """What an option writes."""
+        """Return what an option writes."""
         file = self.json_file if name == "json" else getattr(self, name)
         return file if isinstance(file, Path) else None
 
@@ -384,7 +384,9 @@ def helps() -> Mapping[str, str]:
 
 
 def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
-    """Of a command: what its flags gave, by the names of their fields. UsageError."""
+    """Return the options of a command from what its flags gave, by the names of their fields.
+    UsageError.
+    """
     values = {name: flag_of(name).value(given[name], f"{flag_of(name).name} ") for name in given}
     options = Options(**{**defaults, **values})
     options.check(mode)

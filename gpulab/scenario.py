@@ -52,7 +52,7 @@ def as_number(name: str, value: Any, kind: type[int] | type[float]) -> int | flo
 
 
 def as_speedup(keyword: str, value: object) -> float:
-    """How many times as fast something must be."""
+    """Check a required speedup, and return it. ScenarioError."""
     low, high = SPEEDUPS
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
         raise ScenarioError(
@@ -159,7 +159,7 @@ def as_environment(values: Any) -> dict[str, str | None]:
 
 
 def _require_value(place: str, value: object) -> None:
-    """What a parameter may be: a finite number of 64 bits, or a text."""
+    """Require a parameter to be a finite number of 64 bits, or a text."""
     if isinstance(value, str):
         _require_text(place, value, TEXT_LENGTH)
     elif isinstance(value, float) and not isfinite(value):
@@ -275,7 +275,7 @@ class Lab(Protocol):
 
     @property
     def ranks(self) -> int:
-        """How many processes run each variant."""
+        """Return how many processes run each variant."""
 
     @property
     def group(self) -> Any:
@@ -302,7 +302,7 @@ class Lab(Protocol):
         """
 
     def tune(self, candidates: Iterable[Mapping[str, Param]], make: Callable[..., Work]) -> Work:
-        """What `gpulab.tune` calls."""
+        """Carry out `gpulab.tune`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,7 +506,9 @@ class Scenario:
         )
 
     def ranks_of(self, params: Mapping[str, Param]) -> int:
-        """How many processes run each variant, by the parameters of a run; 0: without a group."""
+        """Return how many processes run each variant, by the parameters of a run; 0: without a
+        group.
+        """
         if isinstance(self.ranks, int):
             return self.ranks
         ranks = params[self.ranks]

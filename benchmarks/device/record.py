@@ -1,4 +1,4 @@
-"""Record lessons on this machine's device, as `gpulab/recordings` ships them.
+"""LoadedRun lessons on this machine's device, as `gpulab/recordings` ships them.
 
     python benchmarks/device/record.py NAME [NAME ...] [--device cuda:0]
 

@@ -138,8 +138,8 @@ class Entry:
 
     @property
     def missing(self) -> Finding | None:
-        """What keeps it from running here: a need that the machine does not meet, or required
-        arguments.
+        """Return what keeps it from running here: a need that the machine does not meet, or
+        required arguments.
         """
         if self.saved:
             return None
@@ -157,7 +157,7 @@ class Entry:
 
     @cached_property
     def row(self) -> ScenarioRow:
-        """What a list shows of it; safe for a terminal."""
+        """Return what a list shows of it; safe for a terminal."""
         if self.row_of_file:
             topic = self.heading or self.row_of_file.topic
             return replace_fields(self.row_of_file, topic=topic)
@@ -271,7 +271,7 @@ def function_entry(entry: Entry, function: str) -> Entry:
 
 
 def folders() -> list[Path]:
-    """Where scenarios are looked for: here, `$GPULAB_SCENARIOS`, the ones that ship."""
+    """Return where scenarios are looked for: here, `$GPULAB_SCENARIOS`, the ones that ship."""
     named = [
         expanded(Path(part))
         for part in os.environ.get("GPULAB_SCENARIOS", "").split(os.pathsep)

@@ -62,8 +62,8 @@ def kernels_of(
 
 
 def shipped_kernels(source: str) -> dict[str, list[KernelCode]]:
-    """What the compiler made of the kernels of a lesson that ships, by variant; nothing of any
-    other text.
+    """Return what the compiler made of the kernels of a lesson that ships, by variant; nothing of
+    any other text.
 
     Compiled for sm_90 with the lesson's own parameters, and kept with the package: where nothing
     can be compiled, the difference between variants can be read all the same.

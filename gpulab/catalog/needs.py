@@ -74,12 +74,12 @@ def _no_cuda() -> Finding | None:
 
 
 def devices_are_hidden() -> bool:
-    """Whether CUDA_VISIBLE_DEVICES hides every device."""
+    """Return whether CUDA_VISIBLE_DEVICES hides every device."""
     return os.environ.get("CUDA_VISIBLE_DEVICES") in _HIDDEN
 
 
 def has_gpu() -> bool:
-    """Whether the system shows an NVIDIA device, whether torch can use it or not."""
+    """Return whether the system shows an NVIDIA device, whether torch can use it or not."""
     return any((*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")))
 
 
@@ -99,7 +99,9 @@ def torch_version() -> str | None:
 
 
 def broken_torch() -> Finding | None:
-    """What is wrong with the torch that is installed, as far as one sees without importing it."""
+    """Return what is wrong with the torch that is installed, as far as one sees without importing
+    it.
+    """
     versions = _torch_versions()
     return versions if isinstance(versions, Finding) else None
 
@@ -121,7 +123,7 @@ def _torch_folder() -> str | None:
 
 @cache
 def _torch_versions() -> dict[str, str | None] | Finding | None:
-    """What torch says of itself, without importing it; None where there is none."""
+    """Return what torch says of itself, without importing it; None where there is none."""
     folder = _torch_folder()
     if folder is None:
         return None

@@ -142,7 +142,7 @@ def module_of(source: str) -> ast.Module:
 
 
 def assigned(node: ast.stmt) -> tuple[Sequence[ast.expr], ast.expr | None]:
-    """What a statement assigns to, and the value; nothing where it is no assignment."""
+    """Return what a statement assigns to, and the value; nothing where it is no assignment."""
     if isinstance(node, ast.Assign):
         return node.targets, node.value
     if isinstance(node, ast.AnnAssign):
@@ -151,8 +151,8 @@ def assigned(node: ast.stmt) -> tuple[Sequence[ast.expr], ast.expr | None]:
 
 
 def _tokens(source: str) -> Iterator[re.Match[str]]:
-    """What Python takes its time for: a string and a comment are one, the words of an f-string are
-    code.
+    """Yield what Python takes its time for: a string and a comment are one, the words of an
+    f-string are code.
     """
     for token in _TOKEN.finditer(_NEWLINE.sub("\n", source)):
         yield from re.finditer(_WORD, token[0]) if token["code"] else (token,)

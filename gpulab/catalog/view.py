@@ -97,7 +97,7 @@ def _facts(row: ScenarioRow) -> dict[str, str]:
 
 
 def replay_hint(row: ScenarioRow) -> str:
-    """How to see the recording of it that ships; empty where none does."""
+    """Return how to see the recording of it that ships; empty where none does."""
     if not row.recording:
         return ""
     return f"made on {row.recording}: v replays it (gpulab --replay {row.name})"
@@ -251,7 +251,7 @@ def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | N
 
 
 def age(seconds: float) -> str:
-    """How long ago, in six characters."""
+    """Return how long ago, in six characters."""
     for unit_s, unit in ((7 * 86400.0, "w"), (86400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if seconds >= unit_s:
             return f"{min(seconds / unit_s, 999):.0f} {unit}"
@@ -259,7 +259,7 @@ def age(seconds: float) -> str:
 
 
 def ago(run: PastRun, now: datetime) -> str:
-    """How long before now it started; empty where unknown."""
+    """Return how long before now it started; empty where unknown."""
     try:
         at = datetime.fromisoformat(run.at)
         if at.tzinfo is None:
@@ -270,7 +270,7 @@ def ago(run: PastRun, now: datetime) -> str:
 
 
 def last_run(run: PastRun) -> str:
-    """What it came to, such as bmm 6.06x over loop (5.90 to 6.21), faster."""
+    """Return what it came to, such as bmm 6.06x over loop (5.90 to 6.21), faster."""
     from gpulab.stats.verdicts import shown
 
     best = best_comparison(run)

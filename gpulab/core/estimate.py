@@ -18,12 +18,12 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of the interval, low and high; the value where there is none."""
+        """Return the ends of the interval, low and high; the value where there is none."""
         if self.low is None or self.high is None:
             return self.value, self.value
         return self.low, self.high
 
     def over(self, count: float) -> Estimate:
-        """Of one of `count` parts."""
+        """Return the estimate of one of `count` parts."""
         low, high = (None if end is None else end / count for end in (self.low, self.high))
         return Estimate(value=self.value / count, low=low, high=high, n=self.n)

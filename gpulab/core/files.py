@@ -97,7 +97,7 @@ def hold(fd: int) -> None:
 
 
 def is_held(fd: int) -> bool | None:
-    """Whether a process holds the file that is open here; None where locks do not tell."""
+    """Return whether a process holds the file that is open here; None where locks do not tell."""
     if fcntl is None:
         return None
     try:
@@ -131,7 +131,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def is_appended_to(path: Path) -> bool:
-    """Whether `write_whole` writes to what is there, and replaces nothing."""
+    """Return whether `write_whole` writes to what is there, and replaces nothing."""
     return path.exists() and (not path.is_file() or _is_descriptor(path))
 
 
@@ -178,7 +178,7 @@ def _partial_path(path: Path) -> Path:
 
 
 def _is_descriptor(path: Path) -> bool:
-    """Whether the path, or a link that it is, leads through the open files of a process."""
+    """Return whether the path, or a link that it is, leads through the open files of a process."""
     while not (found := os.path.realpath(path.parent).startswith("/proc/")) and path.is_symlink():
         path = path.parent / path.readlink()
     return found

@@ -122,25 +122,25 @@ class Declaration(Generic[Values]):
     ) -> Finding:
         return Finding(code=self.code, variant=variant, values=values)  # type: ignore[arg-type]
 
-    def of(self, values: Mapping[str, Value], variant: str | None = None) -> Finding:
+    def from_values(self, values: Mapping[str, Value], variant: str | None = None) -> Finding:
         """With values that are known by name only while it runs."""
         return Finding(code=self.code, variant=variant, values=dict(values))
 
-    def because(self, cause: Finding, variant: str | None = None) -> Finding:
+    def caused_by(self, cause: Finding, variant: str | None = None) -> Finding:
         """With another finding as its cause: its code, and its values beside it."""
-        return self.of({"cause": cause.code, **cause.values}, variant)
+        return self.from_values({"cause": cause.code, **cause.values}, variant)
 
     def sentence(self, finding: Finding) -> str:
         """TypeError, ValueError and the like where its values are not those declared."""
-        return _said(self._sentence, finding)
+        return _render(self._sentence, finding)
 
     def short_sentence(self, finding: Finding) -> str:
         """In a few words: those declared, or what stands before the first colon."""
-        return _said(self._short, finding) or self.sentence(finding).partition(":")[0]
+        return _render(self._short, finding) or self.sentence(finding).partition(":")[0]
 
-    def of_each(self, finding: Finding) -> str:
-        """What is said of one variant in the line about several."""
-        return _said(self._each, finding)
+    def sentence_of_each(self, finding: Finding) -> str:
+        """Return the text about one variant in the line about several."""
+        return _render(self._each, finding)
 
 
 def finding(
@@ -157,16 +157,16 @@ def finding(
     return declare
 
 
-def _said(words: str | Callable[..., str], finding: Finding) -> str:
-    """A finding may have more values than its words use: a stage, a need."""
+def _render(template: str | Callable[..., str], finding: Finding) -> str:
+    """A finding may have more values than its template uses: a stage, a need."""
     values = {**finding.values, "variant": finding.variant}
-    if isinstance(words, str):
-        return fill(words, values)
-    code = words.__code__
+    if isinstance(template, str):
+        return fill(template, values)
+    code = template.__code__
     if not code.co_flags & CO_VARKEYWORDS:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         values = {name: values[name] for name in names if name in values}
-    text = words(**values)
+    text = template(**values)
     if not isinstance(text, str):
         raise TypeError("a value that is the sentence is no text")
     return text

@@ -104,7 +104,7 @@ class VariantInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_point(self) -> bool:
-        """Whether it is one of several points of a sweep, whose outputs differ."""
+        """Return whether it is one of several points of a sweep, whose outputs differ."""
         return self.function is not None and self.delays is None
 
 
@@ -224,7 +224,7 @@ class Required(msgspec.Struct, frozen=True, kw_only=True):
         return self.every is not None or bool(self.variants)
 
     def of(self, variant: str) -> float | None:
-        """What a comparison of this variant must reach."""
+        """Return the speedup that a comparison of this variant must reach."""
         return self.variants.get(variant, self.every)
 
 
@@ -292,15 +292,15 @@ class TimedJob(Job, frozen=True, kw_only=True):
 
     @property
     def starts_matter(self) -> bool:
-        """Whether what a process takes to start is part of the result: then no other starts beside
-        it.
+        """Return whether what a process takes to start is part of the result: then no other starts
+        beside it.
         """
         return self.from_start or self.shows == Shows.CURVE
 
     @property
     def declares_bytes_of_link(self) -> bool:
-        """Whether the bytes that a step declares are those over a link: that of the roof, or where
-        none is named what joins its ranks.
+        """Return whether the bytes that a step declares are those over a link: that of the roof, or
+        where none is named what joins its ranks.
         """
         return self.roof in LINKS or (self.roof is None and self.ranks > 1)
 

@@ -179,7 +179,7 @@ _COMMUNICATES = re.compile(
 
 
 def communicates(kernel: str) -> bool:
-    """Whether a kernel is one of NCCL's, of NVSHMEM's, or of torch's for symmetric memory."""
+    """Return whether a kernel is NCCL's, NVSHMEM's, or torch's for symmetric memory."""
     return _COMMUNICATES.search(kernel) is not None
 
 

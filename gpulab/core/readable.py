@@ -26,8 +26,8 @@ def readable(value: T) -> T:
 
 
 def _is_plain(value: msgspec.Struct) -> bool:
-    """Whether its JSON has nothing to replace: control characters stand behind a backslash there,
-    all but one. A look into each field of each event made a run twice as long to fold.
+    """Return whether its JSON has nothing to replace: control characters stand behind a backslash
+    there, all but one. A look into each field of each event made a run twice as long to fold.
     """
     try:
         data = msgspec.json.encode(value)

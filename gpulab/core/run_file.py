@@ -120,7 +120,7 @@ class Lines:
 
     @property
     def findings(self) -> list[Finding]:
-        """What could not be read, or makes no sense."""
+        """Return findings of what could not be read, or makes no sense."""
         problems = []
         if self.garbled:
             problems.append(garbled_lines(lines=[str(number) for number in self.garbled]))

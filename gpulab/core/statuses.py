@@ -153,8 +153,8 @@ class IntervalUnit(StrEnum):
 
 
 class RankActivity(StrEnum):
-    """Of the main thread of a rank: waiting for its DataLoader, in a part of the step, collecting
-    garbage, in a call of a collective, at the end of a step, or taken by the follower.
+    """An activity of the main thread of a rank: waiting for its DataLoader, in a part of the step,
+    collecting garbage, in a call of a collective, at the end of a step, or taken by the follower.
     """
 
     LOADER = "loader"
@@ -215,7 +215,7 @@ class Grade(StrEnum):
 
 
 class ExitCode(IntEnum):
-    """Of runs. A usage error, 2, ends a command before there is any."""
+    """The exit code of a run. A usage error, 2, ends a command before there is any."""
 
     MEASURED = 0
     FAILED = 3
@@ -261,7 +261,7 @@ def conclusion_of(code: ExitCode | None) -> Conclusion:
 
 
 def first_in_order(codes: Iterable[ExitCode | None]) -> ExitCode:
-    """Of several exit codes the one that counts for all of them; None, of a run under way, does not
+    """Return the exit code that counts for all of several; None, of a run under way, does not
     count.
     """
     present = set(codes)

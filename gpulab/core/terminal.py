@@ -13,7 +13,7 @@ from pathlib import Path
 
 @cache
 def shows_unicode() -> bool:
-    """Whether characters outside ASCII reach a person's eyes."""
+    """Return whether characters outside ASCII reach a person's eyes."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     bare = os.environ.get("TERM") in ("linux", "dumb")
     return (
@@ -40,7 +40,7 @@ def locale() -> str:
 
 @cache
 def tmux_shows_unicode() -> bool | None:
-    """What the tmux client says of itself; None outside tmux, or where it does not answer."""
+    """Ask tmux whether its client shows Unicode; None outside tmux, or where it does not answer."""
     if not os.environ.get("TMUX"):
         return None
     from gpulab.proc.spawn import HangsError, capture
@@ -52,7 +52,9 @@ def tmux_shows_unicode() -> bool | None:
 
 
 def colour_count() -> int:
-    """How many colours the terminal says it has, 0 also where the user wants none (NO_COLOR)."""
+    """Return the number of colours that the terminal has, 0 also where the user wants none
+    (NO_COLOR).
+    """
     term = os.environ.get("TERM", "dumb")
     if os.environ.get("NO_COLOR") or term == "dumb":
         return 0
@@ -62,7 +64,7 @@ def colour_count() -> int:
 
 
 def erases_with_background() -> bool:
-    """Whether the terminal says that what it erases has the background that is set (bce)."""
+    """Return whether the terminal says that what it erases has the background that is set (bce)."""
     with suppress(ImportError, OSError, ValueError):
         import curses
 
@@ -73,5 +75,5 @@ def erases_with_background() -> bool:
 
 
 def over_ssh() -> bool:
-    """Whether the terminal is at the other end of a connection."""
+    """Return whether the terminal is at the other end of a connection."""
     return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))

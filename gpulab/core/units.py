@@ -22,7 +22,7 @@ def seconds(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took as a person says it, such as 45 s, 4 min, 2.5 h."""
+    """Return a duration as a person says it, such as 45 s, 4 min, 2.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
@@ -85,7 +85,9 @@ _DISTURBED = 1.25
 
 
 def operation_of_roof(share: float) -> str:
-    """Of an operation in a recording: one far above the roof, or the roof, was disturbed."""
+    """Describe the share of the roof that an operation reaches in a recording: one far
+    above the roof, or the roof, was disturbed.
+    """
     return "disturbed" if share > _DISTURBED else f"{percent_of_roof(share)} %"
 
 

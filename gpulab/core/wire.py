@@ -50,7 +50,9 @@ def decode(line: bytes) -> Event | None:
 
 @cache
 def _known() -> tuple[msgspec.json.Decoder[Event], frozenset[str]]:
-    """What reads every event of the core and of the features that are there, and their tags."""
+    """Return the decoder of every event of the core and of the features that are there, and their
+    tags.
+    """
     kinds = (*EVENTS, *gpulab.events_of_features())
     decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Union[kinds])  # noqa: UP007
     return decoder, frozenset(str(kind.__struct_config__.tag) for kind in kinds)
@@ -65,7 +67,7 @@ def new_secret() -> bytes:
 
 
 def job_message(job: AnyJob, secret: bytes) -> bytes:
-    """What a session writes to a worker's stdin: the length of the job, the job, and the
+    """Return the message of a session to a worker's stdin: the length of the job, the job, and the
     supervisor's secret.
     """
     return with_length(encode(job)) + secret
@@ -83,7 +85,7 @@ def with_length(data: bytes) -> bytes:
 
 
 def read_with_length(fd: int) -> bytes | None:
-    """What was sent, to its last byte and no further; None where the sender is gone."""
+    """Read what was sent, to its last byte and no further; None where the sender is gone."""
     length = b""
     while not length.endswith(b"\n"):
         byte = os.read(fd, 1)

@@ -228,7 +228,7 @@ Leaf: TypeAlias = "Text | Table | Figure | Heading | Code | Markdown"
 
 
 def leaves(block: Block | None, width: int) -> Iterator[Leaf]:
-    """What a block is made of, at a width: for renderers that do not lay out."""
+    """Yield what a block is made of, at a width: for renderers that do not lay out."""
     match block:
         case str():
             yield Text(block)

@@ -44,7 +44,7 @@ class Panel:
     """Rows that it has beside one a variant; None where it has no row for each."""
 
     def missing(self, run: LiveRun, height: int) -> str:
-        """How many variants have no row of this height; empty where all have one."""
+        """Return how many variants have no row of this height; empty where all have one."""
         if self.beside_variants is None or not run.is_prepared:
             return ""
         count = len(run.variants)

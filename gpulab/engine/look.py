@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from gpulab.core.wire import read_with_length
-from gpulab.proc.fork import adopt_orphans, fork
+from gpulab.proc.fork import become_subreaper, fork
 from gpulab.proc.pipes import to_high_number, write_all
 from gpulab.proc.tree import exit_like, kill_group, kill_orphans, serve_and_exit
 
@@ -27,7 +27,7 @@ def main() -> None:
     request = read_with_length(0)
     if request is None:
         return
-    adopt_orphans()
+    become_subreaper()
     pid = fork()
     if pid == 0:
         os.setpgid(0, 0)

@@ -41,7 +41,7 @@ def function_of(module: ModuleType, name: str, path: str) -> Function:
 
 
 def is_async(function: Function) -> bool:
-    """Whether a call only makes what an event loop has to run."""
+    """Return whether a call only makes what an event loop has to run."""
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
@@ -57,8 +57,8 @@ def work_of(function: Function, arguments: Arguments) -> Work | Iterator[Work]:
 
 
 def made(function: Function, make: Function, lab: HasDevice) -> Arguments:
-    """What `make` returns, as positional arguments and keywords. ScenarioError where the function
-    does not take them.
+    """Return what `make` returns, as positional arguments and keywords. ScenarioError where the
+    function does not take them.
     """
     name = getattr(make, "__name__", "the function of --with")
     takes_device = "device" in inspect.signature(make).parameters

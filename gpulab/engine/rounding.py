@@ -59,11 +59,11 @@ class Difference(NamedTuple):
         return inf if self.squares else 0.0
 
     def beyond_allowed(self, tolerance: float) -> float:
-        """How far beyond its own value an element may be off."""
+        """Return how far beyond its own value an element may be off."""
         rms = sqrt(self.reference / self.elements) if self.elements else 0.0
         is_precise = tolerance <= TOLERANCE["fp32"]
         return (_OF_RMS if is_precise else _OF_RMS_IF_LOW) * tolerance * rms
 
     def agrees(self, tolerance: float) -> bool:
-        """Whether rounding may have made it."""
+        """Return whether rounding may have made it."""
         return self.error <= tolerance and self.beyond <= self.beyond_allowed(tolerance)

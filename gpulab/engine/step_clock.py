@@ -103,7 +103,7 @@ def wait_for(result: object) -> None:
 
 
 def is_asynchronous(result: object) -> bool:
-    """Whether something in what a step returned has to be waited for."""
+    """Return whether something in what a step returned has to be waited for."""
     return type(result) not in THERE and any(True for _ in _ways(result))
 
 
@@ -126,7 +126,7 @@ def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
 
 
 def _ways(result: object) -> Iterator[Callable[[], object]]:
-    """What waits for each part of a result."""
+    """Yield functions that wait for each part of a result."""
     kind = type(result)
     if kind in THERE:
         return
@@ -148,7 +148,7 @@ def _ways(result: object) -> Iterator[Callable[[], object]]:
 
 
 def value_later(value: object) -> Callable[[], Any] | None:
-    """What waits for the value of a future, and returns it; None of anything else."""
+    """Return what waits for the value of a future, and returns it; None of anything else."""
     for module, name, wait in _FUTURES:
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and isinstance(value, kind):

@@ -47,13 +47,13 @@ def features() -> tuple[Feature, ...]:
 
 
 def views(*sections: Section) -> list[View]:
-    """What features show there: section by section, in the order of the features."""
+    """Return what features show there: section by section, in the order of the features."""
     every = [view for feature in features() for view in feature.views]
     return [view for section in sections for view in every if view.section == section]
 
 
 def part(place: str, *shown: Any, **how: Any) -> Any:
-    """What a function of a feature makes of its arguments, such as "alone.view:alone" of a
+    """Return what a function of a feature makes of its arguments, such as "alone.view:alone" of a
     report; None where that feature was taken out.
     """
     module_name, _, function = place.partition(":")
@@ -62,7 +62,7 @@ def part(place: str, *shown: Any, **how: Any) -> Any:
 
 
 def blocks_of(shown: Iterable[View], report: RunReport, *more: Any) -> list[Block]:
-    """What these views show of a report, of those in which there is something."""
+    """Return what these views show of a report, of those in which there is something."""
     blocks = (part(view.place, report, *more) for view in shown)
     return [block for block in blocks if block is not None]
 

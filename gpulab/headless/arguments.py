@@ -24,9 +24,7 @@ from gpulab.session.requests import KINDS
 
 
 def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -> Options:
-    """Of the keywords by their names, which are checked as the flags are; None is what was not
-    given.
-    """
+    """Return the options that keywords give, checked as flags are; None is what was not given."""
     scenario = launch.entry.scenario
     defaults = scenario.params if scenario and not launch.functions else {}
     given = {name: value for name, value in keywords.items() if value is not None}
@@ -44,7 +42,7 @@ def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -
 
 
 def run_file_of(value: object, trace: Path | None) -> Path | None:
-    """Where the run file is to be; None: where it is by default."""
+    """Return where the run file is to be; None: where it is by default."""
     if value is None:
         return None
     file = path_of("output", value)

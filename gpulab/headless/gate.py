@@ -28,7 +28,7 @@ _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
 
 
-class Demands:
+class ScenarioThresholds:
     """What is demanded of each scenario: by flags, and where they say nothing by the file.
     UsageError where that is none.
     """
@@ -49,7 +49,9 @@ class Demands:
                 raise UsageError(str(error)) from None
 
     def of(self, scenario: str) -> Thresholds:
-        """Of the variants that flags name those that the scenario has, as far as that is known."""
+        """Return the thresholds of a scenario; flags that name a variant count where it has that
+        variant, as far as that is known.
+        """
         flags = self._flags
         if variants := self._variants.get(scenario):
             own = {name: least for name, least in flags.speedups.items() if name in variants}
@@ -57,11 +59,11 @@ class Demands:
         return flags.over(self._file.of(scenario))
 
     def required_of(self, scenario: str) -> Required:
-        """Of the comparisons of one run."""
+        """Return what the comparisons of one run must reach."""
         return self.of(scenario).required
 
-    def say(self, terminal: Terminal) -> None:
-        """Which file counts, where nobody named it."""
+    def announce(self, terminal: Terminal) -> None:
+        """Say which file counts, where nobody named it."""
         if self._file.path:
             terminal.note(f"thresholds: {self._file.path}", "dim")
 
@@ -105,7 +107,7 @@ class Demands:
 
 
 def _has_file(scenario: str, folder: Path) -> bool:
-    """Whether a scenario is in a folder or not far below: another command runs it."""
+    """Return whether a scenario is in a folder or not far below: another command runs it."""
     if Path(scenario).name != scenario:
         return False
     name = f"{escape(scenario)}.py"

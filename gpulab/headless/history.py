@@ -76,7 +76,9 @@ def _read(terminal: Terminal) -> list[PastRun]:
 
 
 def history_of(name: str) -> list[ScenarioHistory]:
-    """Of a scenario that has run here, or of a file. UsageError where it has not."""
+    """Return the history of a scenario that has run here, or of a file. UsageError where it has
+    not.
+    """
     with Store() as store:
         return histories(_of(name, store.runs()), with_entries=True)
     return []

@@ -108,7 +108,7 @@ class Terminal:
 
 
 def say_sharing(options: Options) -> None:
-    """How others watch the runs of this command; or that they cannot. UsageError."""
+    """Say how others watch the runs of this command, or that they cannot. UsageError."""
     folder = options.share
     if folder is None:
         return

@@ -97,7 +97,7 @@ def _of_run_file(terminal: Terminal) -> Iterator[None]:
 
 
 def _asked_for(report: RunReport, options: Options) -> list[Block]:
-    """What flags of the command ask for by name."""
+    """Return what flags of the command ask for by name."""
     places = {"goodput.view:traces", "goodput.view:job_goodput"}
     if options.telemetry not in (None, "off"):
         places.add("telemetry.view:solo_runs")

@@ -43,7 +43,7 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_PATIENCE_S = 4.0
+_GRACE_S = 4.0
 _APART_S = 0.05
 """In which all processes of a job have a signal that is sent to one after another."""
 
@@ -91,7 +91,9 @@ def _replaced_by(command: Sequence[str]) -> int:
 
 
 def _moved(output: Path | None, path: Path) -> str:
-    """What to say where the run file is not where it was to be: the program runs all the same."""
+    """Return what to say where the run file is not where it was to be: the program runs all the
+    same.
+    """
     if output is None or output == path:
         return kept_elsewhere(path)
     reason = "exists, and runs are never overwritten" if output.exists() else "cannot be made"
@@ -140,7 +142,7 @@ def _signals_for(session: ProgramSession) -> Iterator[None]:
         yield
     finally:
         came.put(None)
-        forwarding.join(_PATIENCE_S)
+        forwarding.join(_GRACE_S)
         sys.stderr.flush()
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -138,7 +138,7 @@ class _Pair:
         self._times.after_s.append(seconds[1])
 
     def report(self, findings: list[Finding]) -> ComparisonReport:
-        """What is known by now."""
+        """Return what is known by now."""
         before, after = map(shlex.join, self._commands)
         rows = [row_of(_NAME, self.pairs, "", None)] if self._times.count else []
         comparison = ScenarioComparison(

@@ -22,7 +22,7 @@ from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
-    from gpulab.headless.gate import Demands
+    from gpulab.headless.gate import ScenarioThresholds
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class PlannedRun:
     repetition: int = 0
 
 
-def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -> list[PlannedRun]:
+def plan_runs(
+    names: Sequence[str], options: Options, thresholds: ScenarioThresholds | None
+) -> list[PlannedRun]:
     """All runs that the names mean; repetitions as a whole. UsageError,
     ScenarioNotFoundError.
     """
@@ -50,10 +52,10 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
             launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
-    if demands:
-        demands.check(launches)
+    if thresholds:
+        thresholds.check(launches)
     requests = [
-        plan(launch, _with_demands(launch, options, demands), several=several)
+        plan(launch, _with_thresholds(launch, options, thresholds), several=several)
         for launch in launches
     ]
     labels = [launch.label for launch in launches]
@@ -85,11 +87,13 @@ def plan_runs(names: Sequence[str], options: Options, demands: Demands | None) -
     ]
 
 
-def _with_demands(launch: Launch, options: Options, demands: Demands | None) -> Options:
-    """What a run that is repeated must reach is asked of all of them together."""
-    if demands is None or options.repeat or launch.functions:
+def _with_thresholds(
+    launch: Launch, options: Options, thresholds: ScenarioThresholds | None
+) -> Options:
+    """Leave what a repeated run must reach to all its repetitions together."""
+    if thresholds is None or options.repeat or launch.functions:
         return options
-    required = demands.required_of(launch.entry.name)
+    required = thresholds.required_of(launch.entry.name)
     return replace_fields(
         options, required_speedup=required.every, required_speedups=required.variants
     )
@@ -129,7 +133,7 @@ def _times_only(request: RunRequest) -> RunRequest:
 
 
 def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
-    """Of several runs each trace has the run's label in its name."""
+    """Put the run's label into the name of its trace, where there are several runs."""
     if request.profile is None or request.profile.trace is None:
         return request
     trace = Path(request.profile.trace)
@@ -138,7 +142,7 @@ def _with_own_trace(request: RunRequest, label: str) -> RunRequest:
 
 
 def _paths(labels: Sequence[str], options: Options) -> list[Path]:
-    """Where each run file goes. UsageError where one is there already, or two would be one."""
+    """Return the path of each run file. UsageError where one is there, or two would be one."""
     if options.output is None:
         return [
             default_path(f"{label}-{number}" if number else label, options.share)
@@ -155,8 +159,8 @@ def _paths(labels: Sequence[str], options: Options) -> list[Path]:
 
 
 def _files_of(labels: Sequence[str], name: str, target: Path | None) -> list[Path | None]:
-    """Where what a flag writes of each run goes: of several, each has the run's label in its name.
-    UsageError.
+    """Return where what a flag writes of each run goes: of several, each has the run's label in its
+    name. UsageError.
     """
     if target is None:
         return [None] * len(labels)

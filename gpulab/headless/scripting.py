@@ -104,7 +104,7 @@ def load(path: str | PathLike[str]) -> RunReport:
 
 
 def compare(before: str | PathLike[str], after: str | PathLike[str]) -> ComparisonReport:
-    """What `gpulab --compare` says of two saved runs, or folders of them, by name or path.
+    """Return what `gpulab --compare` says of two saved runs, or folders of them, by name or path.
     UsageError where a side is none.
     """
     compare_saved = function_of("gpulab.compare", "gpulab.headless.compare:compare_saved")
@@ -136,7 +136,7 @@ def plot(reports: Sequence[RunReport], path: str | PathLike[str] | None = None) 
 
 @contextmanager
 def _shown(progress: bool | None) -> Iterator[Sequence[Callable[[Run], None]]]:
-    """What shows how far a run is, where it is to be shown."""
+    """Yield what shows how far a run is, where it is to be shown."""
     show = _notebook()
     if progress is None:
         progress = show is not None or (sys.stderr is not None and sys.stderr.isatty())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 _PORT = 8000
-_PATIENCE_S = 1.0
+_GRACE_S = 1.0
 """For pages that are open when it ends."""
 _COOKIE = "gpulab"
 _PAGE = Path(__file__).parent / "web"
@@ -62,7 +62,7 @@ def serve(folder: str, options: Options) -> int:
     _say(terminal, host, port, token)
     # the shell that textual-serve starts it with becomes it
     server = _server(f"exec {shlex.join(command)}", token)
-    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_PATIENCE_S)
+    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_GRACE_S)
     return 0
 
 

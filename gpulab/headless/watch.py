@@ -13,12 +13,12 @@ from gpulab.headless.drive import progress_of
 from gpulab.headless.output import Terminal, open_terminal
 from gpulab.headless.replay import check_flags, show_run
 from gpulab.options import Options, UsageError
-from gpulab.session.going_on import RunsFolder, place_of, source_of
+from gpulab.session.active_runs import RunsFolder, place_of, source_of
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
 from gpulab.session.tail import Following, Tail
 
-_LOOK_S = 0.5
+_POLL_S = 0.5
 
 
 def watch(name: str, options: Options) -> int:
@@ -42,14 +42,14 @@ def _next_run(folder: Path, terminal: Terminal) -> Path:
     runs = RunsFolder(folder)
     waits = False
     while True:
-        for run in runs.look():
+        for run in runs.scan():
             if run.goes_on:
                 terminal.note(f"watching {run.scenario}: {at_home(run.path)}", "dim")
                 return run.path
         if not waits:
             terminal.note(f"no run is going on in {at_home(folder)}: waiting for one", "dim")
             waits = True
-        sleep(_LOOK_S)
+        sleep(_POLL_S)
 
 
 def _follow(run: Run, terminal: Terminal) -> None:
@@ -60,7 +60,7 @@ def _follow(run: Run, terminal: Terminal) -> None:
         while not run.ended:
             progress(run)
             said = _say(run, terminal, said)
-            sleep(_LOOK_S)
+            sleep(_POLL_S)
             run.poll()
     _say(run, terminal, said)
 

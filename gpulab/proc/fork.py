@@ -1,4 +1,4 @@
-"""Forks processes that end with their parent.
+"""ForkGuard processes that end with their parent.
 
 It needs nothing but the standard library, as a side of a comparison does.
 """
@@ -30,7 +30,7 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def adopt_orphans() -> None:
+def become_subreaper() -> None:
     """Become the parent of every process below this one whose own parent ends."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 

@@ -26,7 +26,7 @@ _DYING_S, _SWEEP_S = 1.0, 5.0
 
 
 def in_worker() -> bool:
-    """Whether this process is a worker, or was started by one."""
+    """Return whether this process is a worker, or was started by one."""
     return _MARK in os.environ
 
 
@@ -71,7 +71,7 @@ class Orphans:
         return len(killed)
 
     def count(self) -> int:
-        """How many there are now."""
+        """Return how many there are now."""
         return len(self._alive())
 
     def signal(self, number: int) -> None:

@@ -26,7 +26,7 @@ class Shared(Protocol):
         """Let go of it: this is a child that a scenario forked."""
 
 
-class Forks:
+class ForkGuard:
     """Makes the lab's own forks. Every other one, a scenario's, lets go of what is `shared`.
 
     It would hold the event pipe open for as long as it lives, and write to the shared memory.

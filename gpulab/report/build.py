@@ -61,7 +61,7 @@ def new_state() -> RunState:
 
 
 def run_parts() -> tuple[Any, ...]:
-    """What features add to the report of a run, where there is nothing yet."""
+    """Return the parts that features add to the report of a run, where there is nothing yet."""
     return tuple(feature.run_part() for feature in features() if feature.run_part)
 
 
@@ -108,10 +108,10 @@ def build_report(
         state = state.closed()
     if now is None or state.outcome is not None:
         now = state.t
-    draft = Draft(state.to_judge(), state.samples.view(), features(), now, under_way)
+    draft = Draft(state.copy_for_report(), state.samples.view(), features(), now, under_way)
     # What is wrong with a variant must be known before it is compared.
     for feature in features():
-        for event in feature.judge(draft):
+        for event in feature.derive_events(draft):
             draft.state.keep(event)
     draft.control, draft.comparisons = comparisons_of(draft)
     draft.variants = [variant_report(draft, variant) for variant in draft.state.variants.values()]
@@ -127,7 +127,7 @@ def build_report(
         draft.findings += feature.findings(draft)
     # The grade of a comparison depends on all of the findings.
     for feature in features():
-        draft.comparisons = [feature.grade(draft, each) for each in draft.comparisons]
+        draft.comparisons = [feature.add_trust(draft, each) for each in draft.comparisons]
     report = replace(
         _without_outcome(draft, started),
         at=started.at,
@@ -144,7 +144,9 @@ def build_report(
 
 
 def required_of(job: AnyJob | Follow) -> Required:
-    """What its comparisons must reach: by the command, or else by the scenario itself."""
+    """Return the speedups that its comparisons must reach: by the command, or else by the scenario
+    itself.
+    """
     required = job.required if isinstance(job, TimedJob) else Required()
     if not required and isinstance(job, Measure):
         return Required(every=job.fail_below)
@@ -287,7 +289,9 @@ def _remaining_s(draft: Draft) -> float | None:
 
 
 def _looks_decided(draft: Draft, job: TimedJob, processes: int) -> bool:
-    """Whether the run is decided if its next processes lie within the range of so many of them."""
+    """Return whether the run is decided if its next processes lie within the range of so many of
+    them.
+    """
     pairs = pairs_of(job, draft.state.samples.measured)
     units = [draft.samples.units(pair)[:processes] for pair in pairs]
     return are_decided([outermost_interval(values, 1) for values in units])

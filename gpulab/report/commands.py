@@ -90,7 +90,7 @@ class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibration_report(report: RunReport) -> CalibrationReport:
-    """What a run that calibrates has measured."""
+    """Return the report of a run that calibrates."""
     return CalibrationReport(
         **fields_of(report, "outcome", "exit_code", "reason", "device", "findings", "run_file"),
         **fields_of(report.ceilings, "at", "ceilings"),

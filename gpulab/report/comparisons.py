@@ -62,7 +62,9 @@ def _has_failed(state: RunState, name: str) -> bool:
 
 
 def is_above_roof(state: RunState, name: str) -> bool:
-    """Whether a variant was faster than its device can be, which makes its comparisons invalid."""
+    """Return whether a variant was faster than its device can be, which makes its comparisons
+    invalid.
+    """
     variant = state.variants.get(name)
     examined = variant.last(Examined, CheckKind.PHYSICS) if variant else None
     return examined is not None and not examined.ok
@@ -138,8 +140,8 @@ def best_of(draft: Draft) -> tuple[str | None, list[str]]:
 def _beats(
     first: str, other: str, thetas: Mapping[str, Interval], samples: SampleView, comparisons: int
 ) -> bool:
-    """Whether `first` is shown to take less time than `other`: paired, or by intervals that do not
-    overlap.
+    """Return whether `first` is shown to take less time than `other`: paired, or by intervals that
+    do not overlap.
     """
     with suppress(KeyError):
         theta = samples.interval((first, other))
@@ -207,7 +209,7 @@ def _placed(failure: VariantFailed) -> Finding:
 def _baseline_skipped(reason: Finding | None) -> Finding:
     if reason is None:
         return findings.baseline_skipped(cause=None)
-    return findings.baseline_skipped.because(reason)
+    return findings.baseline_skipped.caused_by(reason)
 
 
 def _against_required(

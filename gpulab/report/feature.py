@@ -38,13 +38,13 @@ class Draft:
     variants: list[VariantReport] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     """What weakens the result."""
-    _once: dict[Any, Any] = field(default_factory=dict)
+    _cached: dict[Any, Any] = field(default_factory=dict)
 
-    def once(self, make: Callable[[RunState], T]) -> T:
+    def cached(self, make: Callable[[RunState], T]) -> T:
         """The result of a function of the state, cached for this report."""
-        if make not in self._once:
-            self._once[make] = make(self.state)
-        made: T = self._once[make]
+        if make not in self._cached:
+            self._cached[make] = make(self.state)
+        made: T = self._cached[make]
         return made
 
     def variant(self, name: str) -> VariantReport | None:
@@ -120,7 +120,7 @@ class Feature:
     """Types of events of which more than the last one is kept."""
     folds: Mapping[type[Event], Callable[[RunState, Any], None]] = field(default_factory=dict)
     """Each updates the feature's own part of the state from one event."""
-    judge: Callable[[Draft], Iterable[Event]] = _nothing
+    derive_events: Callable[[Draft], Iterable[Event]] = _nothing
     """Events derived from the measurement: a variant, or the run, is wrong or invalid."""
     step_time: Callable[[VariantState], Estimate | None] = _none
     """The time of a variant's step, where it is not the median of its blocks."""
@@ -128,7 +128,7 @@ class Feature:
     of_comparison: Callable[[Draft, Comparison], Comparison] = _of_comparison
     findings: Callable[[Draft], Iterable[Finding]] = _nothing
     """What weakens the result."""
-    grade: Callable[[Draft, Comparison], Comparison] = _of_comparison
+    add_trust: Callable[[Draft, Comparison], Comparison] = _of_comparison
     """Grade a comparison by all findings."""
     of_run: Callable[[Draft, RunReport], RunReport] = _of_run
     hang: Callable[[RunState], Finding | None] = _none

@@ -54,7 +54,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What was demanded, and what was measured, in a line."""
+        """Describe in a line what was demanded and what was measured."""
         text = f"{self.variant or self.scenario}: {self.demand}"
         if self.ratio is not None:
             text += f", measured {times(self.ratio)}"

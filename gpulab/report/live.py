@@ -99,7 +99,7 @@ class LiveRun:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the first process has been measured."""
+        """Return whether the first process has been measured."""
         return not self.report.under_way or any(self.detail.times_s.values())
 
     @property

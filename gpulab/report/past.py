@@ -74,7 +74,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     @property
     def measured(self) -> bool:
-        """Whether it came to a result."""
+        """Return whether it came to a result."""
         return self.outcome in _COUNTING
 
     @property
@@ -83,7 +83,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     @property
     def counts(self) -> bool:
-        """Whether what it measured is worth comparing with."""
+        """Return whether what it measured is worth comparing with."""
         return self.measured and not (self.smoke or self.quick)
 
     @property
@@ -116,7 +116,7 @@ def key_of(
 
 
 def has_contenders(job: Job) -> bool:
-    """Whether the run is the final of a sweep: its variants have parameters of their own."""
+    """Return whether the run is the final of a sweep: its variants have parameters of their own."""
     if not isinstance(job, Measure):
         return False
     return any(info.function is not None for info in job.subject.variants)

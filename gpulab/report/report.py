@@ -264,19 +264,19 @@ class RunReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether it is made to compare variants; not where first steps, or clocks, are the
+        """Return whether it is made to compare variants; not where first steps, or clocks, are the
         lesson.
         """
         return self.shows in (Shows.SPEEDUP, Shows.MEMORY)
 
     @property
     def has_speedups(self) -> bool:
-        """Whether its table has any: functions, a smoke run and one variant alone have none."""
+        """Return whether its table has speedups: functions, smoke runs, one variant have none."""
         return len(self.variants) > 1 and not self.functions and not self.smoke
 
     @property
     def is_whole(self) -> bool:
-        """Whether its measurement is complete: medians of a part do not count."""
+        """Return whether its measurement is complete: medians of a part do not count."""
         if self.exit_code != ExitCode.INTERRUPTED:
             return True
         return self.reason is not None and self.reason.code == stopped_after_measuring.code

@@ -55,7 +55,7 @@ _SETTING_UP_S, _SETTING_UP = 0.5, 100
 
 
 def weakening_findings(draft: Draft) -> list[Finding]:
-    """What weakens the result: findings of the run first, then of each variant."""
+    """Return the findings that weaken the result: those of the run first, then of each variant."""
     state = draft.state
     samples = draft.samples
     weakening = [event.finding for event in state.all(FindingMade) if not event.explains]
@@ -74,7 +74,9 @@ def weakening_findings(draft: Draft) -> list[Finding]:
 def explaining_findings(
     draft: Draft, together: Together | None, no_effect_reason: str
 ) -> list[Finding]:
-    """What explains the result: why there is no effect, set-up costs, and page faults."""
+    """Return the findings that explain the result: why there is no effect, set-up costs, and page
+    faults.
+    """
     state = draft.state
     variants = draft.variants
     control = draft.control
@@ -124,7 +126,7 @@ def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     telemetry = state.part(TelemetryHistory)
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
-        disturbances.append(telemetry_ended_early.because(telemetry.lost))
+        disturbances.append(telemetry_ended_early.caused_by(telemetry.lost))
     if telemetry.started and telemetry.started.gpu:
         if reason := telemetry.unsupported.get("reasons"):
             disturbances.append(clocks_not_checked(cause=reason))
@@ -180,8 +182,8 @@ def _of_variant(
 def _solo_differs(
     state: RunState, samples: SampleView, variant: VariantState, report: VariantReport
 ) -> list[Finding]:
-    """Whether the step time in a solo run differs from the interleaved one: interleaved variants
-    share one power state and one cache.
+    """Return whether the step time in a solo run differs from the interleaved one: interleaved
+    variants share one power state and one cache.
 
     A solo run is of one process: it differs where it lies outside the prediction interval of
     another process.

@@ -156,11 +156,11 @@ class SampleHistory:
         self.windows.drop(self.undecided_from)
 
     def view(self) -> SampleView:
-        """What is left of the samples outside of the windows, as they are now."""
+        """Return the samples outside of the windows, as they are now."""
         return SampleView(self, self.windows.all())
 
     def lost_pairs(self, epoch: Epoch, valid: Epoch) -> Counter[Pair]:
-        """How many pairs of an epoch are not in its valid part."""
+        """Return the number of pairs of an epoch that are not in its valid part."""
         pairs = [(key[0], key[1]) for key in self.series if len(key) == 2]
         return Counter({pair: len(epoch.values(pair)) - len(valid.values(pair)) for pair in pairs})
 

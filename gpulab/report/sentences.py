@@ -52,7 +52,7 @@ values.
 
 
 class _Judged(msgspec.Struct, frozen=True):
-    """Of a comparison what its words are made of."""
+    """The part of a comparison that its words are made of."""
 
     verdict: Verdict
     low: float | None
@@ -128,7 +128,7 @@ def short_sentence(finding: Finding) -> str:
 
 
 def rank_of(finding: Finding) -> Rank:
-    """What a finding changes in a result."""
+    """Return the rank of a finding: what it changes in a result."""
     declaration = declaration_of(finding.code)
     return declaration.rank if declaration else Rank.WEAKENING
 
@@ -140,7 +140,7 @@ def doubted_check(finding: Finding) -> CheckKind | None:
 
 
 def is_doubt(finding: Finding) -> bool:
-    """Whether a finding casts doubt on a comparison."""
+    """Return whether a finding casts doubt on a comparison."""
     declaration = declaration_of(finding.code)
     return declaration is not None and declaration.doubt
 
@@ -157,7 +157,9 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     declaration = declaration_of(group[0].code)
     if declaration and declaration.several and len(group) > 1 and group[0].variant is not None:
         with suppress(*_MALFORMED):
-            parts = [f"{finding.variant} {declaration.of_each(finding)}" for finding in group]
+            parts = [
+                f"{finding.variant} {declaration.sentence_of_each(finding)}" for finding in group
+            ]
             return [one_line(f"{declaration.several} {', '.join(parts)}")]
     variants: dict[str, list[str]] = {}
     for finding in group:
@@ -171,7 +173,7 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
 
 
 def with_sentences(value: Any) -> Any:
-    """What JSON is made of, with a `sentence` beside the code of every finding, and beside the
+    """Return the data of JSON, with a `sentence` beside the code of every finding, and beside the
     verdict of every comparison what is `shown`.
     """
     if isinstance(value, list):
@@ -195,7 +197,7 @@ _BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s
 
 
 def builtins_of(value: Any) -> Any:
-    """What JSON is made of, with the parts that features add to a report among its other fields."""
+    """Return the data of JSON, with the parts that features add among the report's fields."""
     return _with_parts(msgspec.to_builtins(value))
 
 

@@ -160,7 +160,7 @@ class VariantState(KeptEvents):
 
     @property
     def judged(self) -> bool:
-        """Whether something is wrong with it already."""
+        """Return whether something is wrong with it already."""
         return self.status not in (Status.PENDING, Status.OK)
 
     @property
@@ -170,7 +170,7 @@ class VariantState(KeptEvents):
 
     @property
     def items(self) -> float:
-        """Of a step; 1 where it declares none."""
+        """Return the items of a step; 1 where it declares none."""
         built = self.last(Built)
         return built.items if built else 1.0
 
@@ -321,7 +321,7 @@ class RunState(KeptEvents):
 
     @property
     def unit(self) -> IntervalUnit:
-        """What intervals are over: an epoch counts as a process where processes were not
+        """Return the unit of intervals: an epoch counts as a process where processes were not
         recorded.
         """
         processes = self.last(ProcessStarted)
@@ -347,7 +347,7 @@ class RunState(KeptEvents):
         if variant is None or isinstance(event, VariantFailed):
             super().keep(event)
 
-    def to_judge(self) -> RunState:
+    def copy_for_report(self) -> RunState:
         """A copy to which a report may add events of variants without changing this state."""
         copied: RunState = self._copied()
         copied.variants = {name: variant._copied() for name, variant in self.variants.items()}

@@ -115,7 +115,9 @@ def _time(draft: Draft, variant: VariantState, status: Status) -> Estimate | Non
 
 
 def _warm_up_s(variant: VariantState) -> float | None:
-    """How much longer its warm-up blocks took than settled ones, up to the first settled block."""
+    """Return the seconds that warm-up blocks took beyond settled ones, up to the first settled
+    block.
+    """
     warmed = variant.last(WarmedUp)
     if warmed is None or warmed.steps is None:
         return None

@@ -37,7 +37,7 @@ class CeilingCache:
         self._dtypes: set[str] = set()
         """Of the work that variants declare."""
 
-    def see(self, event: Event) -> CeilingsMeasured | None:
+    def on_event(self, event: Event) -> CeilingsMeasured | None:
         """Take an event in; what is known of the device, as soon as it is clear which one it is."""
         if not self._used:
             return None
@@ -61,7 +61,9 @@ class CeilingCache:
 
     @property
     def is_enough(self) -> bool:
-        """Whether earlier runs have measured all that the work of this one can be limited by."""
+        """Return whether earlier runs have measured all that the work of this one can be limited
+        by.
+        """
         if self._known is None:
             return False
         keys = {ceiling.roof for ceiling in self._known.ceilings} | {
@@ -71,7 +73,7 @@ class CeilingCache:
 
     @property
     def _device(self) -> str | None:
-        """What ceilings depend on beside the power limit, as text."""
+        """Return the key of what ceilings depend on beside the power limit, as text."""
         if self._ready is None:
             return None
         device, versions = self._ready.device, self._ready.environment
@@ -95,8 +97,8 @@ class CeilingCache:
         return None if limit is None else str(limit)
 
     def _look_up(self) -> CeilingsMeasured | None:
-        """What an earlier run measured, the last of any power limit where nobody read it: of a CPU
-        only until this run has its own, since such machines drift.
+        """Return the ceilings of an earlier run, the last of any power limit where nobody read it:
+        of a CPU only until this run has its own, since such machines drift.
         """
         device = self._device
         if device is None or self._measured or self._measures_all:
@@ -129,8 +131,8 @@ class CeilingCache:
 
 
 def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:
-    """What is steady of a pass that left out what its work did not need, beside what was known
-    before it.
+    """Merge the steady ceilings of a pass, which left out what its work did not need, with those
+    known before it.
     """
     steady = {
         ceiling.key: ceiling

@@ -75,7 +75,7 @@ class Deadline:
             return self._started + self._timeout_s
         return min(self._heard + self._silence_s, self._overdue_at or float("inf"))
 
-    def see(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take an event in, as soon as it came."""
         if isinstance(event, _NO_PROGRESS):
             return

@@ -27,8 +27,8 @@ _MOST_RUNS = 50
 
 
 class History:
-    """Of one run: the store is read before the worker starts, whose first steps are timed, and
-    written once the run has ended.
+    """The earlier runs of one run's file: the store is read before the worker starts, whose first
+    steps are timed, and written once the run has ended.
     """
 
     def __init__(self, request: RunRequest) -> None:
@@ -50,7 +50,7 @@ class History:
         if problem := store.problem():
             self.findings.append(problem)
 
-    def see(self, event: Event) -> EarlierRuns | None:
+    def on_event(self, event: Event) -> EarlierRuns | None:
         """Take an event in; what earlier runs gave, as soon as it is clear what this one runs on,
         None where there are none.
         """

@@ -45,8 +45,8 @@ class Launch:
 
     @property
     def label(self) -> str:
-        """What distinguishes its run from the others of one command; fit for a file name on every
-        system.
+        """Return the label of the run. What distinguishes its run from the others of one command;
+        fit for a file name on every system.
 
         From the file and its functions: the entry's name also depends on what else a face lists.
         """
@@ -55,7 +55,8 @@ class Launch:
 
 
 def launches_of(name: str) -> list[Launch]:
-    """What a scenario's name, FILE, FILE:function[,function], a folder, or `all` stands for.
+    """Return the launches of a scenario's name, FILE, FILE:function[,function], a folder, or `all`.
+    ScenarioNotFoundError where there is nothing of that name.
 
     ScenarioNotFoundError where there is nothing of that name.
     """
@@ -84,7 +85,7 @@ def launches_of(name: str) -> list[Launch]:
 
 
 def _matching(pattern: str) -> list[Launch]:
-    """Of the scenarios whose whole name matches."""
+    """Return launches of the scenarios whose whole name matches."""
     try:
         expression = re.compile(pattern)
     except re.error:
@@ -138,8 +139,8 @@ def plan(launch: Launch, settings: Options, *, several: bool = False) -> RunRequ
 
 
 def why_not(launch: Launch, device: str | None, *, with_arguments: bool = False) -> Finding | None:
-    """What keeps a launch from running: an unreadable file, an unmet need, arguments that nobody
-    gives.
+    """Return the reason why a launch cannot run: an unreadable file, an unmet need, arguments that
+    nobody gives.
     """
     entry = launch.entry
     if entry.error:

@@ -53,7 +53,7 @@ class LiveSource(ABC):
 
     @property
     def ended(self) -> bool:
-        """Whether everything there will ever be has been taken."""
+        """Return whether everything there will ever be has been taken."""
         return self._taken
 
     def start(self) -> None:

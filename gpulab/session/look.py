@@ -51,7 +51,9 @@ class Look:
         environment: Mapping[str, str],
         kind: type[Answer],
     ) -> Answer:
-        """What `look` of a feature's worker says. StoppedError, LookError; no process is left."""
+        """Ask a feature's worker, and return the answer of its `look`. StoppedError, LookError; no
+        process is left.
+        """
         worker = StartedWorker(environment, (*_COMMAND, module))
         try:
             worker.tell(with_length(msgspec.json.encode(request)))

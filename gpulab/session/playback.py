@@ -84,7 +84,7 @@ class Playback:
 
     @property
     def position_s(self) -> float:
-        """How far it is."""
+        """Return the position in the run, in seconds from its start."""
         if not self.playing:
             return self._from_s
         if self.speed == inf:

@@ -51,9 +51,9 @@ NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 """Exit codes of a program that is not there, cannot be executed, or was ended by --timeout: as
 those of env(1) and timeout(1).
 """
-_LOOK_S = 0.25
+_POLL_S = 0.25
 _TICK_S = 0.1
-_PATIENCE_S = 3.0
+_GRACE_S = 3.0
 """Between the signals that end it: interrupt, terminate, kill."""
 _NICE = 10
 _MARK = "GPULAB_PROGRAM"
@@ -104,7 +104,7 @@ class ProgramSession(LiveSource):
 
     @property
     def exit_code(self) -> int:
-        """What this process should exit with, once the program has ended."""
+        """Return the exit code that this process should have, once the program has ended."""
         if self._not_started is not None:
             missing = isinstance(self._not_started, FileNotFoundError)
             return NOT_FOUND if missing else NOT_EXECUTABLE
@@ -117,7 +117,7 @@ class ProgramSession(LiveSource):
 
     @property
     def program_ended(self) -> bool:
-        """Whether there is nothing left to forward a signal to."""
+        """Return whether there is nothing left to forward a signal to."""
         return self._not_started is not None or self._ended is not None
 
     def stop_reading(self) -> None:
@@ -222,12 +222,12 @@ class ProgramSession(LiveSource):
         next_stop = 0.0
         try:
             while True:
-                ready = {fd for fd, _ in poll.poll(_LOOK_S * 1000)}
+                ready = {fd for fd, _ in poll.poll(_POLL_S * 1000)}
                 for fd in ready & readable.keys():
                     if not self._take_from(readable[fd].take()):
                         poll.unregister(fd)
                 if exit_fd in ready:
-                    self._reap(process, orphans)
+                    self._wait(process, orphans)
                     return
                 self._append(*followers.read())
                 self._read_once_recorded(followers)
@@ -240,12 +240,12 @@ class ProgramSession(LiveSource):
                     stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if stops and now >= next_stop:
                     self._signal_all(process, orphans, stops.pop(0))
-                    next_stop = now + _PATIENCE_S
+                    next_stop = now + _GRACE_S
                     stops = stops or [signal.SIGKILL]
         finally:
             os.close(exit_fd)
 
-    def _reap(self, process: Process[bytes], orphans: Orphans) -> None:
+    def _wait(self, process: Process[bytes], orphans: Orphans) -> None:
         _, status, usage = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         process.returncode = code

@@ -48,7 +48,7 @@ class Ran:
 
 
 def ran(side: Measured, probe: Probe) -> Ran:
-    """Of a side that was probed."""
+    """Return what ran on a side that was probed."""
     libraries = [_real(folder) for folder in probe.libraries]
     read = [os.path.join(side.working_folder, file) for file in probe.files]  # noqa: PTH118
     paths = {_real(path) for path in (str(side.file), *probe.modules.values(), *read)}
@@ -64,8 +64,8 @@ def ran(side: Measured, probe: Probe) -> Ran:
 
 
 def is_same_code(before: Ran, after: Ran) -> bool:
-    """Whether nothing that ran differs, although the sides are two: what another process reads is
-    not known.
+    """Return whether nothing that ran differs, although the sides are two: what another process
+    reads is not known.
     """
     first, second = before.side, after.side
     is_one = first.revision == second.revision and (first.revision or first.file == second.file)
@@ -89,7 +89,7 @@ def _native_sources(root: Path) -> dict[str, str]:
 
 
 def findings_of(before: Ran, after: Ran) -> Iterator[Finding]:
-    """What makes it no comparison of what differs between the sides."""
+    """Yield findings of why the comparison is not one of what differs between the sides."""
     if before.side.root == after.side.root:
         return
     places: dict[str, list[str]] = {}
@@ -106,7 +106,9 @@ def findings_of(before: Ran, after: Ran) -> Iterator[Finding]:
 
 
 def _differs(name: str, file: str, before: Ran, after: Ran) -> bool:
-    """Whether a module that came from outside of both sides is one of the project, and differs."""
+    """Return whether a module that came from outside of both sides is one of the project, and
+    differs.
+    """
     path = _real(file)
     roots = before.side.root.resolve(), after.side.root.resolve()
     if any(path.is_relative_to(root) for root in roots):
@@ -128,7 +130,9 @@ def _path_of(module: str) -> str:
 
 
 def _needs(each: Ran, name: str) -> Any:
-    """What a file says of the packages that a project needs; None where there is no such file."""
+    """Return what a file says of the packages that a project needs; None where there is no such
+    file.
+    """
     path = each.side.root / name
     if name != "pyproject.toml":
         return digest(path)

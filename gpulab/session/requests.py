@@ -102,7 +102,7 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
 
 
 def usual_time_s(settings: Options) -> float:
-    """How long is measured where nobody says how long."""
+    """Return the seconds of measurement where nobody sets them."""
     return _SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S
 
 
@@ -133,8 +133,8 @@ def program_request(command: Sequence[str], settings: Options) -> RunRequest:
 
 
 def program_of(command: Sequence[str]) -> Program:
-    """What a program is called, by its script, module or binary; and the file that tells one
-    version of it from another.
+    """Name a program by its script, module or binary, and the file that tells one version of it
+    from another.
     """
     words = [plain(word)[:MESSAGE_LENGTH] for word in masked(command)]
     script = next((word for word in command if word.endswith(".py") and is_file(word)), None)
@@ -158,7 +158,7 @@ def program_of(command: Sequence[str]) -> Program:
 
 
 def is_file(word: str) -> bool:
-    """Whether there is such a file, whatever the word holds."""
+    """Return whether there is such a file, whatever the word holds."""
     try:
         return Path(word).is_file()
     except (OSError, ValueError):

@@ -71,7 +71,7 @@ def _is_pointer(file: Path) -> bool:
 
 
 def _git(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> str:
-    """What a git command prints. UsageError where it fails."""
+    """Run a git command, and return what it prints. UsageError where it fails."""
     # a hook of git sets those of its own repository
     usual = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
     try:

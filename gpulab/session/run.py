@@ -34,11 +34,11 @@ class Source(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether everything there will ever be has been taken."""
+        """Return whether everything there will ever be has been taken."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What of the run could not be read."""
+        """Return findings of what could not be read of the run."""
 
     def take(self) -> list[Event]:
         """The events since the last call."""
@@ -113,7 +113,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the last event is in the state."""
+        """Return whether the last event is in the state."""
         return self.source.ended
 
     @property
@@ -163,8 +163,8 @@ _TOLD = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
 
 
 def newest_report(scenario: str) -> RunReport | None:
-    """Of its newest run that measured something at full size; None where there is none, or its file
-    is gone.
+    """Return the report of a scenario's newest run that measured something at full size; None where
+    there is none, or its file is gone.
     """
     for past in _runs():
         if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:
@@ -178,7 +178,7 @@ def newest_report(scenario: str) -> RunReport | None:
 
 
 def has_attempt(exercise: str) -> bool:
-    """Whether a run judged an answer to it other than the file as it is handed out.
+    """Return whether a run judged an answer to it other than the file as it is handed out.
     NoExerciseError.
     """
     untouched = sha256(handed_out(exercise).encode()).hexdigest()

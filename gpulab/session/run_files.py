@@ -17,16 +17,14 @@ from gpulab.core.text import file_name
 
 
 def state_folder() -> Path:
-    """Where run files and the store of what they leave for later ones are kept; a temporary one of
-    a user who has no home.
-    """
+    """Return the folder of run files and of the store; a temporary one of a user without home."""
     from platformdirs import user_state_path
 
     return _of_user(user_state_path)
 
 
 def config_folder() -> Path:
-    """Where what the user wrote for gpulab lies."""
+    """Return the folder of what the user wrote for gpulab."""
     from platformdirs import user_config_path
 
     return _of_user(user_config_path)
@@ -42,7 +40,7 @@ def _of_user(place: Callable[[str], Path]) -> Path:
 
 @cache
 def temporary_folder() -> Path:
-    """Of this user; where somebody else made one of its name, a new one."""
+    """Return this user's temporary folder; where somebody else made one of its name, a new one."""
     folder = Path(tempfile.gettempdir()) / f"gpulab-{os.getuid()}"
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -65,7 +63,7 @@ def new_run_file(path: Path) -> RunFile:
 
 
 def kept_elsewhere(path: Path) -> str:
-    """What to say of a run file that is not where such files are; empty where it is."""
+    """Return a remark on a run file that is not where such files are; empty where it is."""
     if path.parent != temporary_folder() / "runs":
         return ""
     reason = "no home folder is known"
@@ -81,12 +79,14 @@ def default_path(scenario: str, folder: Path | None = None) -> Path:
 
 
 def runs_folder() -> Path:
-    """Of run files that nobody named: sorted by name they are sorted by time."""
+    """Return the folder of run files that nobody named: sorted by name they are sorted by time."""
     return state_folder() / "runs"
 
 
 def run_file_names() -> list[str]:
-    """Of all in that folder, the newest first; none where it is not there, or cannot be read."""
+    """Return the names of all run files in that folder, the newest first; none where it is not
+    there, or cannot be read.
+    """
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(runs_folder())]
         return sorted((name for name in names if name.endswith(".jsonl")), reverse=True)
@@ -94,7 +94,7 @@ def run_file_names() -> list[str]:
 
 
 def at_home(path: Path) -> str:
-    """How a path is shown: below the home folder as ~/..."""
+    """Return a path as it is shown: below the home folder as ~/..."""
     try:
         return f"~/{path.relative_to(Path.home())}"
     except (RuntimeError, ValueError):  # there is no home folder, or it lies elsewhere

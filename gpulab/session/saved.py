@@ -69,7 +69,7 @@ def find_run(name: str) -> Path:
 
 
 def _kind_of(path: Path) -> str:
-    """What is there in place of a regular file."""
+    """Name what is there in place of a regular file."""
     is_link = path.is_symlink()
     try:
         mode = path.stat().st_mode
@@ -106,9 +106,7 @@ def _read(kind: Callable[[Path], Kind], path: Path) -> Kind:
 
 
 def entry_of(request: RunRequest, name: str = "") -> Entry:
-    """What a run file says of its scenario, as lists show it; by its own name where none is
-    given.
-    """
+    """Return the list entry of a run file's scenario; by its own name where none is given."""
     subject = subject_of(request.job)
     if subject is None:
         row = ScenarioRow(name=name or CALIBRATION, title="what the device can do at best")

@@ -46,7 +46,7 @@ _MOST_READS = 64
 """Of what is left in a pipe once the supervisor has ended: more than it holds. Somebody may still
 be writing.
 """
-_LAST_WORD_S = 10.0
+_SHUTDOWN_TIMEOUT_S = 10.0
 """How long a supervisor that was told to stop may take."""
 
 
@@ -117,9 +117,9 @@ class Session(LiveSource):
         poll = select.poll()
         for fd in (*streams, worker.exit_fd, self._wake_r):
             poll.register(fd, select.POLLIN)
-        last_word_by: float | None = None
+        shutdown_by: float | None = None
         while True:
-            until = min((t for t in (self._deadline.at, last_word_by) if t), default=None)
+            until = min((t for t in (self._deadline.at, shutdown_by) if t), default=None)
             ready = {
                 fd
                 for fd, _ in poll.poll(
@@ -137,14 +137,14 @@ class Session(LiveSource):
                             break
                 return
             if (
-                stop := self._stop_asked(cancelled=self._wake_r in ready)
+                stop := self._stop_requested(cancelled=self._wake_r in ready)
             ) and self._stopped is None:
-                self._stopped, last_word_by = stop, monotonic() + _LAST_WORD_S
+                self._stopped, shutdown_by = stop, monotonic() + _SHUTDOWN_TIMEOUT_S
                 worker.tell(CANCEL)
-            if last_word_by and monotonic() >= last_word_by:
+            if shutdown_by and monotonic() >= shutdown_by:
                 return
 
-    def _stop_asked(self, *, cancelled: bool) -> Outcome | None:
+    def _stop_requested(self, *, cancelled: bool) -> Outcome | None:
         stop = Outcome.CANCELLED if cancelled and self._cancel_asked() else None
         if overtime := self._deadline.passed():
             stop, self._overtime = Outcome.TIMEOUT, overtime
@@ -153,18 +153,20 @@ class Session(LiveSource):
     def _append(self, *events: Event) -> None:
         self._log.append(*events)
         for event in events:
-            self._deadline.see(event)
+            self._deadline.on_event(event)
             if isinstance(event, WorkerReady) and self._telemetry and self._worker:
                 self._telemetry.target(event, self._worker.pid)
-            if (earlier := self._history.see(event)) is not None:
+            if (earlier := self._history.on_event(event)) is not None:
                 self._append(earlier)
-            if (ceilings := self._ceilings.see(event)) is not None:
+            if (ceilings := self._ceilings.on_event(event)) is not None:
                 self._append(ceilings)
             if isinstance(event, Stopped) and self._worker and self._ceilings.is_enough:
                 self._worker.tell(CEILINGS_KNOWN)
 
     def _last_events(self) -> list[Event]:
-        """How the run ended, from the supervisor's report, or from the lack of one."""
+        """Return the events of how the run ended, from the supervisor's report, or from the lack of
+        one.
+        """
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
@@ -178,7 +180,7 @@ class Session(LiveSource):
         # everything has been measured
         if self._stopped == Outcome.TIMEOUT and transcript.stage == Stage.PROFILE:
             cause = self._overtime or timeout(timeout_s=self._request.timeout_s)
-            ended = profiling_ended.because(cause, transcript.variant)
+            ended = profiling_ended.caused_by(cause, transcript.variant)
             return [*events, FindingMade(finding=ended), RunEnded(outcome=Outcome.DONE)]
         reported = (
             transcript.exited and transcript.exited.code == DEVICE_LOST and not transcript.problems

@@ -13,7 +13,7 @@ from gpulab.options import Options, UsageError
 
 
 def telemetry_of(options: Options) -> str:
-    """Whether to sample, and what."""
+    """Return whether to sample, and what."""
     return options.telemetry or (TELEMETRY_OFF if options.quick else TELEMETRY_ON)
 
 

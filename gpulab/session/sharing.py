@@ -60,7 +60,7 @@ def _hidden(folder: Path, file: os.stat_result) -> str | None:
 
 
 def _lets_in(place: os.stat_result, file: os.stat_result, needed: int, *, for_all: bool) -> bool:
-    """Whether those who may read the file have these rights, as bits of others, in a folder."""
+    """Return whether who may read the file has these rights, as bits of others, in a folder."""
     if place.st_mode & needed == needed:
         return True
     of_group = needed << 3

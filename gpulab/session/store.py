@@ -83,8 +83,8 @@ class Store:
         return True
 
     def problem(self) -> Finding | None:
-        """What ended its block; None where nothing did. What is damaged is moved out of the way of
-        the next store.
+        """Return the problem that ended its block; None where nothing did. What is damaged is moved
+        out of the way of the next store.
         """
         error = self._error
         if error is None:
@@ -146,8 +146,9 @@ class Store:
         return _runs(self._db.execute(query))
 
     def last_result(self, of: PastRun) -> PastRun:
-        """What stands for the scenario of its newest run: the newest that is no smoke run, or where
-        that was stopped the last one before it that was not, if that has a result.
+        """Return the run that represents a scenario in place of its newest: the newest that is no
+        smoke run, or where that was stopped the last one before it that was not, if that has a
+        result.
         """
         if not (of.stopped or of.smoke):
             return of
@@ -222,7 +223,7 @@ def _is_gone(run_file: Path) -> bool:
 
 
 def _runs(rows: Iterable[tuple[Any, ...]]) -> list[PastRun]:
-    """Of rows that begin with a run and the key of its file."""
+    """Return the runs of rows that begin with a run and the key of its file."""
     folder = runs_folder()
     return [
         replace(run, run_file=str(folder / os.fsdecode(key)))
@@ -241,7 +242,7 @@ def _decoded(rows: Iterable[tuple[Any, ...]], kind: type[_Type]) -> list[tuple[_
 
 
 def _has_ended(path: Path) -> bool:
-    """Whether the last event of a run is in it: others may still be written."""
+    """Return whether the last event of a run is in it: others may still be written."""
     try:
         with open_regular(path) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))

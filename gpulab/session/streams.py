@@ -43,7 +43,7 @@ class CapturedOutput:
         return [Log(lines=[_text(line) for line in first])] if first else []
 
     def end(self) -> list[Log]:
-        """What was held back, behind the count of what was left out."""
+        """Return the lines held back, behind the count of those left out."""
         logs = self.take(b"\n") if self._rest else []
         if self._tail:
             skipped = self._held_back - len(self._tail)

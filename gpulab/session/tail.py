@@ -79,7 +79,7 @@ class Tail:
 
     @property
     def catches_up(self) -> bool:
-        """Whether the last look did not come to the end of the file."""
+        """Return whether the last look did not come to the end of the file."""
         return self._catches_up
 
     @property
@@ -110,7 +110,7 @@ class Tail:
 
     @property
     def words(self) -> str:
-        """What there is to say of it beside its events."""
+        """Describe the state of the followed run, beside its events."""
         match self.standing:
             case Following.WAITING:
                 return self._problem or f"waiting for a run in {self.path}"
@@ -175,7 +175,7 @@ class Tail:
         self._grew_at = monotonic() - max(0.0, age_s)
 
     def _more(self) -> bytes:
-        """What has been written since."""
+        """Read what has been written since."""
         assert self._fd is not None
         status = os.fstat(self._fd)
         self._deleted = not status.st_nlink
@@ -211,8 +211,8 @@ class Tail:
         return events
 
     def _has_died(self) -> bool:
-        """Whether the writer has died. Without its lock a writer on this host has; one on another
-        host may hold it where this one does not see it.
+        """Return whether the writer has died. Without its lock a writer on this host has; one on
+        another host may hold it where this one does not see it.
         """
         now = monotonic()
         if self._fd is None or not self._lines.count:

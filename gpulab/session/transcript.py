@@ -102,15 +102,15 @@ class WorkerTranscript:
 
     @property
     def complete(self) -> bool:
-        """Whether the worker did its whole job: by its supervisor it ended well, and after its last
-        stage.
+        """Return whether the worker did its whole job: by its supervisor it ended well, and after
+        its last stage.
         """
         exited = self.exited
         return exited is not None and exited.code == 0 and exited.stage == Stage.END
 
     @property
     def stage(self) -> Stage | None:
-        """Where the worker was when it ended; None where nobody saw that."""
+        """Return the stage in which the worker ended; None where nobody saw that."""
         return self.exited.stage if self.exited else None
 
     @property
@@ -120,7 +120,7 @@ class WorkerTranscript:
 
     @property
     def findings(self) -> list[Finding]:
-        """What the reader of the result must know of how it went."""
+        """Return what the reader of the result must know of how the worker went."""
         findings = []
         if left := self.orphans + (self.exited.orphans if self.exited else 0):
             findings.append(processes_left_running(count=left))

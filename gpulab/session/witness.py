@@ -38,7 +38,7 @@ _ANSWER_S = 3.0
 
 
 class Witness:
-    """Of some signals. It ends with this process, however that ends."""
+    """A process that notes some signals. It ends with this process, however that ends."""
 
     def __init__(self, signals: Sequence[signal.Signals]) -> None:
         self._signals = signals
@@ -47,7 +47,7 @@ class Witness:
         self._process = self._started()
 
     def saw(self, number: int, at: float) -> bool:
-        """Whether a signal that came to this process at a time has come to the witness."""
+        """Return whether a signal that came to this process at a time has come to the witness."""
         process = self._process
         if process is not None:
             self._ask(process)

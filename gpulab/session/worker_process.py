@@ -55,7 +55,9 @@ def worker_environment(job: AnyJob) -> dict[str, str]:
 
 
 def _own(job: AnyJob, variables: Mapping[str, str | None]) -> dict[str, str | None]:
-    """What a scenario asks for; a folder that it names is of the run, and empty at first."""
+    """Return the environment that a scenario asks for; a folder that it names is of the run, and
+    empty at first.
+    """
     folder = job.folder if isinstance(job, TimedJob) else None
     return {
         name: value and value.replace(FOLDER, folder or "") for name, value in variables.items()
@@ -98,7 +100,7 @@ class StartedWorker:
 
     @property
     def pid(self) -> int:
-        """Of the supervisor."""
+        """Return the process id of the supervisor."""
         return self._process.pid
 
     @property
@@ -106,7 +108,7 @@ class StartedWorker:
         return self._process.poll() is None
 
     def exit_code(self) -> int:
-        """Of the supervisor, once it has ended."""
+        """Wait until the supervisor has ended; return its exit code."""
         return self._process.wait()
 
     def tell(self, message: bytes) -> None:

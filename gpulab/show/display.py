@@ -19,8 +19,8 @@ from gpulab.report.sentences import sentence_with_place
 from gpulab.show import html as as_html
 from gpulab.show.facts import subtitle, title
 from gpulab.show.figures import figures_of
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.parts import Shown, Target, result
-from gpulab.show.record import Record
 from gpulab.show.svg import file_of
 from gpulab.show.terminal import plain_text
 from gpulab.show.view import comparison_table, failure_causes, header, outcome_words, texts
@@ -33,7 +33,7 @@ _WIDTH, _WIDTH_OF_ALL = 120, 100
 
 
 def text(report: RunReport) -> str:
-    """What ran, why what did not, and the table of the variants."""
+    """Return what ran, why what did not, and the table of the variants."""
     return safe.plain(plain_text(_in_short(report), _WIDTH)).rstrip()
 
 
@@ -42,13 +42,13 @@ def _in_short(report: RunReport) -> Group:
     return Group(header(report), *texts(failure_causes(report)), *table)
 
 
-def whole(record: Record) -> str:
+def whole(loaded: LoadedRun) -> str:
     """All of the result, as `--verbose` prints it, without colours."""
-    return plain_text(result(Shown(record.report, Target.TERMINAL)), _WIDTH_OF_ALL) + "\n"
+    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), _WIDTH_OF_ALL) + "\n"
 
 
 def html(report: RunReport) -> str:
-    """What the text says, for a notebook: no scripts, no style sheet."""
+    """Return what the text says, for a notebook: no scripts, no style sheet."""
     return as_html.of(_in_short(report))
 
 
@@ -110,7 +110,7 @@ def image(reports: Sequence[RunReport], kind: str) -> bytes:
 
 
 def _title_and_figures(reports: Sequence[RunReport]) -> tuple[str, list[Figure]]:
-    """What ran on what, and its figures."""
+    """Return what ran on which device, and its figures."""
     if not reports:
         raise ValueError("a curve is of several runs of one scenario")
     first = reports[0]

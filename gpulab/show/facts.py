@@ -15,7 +15,7 @@ from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
 from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.report import RunReport
-from gpulab.show.record import Record
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
 
@@ -46,9 +46,9 @@ class Answer:
     why: str = ""
 
 
-def answer(record: Record) -> Answer:
-    """Of the comparison that matters most; without one, of the run."""
-    report = record.report
+def answer(loaded: LoadedRun) -> Answer:
+    """Return the answer of the comparison that matters most; without one, of the run."""
+    report = loaded.report
     comparison = LiveRun(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
@@ -77,8 +77,8 @@ def source_of(request: RunRequest | None) -> str:
     return subject.source if subject else ""
 
 
-def facts(record: Record) -> Iterator[tuple[str, str]]:
-    report = record.report
+def facts(loaded: LoadedRun) -> Iterator[tuple[str, str]]:
+    report = loaded.report
     device = report.device
     if device:
         yield "device", device.name
@@ -97,7 +97,7 @@ def facts(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def command(request: RunRequest, report: RunReport) -> str:
-    """What measures the same again."""
+    """Return the command that measures the same again."""
     subject = subject_of(request.job)
     if isinstance(subject, Program):
         return f"gpulab --run -- {shlex.join(subject.argv)}"

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gpulab.report.report import RunReport
-from gpulab.show.record import Record, record_of
+from gpulab.show.loaded_run import LoadedRun, load_run
 
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
@@ -40,5 +40,5 @@ def rendered(report: RunReport, form: str) -> str:
     if form not in _MODULES:
         raise ValueError(f"{form!r}: write one of {', '.join(_MODULES)}")
     module, _, name = _MODULES[form].partition(":")
-    render: Callable[[Record], str] = getattr(import_module(f"gpulab.show.{module}"), name)
-    return render(record_of(report)) + _COMMENTS.get(form, "")
+    render: Callable[[LoadedRun], str] = getattr(import_module(f"gpulab.show.{module}"), name)
+    return render(load_run(report)) + _COMMENTS.get(form, "")

@@ -18,8 +18,8 @@ from gpulab.draw.blocks import (
     joined_leaves,
 )
 from gpulab.show.facts import answer, subtitle, title
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.parts import Shown, Target, parts_of
-from gpulab.show.record import Record
 
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
@@ -29,13 +29,13 @@ _WIDTH = 200
 _IN_SHORT = ("result", "trust", "raw times")
 
 
-def document(record: Record) -> str:
+def document(loaded: LoadedRun) -> str:
     """The whole file of a run."""
-    report = record.report
-    found = answer(record)
+    report = loaded.report
+    found = answer(loaded)
     lines = [f"# {markdown_text(title(report))}", "", markdown_text(subtitle(report)), ""]
     lines += [f"**{markdown_text(found.short)}** {markdown_text(found.words)}".rstrip(), ""]
-    for name, blocks in parts_of(Shown(report, Target.MARKDOWN, record=record)):
+    for name, blocks in parts_of(Shown(report, Target.MARKDOWN, loaded=loaded)):
         lines += [f"## {name[:1].upper()}{name[1:]}", "", *of(Group(*blocks))]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -35,5 +35,5 @@ def joined(parts: Iterable[str]) -> Html:
 
 
 def escaped(text: str) -> Html:
-    """What a reader can see of a text, as HTML."""
+    """Return what a reader can see of a text, as HTML."""
     return Html(escape(plain(text)))

@@ -13,9 +13,9 @@ from gpulab.commit import version
 from gpulab.draw.blocks import Block, Group
 from gpulab.show import html
 from gpulab.show.facts import answer, subtitle, title
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.markup import Html, element
 from gpulab.show.parts import Shown, Target, parts_of
-from gpulab.show.record import Record
 from gpulab.show.svg import STYLE
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ _STYLE = Path(__file__).with_name("page.css")
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(record: Record) -> str:
+def page(loaded: LoadedRun) -> str:
     """The whole file of a run."""
-    report = record.report
+    report = loaded.report
     header = [
         element("p", f"gpulab · {report.scenario}", class_="dim"),
         element("h1", title(report)),
         element("p", subtitle(report), class_="dim"),
-        *_answer(record),
+        *_answer(loaded),
     ]
     made_by = f"Measured and written by gpulab {report.environment.get('gpulab') or ''}"
-    parts = parts_of(Shown(report, Target.PAGE, record=record))
+    parts = parts_of(Shown(report, Target.PAGE, loaded=loaded))
     return _framed(f"{report.scenario}: {title(report)}", header, parts, made_by)
 
 
@@ -79,11 +79,11 @@ def _style() -> Html:
     return Html(_STYLE.read_text(encoding="utf-8"))
 
 
-def _answer(record: Record) -> Iterator[Html]:
-    """What came out, before all else."""
-    if record.report.get("program") is not None:
+def _answer(loaded: LoadedRun) -> Iterator[Html]:
+    """Yield what came out, before all else."""
+    if loaded.report.get("program") is not None:
         return
-    found = answer(record)
+    found = answer(loaded)
     strong = element("strong", found.short, class_=html.class_of(found.style))
     yield element("p", strong, element("span", found.words), class_="answer")
     if found.why:

@@ -32,8 +32,8 @@ from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
+from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import RAW_NOTE, raw_table
-from gpulab.show.record import Record
 from gpulab.show.view import (
     against_earlier_runs,
     below_table,
@@ -83,7 +83,7 @@ class Shown:
     report: RunReport
     target: Target
     width: int = 100
-    record: Record | None = None
+    loaded: LoadedRun | None = None
     together: RunReport | None = None
     live: LiveRun | None = None
     predicted: Sequence[Text] = ()
@@ -98,7 +98,7 @@ class Shown:
 
     @property
     def request(self) -> RunRequest | None:
-        return self.record.request if self.record else None
+        return self.loaded.request if self.loaded else None
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def result(shown: Shown) -> Group:
 
 
 def lesson_figure(report: RunReport) -> Block | None:
-    """What the scenario shows other than speedups: first steps, clocks, or memory."""
+    """Return what the scenario shows other than speedups: first steps, clocks, or memory."""
     if report.shows == Shows.CLOCKS:
         return clocks(report)
     shown = [view for view in views(*Section) if view.lesson == report.shows]
@@ -190,7 +190,7 @@ def _panel(
 
 
 def _time(shown: Shown) -> Iterator[Block | None]:
-    """Where the time of a step goes."""
+    """Yield where the time of a step goes."""
     report = shown.report
     if shown.target == Target.SHORT:
         yield from _time_in_short(shown)
@@ -215,7 +215,7 @@ def _tables_of_time(shown: Shown) -> Iterator[Block | None]:
 
 
 def _time_in_short(shown: Shown) -> Iterator[Block | None]:
-    """Of functions, which are compared with nothing."""
+    """Yield where the time of functions goes, which are compared with nothing."""
     if not shown.report.functions:
         return
     yield part("goodput.view:goodput", shown.report, with_notes=False)
@@ -229,7 +229,7 @@ def _others(report: RunReport, *sections: Section) -> list[View]:
 
 
 def _limits(shown: Shown) -> Iterator[Block | None]:
-    """What limits each variant, and what to do about it; on a page below the roofline."""
+    """Yield what limits each variant, and what to do about it; on a page below the roofline."""
     report = shown.report
     roofline = roofline_of(report)
     draws = shown.target in Target.PAGE | Target.TERMINAL and shown.verbose
@@ -323,8 +323,8 @@ def _code(shown: Shown) -> Iterator[Block]:
         names = tuple(variant.name for variant in report.variants)
         kernels = kernels_of(source, names, report.params)
         yield from part("code.view:code_parts", source, report, kernels) or ()
-    elif shown.record and shown.record.problem:
-        yield Text(f"no source: {shown.record.problem}", "dim")
+    elif shown.loaded and shown.loaded.problem:
+        yield Text(f"no source: {shown.loaded.problem}", "dim")
 
 
 def _raw_times(shown: Shown) -> Iterator[Block]:
@@ -337,10 +337,10 @@ def _raw_times(shown: Shown) -> Iterator[Block]:
 
 
 def _environment(shown: Shown) -> Iterator[Block]:
-    if shown.record is None:
+    if shown.loaded is None:
         return
     table = rows_table()
-    for name, value in facts(shown.record):
+    for name, value in facts(shown.loaded):
         if value:
             table.add_row(Text(name, "dim"), Text(value))
     yield table
@@ -350,7 +350,7 @@ def _environment(shown: Shown) -> Iterator[Block]:
 
 
 def _file(shown: Shown) -> Iterator[Block]:
-    """Of a screen: where the run is, and what a failure left."""
+    """Yield the last lines of a screen: where the run is, and what a failure left."""
     yield Text(f"run file: {shown.report.run_file}", "dim")
     if left := failures(shown.report):
         yield left

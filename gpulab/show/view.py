@@ -200,7 +200,9 @@ def _of_outputs(report: RunReport, variant: VariantReport) -> str:
 
 
 def outcome_words(report: RunReport) -> str:
-    """What a run came to; a smoke run shows that all of it runs, and whether outputs agree."""
+    """Describe what a run came to; a smoke run shows that all of it runs, and whether outputs
+    agree.
+    """
     if not report.smoke or report.exit_code != ExitCode.MEASURED:
         return with_star(report.outcome, quick=report.quick)
     said = {_of_outputs(report, variant) for variant in report.variants} - {""}
@@ -268,7 +270,7 @@ def failure_causes(report: RunReport) -> list[Line]:
 
 
 def short_run(report: RunReport) -> list[str]:
-    """What a run that was kept short is not for; of a whole run nothing."""
+    """Say what a run that was kept short is not for; nothing of a whole run."""
     facts = []
     if report.smoke:
         facts.append("a smoke run: not for conclusions")
@@ -278,8 +280,8 @@ def short_run(report: RunReport) -> list[str]:
 
 
 def required(report: RunReport) -> list[Line]:
-    """Whether what was required is reached: of a failed run that is no exercise its reason says
-    why not.
+    """Return whether what was required is reached: of a failed run that is no exercise its reason
+    says why not.
     """
     if report.under_way:
         return []
@@ -339,7 +341,7 @@ def _measured_here(report: RunReport) -> str:
 
 
 def _is_of_a_variant(reason: Finding, variants: Iterable[VariantReport]) -> bool:
-    """Whether one of the variants is listed with this reason."""
+    """Return whether one of the variants is listed with this reason."""
     for variant in variants:
         listed = variant.reason
         if variant.name == reason.variant and listed and listed.code == reason.code:
@@ -366,7 +368,9 @@ def figures(report: RunReport) -> list[Line]:
 
 
 def bounds(report: RunReport) -> list[Line]:
-    """What a comparison excludes, or that it says little of how much; why one has no interval."""
+    """Return what a comparison excludes, or that it says little of how much; why one has no
+    interval.
+    """
     if not report.has_speedups:
         return []
     return [
@@ -509,7 +513,7 @@ def failures(report: RunReport) -> Text:
 
 
 def header(report: RunReport) -> Text:
-    """What ran, on what, with which parameters."""
+    """Describe what ran, on what, with which parameters."""
     text = Text(report.scenario, style="bold")
     if report.title and report.title != report.scenario:
         text.append(f" · {report.title}")
@@ -531,7 +535,7 @@ _MAY_STOP = {declared.code for declared in (state_diverges, state_not_named, sta
 
 
 def _best(report: RunReport) -> str:
-    """Of several, where it is faster than the baseline, and its steps go on working."""
+    """Name the best of several, where it beats the baseline, and its steps go on working."""
     if not report.best_among:
         return ""
     comparison = report.comparison(report.best_among[0])

@@ -53,7 +53,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ran(self) -> int:
-        """How many of the checks ran."""
+        """Count the checks that ran."""
         return sum(check.state != CheckState.NOT_RUN for check in self.checks)
 
 
@@ -90,7 +90,7 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def earlier_of(speedups: Sequence[float], interval: tuple[float, float] | None) -> Earlier | None:
-    """What there is to say of a speedup with this interval; None where there are no earlier
+    """Return what there is to say of a speedup with this interval; None where there are no earlier
     runs.
     """
     if not speedups:
@@ -143,8 +143,8 @@ def outermost_interval(values: Sequence[float], fewest: int = FEWEST_ALONE) -> I
 
 
 def left_out(count: int) -> int:
-    """How many of the lowest of so many values may lie below what the median is said to lie above:
-    as sure as of `FEWEST_FIRST` none may.
+    """Return how many of the lowest of so many values may lie below what the median is said to lie
+    above: as sure as of `FEWEST_FIRST` none may.
 
     Of fourteen it is three. Were it none, each value more would be one more chance for a disturbed
     one to hide what all others show.
@@ -176,8 +176,8 @@ def ratio_of(before: Interval, after: Interval) -> Interval:
 
 
 def of_another_process(values: Sequence[float]) -> Interval:
-    """Where the value of one more process may lie: as far from their median as those that are known
-    lie apart.
+    """Return where the value of one more process may lie: as far from their median as those that
+    are known lie apart.
 
     Of eight processes that is 2.8 standard deviations to each side.
     """
@@ -186,7 +186,7 @@ def of_another_process(values: Sequence[float]) -> Interval:
 
 
 def differ(first: Interval, second: Interval) -> bool:
-    """Whether two quantities lie apart: their intervals do, and their medians by more than
+    """Return whether two quantities lie apart: their intervals do, and their medians by more than
     `MARGIN`.
     """
     apart = first.high < second.low or second.high < first.low
@@ -257,7 +257,7 @@ def pairs_of(job: TimedJob, measured: Container[str]) -> list[Pair]:
 
 
 def compared_with_baseline(job: Measure | TimeFunctions) -> list[str]:
-    """Of the variants those that name the first, or one that is compared with it itself."""
+    """Return the variants that name the first, or one that is compared with the first itself."""
     infos = job.subject.variants
     names = [infos[0].name] if infos else []
     for info in infos[1:]:
@@ -331,13 +331,13 @@ def refused(comparison: Comparison, verdict: Verdict, reason: Finding | None) ->
 
 
 def is_narrow_time(time: Interval | None, width: float = NARROW) -> bool:
-    """Whether the interval of a variant's own time is narrow enough to stop."""
+    """Return whether the interval of a variant's own time is narrow enough to stop."""
     return time is not None and time.half_width <= width * time.median
 
 
 def are_narrow(thetas: Iterable[Interval | None], width: float | None = None) -> bool:
-    """Whether every interval is narrow enough to stop. Width only: stopping on significance finds
-    false effects.
+    """Return whether every interval is narrow enough to stop. Width only: stopping on significance
+    finds false effects.
 
     Without a `width` that was asked for, one that is narrow beside its effect is enough: of 40x
     nobody needs 1 %.
@@ -348,8 +348,8 @@ def are_narrow(thetas: Iterable[Interval | None], width: float | None = None) ->
 
 
 def are_decided(thetas: Sequence[Interval | None], of_effect: float = DECIDED_OF_EFFECT) -> bool:
-    """Whether each comparison is known within a share of its effect, or to have none of 5 %; the
-    control, which is the first as in `pairs_of`, to have none.
+    """Return whether each comparison is known within a share of its effect, or to have none of 5 %;
+    the control, which is the first as in `pairs_of`, to have none.
 
     Of 48,000 simulated runs in which nothing differed and that were looked at after every process
     from the eighth on, with medians that were normal, heavy-tailed or correlated by 0.5, none was
@@ -374,7 +374,7 @@ def _decided_width(theta: Interval, of_effect: float) -> float:
 
 
 def _is_negligible(theta: Interval) -> bool:
-    """Whether no effect is claimed, and none of 5 % is possible."""
+    """Return whether no effect is claimed, and none of 5 % is possible."""
     within = -log(1 + NEGLIGIBLE) <= theta.low and theta.high <= log(1 + NEGLIGIBLE)
     return within and verdict_of(theta) in _NO_EFFECT
 
@@ -384,8 +384,8 @@ def _narrow(theta: Interval) -> float:
 
 
 def is_settled(units: Sequence[float], required: float) -> bool | None:
-    """Whether a speedup reaches what is required, by the log-ratios of each unit in their order;
-    None: not yet known.
+    """Return whether a speedup reaches what is required, by the log-ratios of each unit in their
+    order; None: not yet known.
 
     Looking again and again finds false effects, so it looks at 8, 16, 32, ... units alone, at half
     the error each time: of all looks together 1 in 100 is wrong at most.

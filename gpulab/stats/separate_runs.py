@@ -36,8 +36,8 @@ _NORMAL = 2.576
 
 
 def are_in_turn(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the runs of two sides alternated, by the times at which they started: from one to the
-    next in time the side changes at least as often as the smaller one has runs.
+    """Return whether the runs of two sides alternated, by the times at which they started: from one
+    to the next in time the side changes at least as often as the smaller one has runs.
     """
     order = sorted([(at, 0) for at in before] + [(at, 1) for at in after])
     changes = sum(first[1] != second[1] for first, second in pairwise(order))

@@ -127,7 +127,7 @@ class Epoch:
 
 
 def _touches(span: Span, invalid: Sequence[Span]) -> bool:
-    """Whether a span shares time with any of some sorted, disjoint ones."""
+    """Return whether a span shares time with any of some sorted, disjoint ones."""
     index = bisect_right(invalid, span[0], key=lambda other: other[1])
     return index < len(invalid) and invalid[index][0] < span[1]
 

@@ -71,7 +71,7 @@ def verdict_of(theta: Interval) -> Verdict:
 
 
 def shown(entry: Judged) -> Shown:
-    """What there is to say of a comparison; where there is no interval, its verdict alone."""
+    """Return the words of a comparison; where there is no interval, its verdict alone."""
     verdict, low, high = entry.verdict, entry.low, entry.high
     words = "" if verdict is None else str(verdict)
     if not words or not low or high is None:
@@ -113,7 +113,7 @@ def in_bar(speedup: float | None, entry: Judged) -> str:
 
 
 def excluded(low: float, high: float) -> str:
-    """What an interval around 1 leaves no room for, such as: no difference beyond 4 %."""
+    """Return what an interval around 1 leaves no room for, such as: no difference beyond 4 %."""
     slower, faster = max(0.0, 1 / low - 1), max(0.0, high - 1)
     if max(slower, faster) <= NEGLIGIBLE or min(slower, faster) > NEGLIGIBLE:
         return f"no difference beyond {_rounded_up(max(slower, faster))}"

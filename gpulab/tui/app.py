@@ -38,9 +38,9 @@ from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
+    FilterChain,
     LabDriver,
     PlainFilter,
-    Successive,
     release_stop_signals,
 )
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
@@ -195,10 +195,10 @@ class LabApp(App[int]):
             filters.append(AsciiFilter())
         if theme == MONO:
             filters.append(NoColor())
-        return Successive(*filters)
+        return FilterChain(*filters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette finds: all keys of the lab, its scenarios, the themes."""
+        """Yield what the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
             for key in screen.keys:
                 if screen.read_only and key.runs:
@@ -253,7 +253,7 @@ class LabApp(App[int]):
         return self._bottom
 
     def _has(self, feature: str) -> bool:
-        """Whether it is there; says where it is not."""
+        """Return whether it is there; says where it is not."""
         if present(feature) is not None:
             return True
         self._lab.say(taken_out(feature), "yellow")
@@ -452,12 +452,12 @@ class LabApp(App[int]):
 
     def on_ready(self) -> None:
         if self._has_terminal:
-            self.set_interval(_READY_EVERY_S, self._look_around)
+            self.set_interval(_READY_EVERY_S, self._poll_terminal)
         if not gc.isenabled():  # the command disabled it
             gc.freeze()
             gc.enable()
 
-    def _look_around(self) -> None:
+    def _poll_terminal(self) -> None:
         """Have torch imported before somebody starts a run, while none is under way. Where SIGHUP
         is ignored, as under nohup, nothing else says that the terminal is gone.
         """

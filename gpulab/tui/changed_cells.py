@@ -62,7 +62,7 @@ class ChangedCells:
         self._rows, self._blank, self._cursor = {}, False, ""
 
     def of(self, data: str) -> str:
-        """What of the data has to be sent. What is no frame is sent as it is."""
+        """Return what of the data has to be sent. What is no frame is sent as it is."""
         if not data.startswith("\x1b[") or not _FRAME.fullmatch(data):
             return self._raw(data)
         out: list[str] = []
@@ -160,7 +160,7 @@ class ChangedCells:
         return style
 
     def _can_erase(self, style: str) -> bool:
-        """Whether an erased cell is a blank in this style."""
+        """Return whether an erased cell is a blank in this style."""
         return not style or (self._erases_with_background and _parts(style).background == style)
 
 
@@ -247,6 +247,6 @@ def _codes(codes: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _on_blank(style: str) -> str:
-    """What of a style is seen where there is no character."""
+    """Return what of a style is seen where there is no character."""
     parts = _parts(style)
     return style if _ON_BLANKS & set(parts.attributes.split(";")) else parts.background

@@ -41,7 +41,7 @@ def looking() -> Iterator[Look]:
 
 
 async def one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) -> T | None:
-    """What is chosen of them; where there is only one, that one at once."""
+    """Let the user choose one; where there is only one, return that at once."""
     if len(choices) == 1:
         return choices[0].value
     lines = [(choice.text, choice.value is not None) for choice in choices]

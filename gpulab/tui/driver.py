@@ -26,7 +26,7 @@ from gpulab.core.text import plain
 from gpulab.draw.ascii import to_ascii
 from gpulab.tui.changed_cells import ChangedCells
 
-_LOOK_S = 0.5
+_POLL_S = 0.5
 _STOP = (signal.SIGTSTP,)
 
 
@@ -39,7 +39,7 @@ class LabDriver(LinuxDriver):
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self._on_screen = self._stop_asked = False
+        self._on_screen = self._stop_requested = False
         self._changed_cells = ChangedCells(erases_with_background=erases_with_background())
         super().__init__(*arguments, **options)
         # Rich says 25 lines of a dumb terminal, and of one without a size, where this driver says
@@ -71,12 +71,12 @@ class LabDriver(LinuxDriver):
         # it ends with an error once the terminal is gone
         while data and writer is not None and writer.is_alive():
             with suppress(Full):
-                writer._queue.put(data, timeout=_LOOK_S)
+                writer._queue.put(data, timeout=_POLL_S)
                 return
 
     def _sigtstp_application(self, *_: object) -> None:
-        if not self._stop_asked:
-            self._stop_asked = True
+        if not self._stop_requested:
+            self._stop_requested = True
             # Sent again it waits in the kernel, where a SIGCONT that comes before the loop gets to
             # it takes it back.
             signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
@@ -89,10 +89,10 @@ class LabDriver(LinuxDriver):
     def _handle_stop_signals(self) -> None:
         signal.signal(signal.SIGTSTP, self._sigtstp_application)
         signal.signal(signal.SIGCONT, self._sigcont_application)
-        self._stop_asked = False
+        self._stop_requested = False
 
     @contextmanager
-    def lent(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Another program has the terminal of the suspended app, whose event loop waits: a stop
         takes place at once. The settings of the terminal are as before then.
         """
@@ -215,7 +215,7 @@ def _of_eight(style: Style, light: bool | None) -> Style:
 
 
 def _number(color: TerminalColor | None) -> int | None:
-    """Of the eight colours; None for the terminal's own."""
+    """Return the number of a colour among the eight; None for the terminal's own."""
     return None if color is None or color.number is None else color.number % 8
 
 
@@ -223,7 +223,7 @@ def _colour(number: int | None) -> TerminalColor:
     return TerminalColor.default() if number is None else TerminalColor.from_ansi(number)
 
 
-class Successive(LineFilter):
+class FilterChain(LineFilter):
     """Several filters as one: Textual makes a strip, with seven caches, for each."""
 
     def __init__(self, *filters: LineFilter) -> None:

@@ -37,12 +37,12 @@ class EarlierRuns:
 
     @property
     def has_newer(self) -> bool:
-        """Whether a newer one was stopped or a smoke run."""
+        """Return whether a newer one was stopped or a smoke run."""
         return self.newest.run_file != self.shown.run_file
 
     @property
     def age(self) -> str:
-        """Of the shown one, in six characters."""
+        """Return the age of the shown run, in six characters."""
         return ago(self.shown, datetime.now(UTC))
 
     def after(self, entry: Entry, *, read_only: bool = False) -> str:
@@ -69,7 +69,7 @@ class EarlierRuns:
         return facts
 
 
-def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
+def previous_runs(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
     """By the name of the scenario, of those that have run on this machine."""
     earlier: dict[str, EarlierRuns] = {}
     entries = [entry for entry in entries if not entry.saved]
@@ -87,9 +87,7 @@ def earlier_of(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
     return earlier
 
 
-def with_run(
-    before: EarlierRuns | None, run: Run, predicted: Answered | None
-) -> EarlierRuns | None:
+def add_run(before: EarlierRuns | None, run: Run, predicted: Answered | None) -> EarlierRuns | None:
     """With a run that has ended; None where nothing is known of any."""
     try:
         newest = past_run(run.state, run.report)
@@ -98,13 +96,13 @@ def with_run(
     if newest is None:
         return before
     predicted = predicted or (before.predicted if before else None)
-    if before is not None and _stays(before.shown, newest):
+    if before is not None and _keeps_shown(before.shown, newest):
         return EarlierRuns(before.shown, newest, predicted)
     return EarlierRuns(newest, newest, predicted)
 
 
-def _stays(shown: PastRun, newest: PastRun) -> bool:
-    """Whether what is shown stands for the scenario beside a newer run: as in the store."""
+def _keeps_shown(shown: PastRun, newest: PastRun) -> bool:
+    """Return whether what is shown stands for the scenario beside a newer run: as in the store."""
     if newest.smoke != shown.smoke:
         return newest.smoke
     return newest.stopped and shown.measured

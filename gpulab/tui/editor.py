@@ -45,9 +45,9 @@ def edit(app: App[int], path: Path, line: int | None) -> str | None:
 def _run(app: App[int], command: list[str]) -> str | None:
     """Run the editor; what went wrong. It raises nothing: the app that is suspended is to go on."""
     driver = app._driver
-    lent = driver.lent() if isinstance(driver, LabDriver) else nullcontext()
+    suspended = driver.suspended() if isinstance(driver, LabDriver) else nullcontext()
     try:
-        with lent, spawn(command) as editor:
+        with suspended, spawn(command) as editor:
             while os.waitid(os.P_PID, editor.pid, _ENDED_OR_STOPPED).si_code == os.CLD_STOPPED:  # type: ignore[union-attr]
                 time.sleep(_SETTLE_S)  # a stop of the whole job is over once this goes on
                 if not _is_stopped(editor):

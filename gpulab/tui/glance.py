@@ -37,8 +37,8 @@ def begin(arguments: Sequence[str]) -> None:
 
 
 def glance(name: str) -> str:
-    """Of the run that is named, or of the newest that goes on in a folder; empty where there is
-    none.
+    """Return a line about the run that is named, or of the newest that goes on in a folder; empty
+    where there is none.
     """
     path = Path(name or _own_runs())
     if not path.is_dir():

@@ -28,7 +28,7 @@ Starter = Callable[[Entry, Options], "Source | Finding"]
 
 
 def words_of(source: Source) -> str:
-    """What there is to say of a source beside its events."""
+    """Return what there is to say of a source beside its events."""
     return str(getattr(source, "words", ""))
 
 
@@ -73,12 +73,12 @@ class Runs:
 
     @property
     def any(self) -> bool:
-        """Whether there is one of any scenario."""
+        """Return whether there is one of any scenario."""
         return bool(self._runs)
 
     @property
     def current(self) -> Run | None:
-        """What runs."""
+        """Return the run under way."""
         return self.of(self.running)
 
     def start(self, entry: Entry, settings: Options | None = None) -> str | None:
@@ -143,7 +143,7 @@ class Runs:
         return None
 
     def _path(self, entry: Entry, label: str) -> Path:
-        """Of the run file of a run of an entry."""
+        """Return the path of the run file of an entry's run."""
         from gpulab.session.run_files import default_path
 
         return default_path(label, self.settings(entry.name).share)
@@ -182,7 +182,7 @@ class Runs:
             self.reopened.add(name)
 
     def _goes_on(self, sweep: SweepRuns, run: Run) -> bool:
-        """Whether another run of the sweep has started after this one."""
+        """Return whether another run of the sweep has started after this one."""
         sweep.add(run.state.request, run.report)
         if self.stopping or self._swept is None:
             return False
@@ -200,8 +200,8 @@ class Runs:
         return True
 
     def _goes_together(self, name: str, run: Run) -> bool:
-        """Whether what follows this run has started. Once it has ended, the run before it is the
-        last one again, with what came out of both.
+        """Return whether what follows this run has started. Once it has ended, the run before it is
+        the last one again, with what came out of both.
         """
         if self._first is not None:
             self._runs[name], self._first = self._first, None
@@ -250,7 +250,7 @@ class Runs:
             source.wait()
 
     def _live(self) -> LiveSource | None:
-        """What runs, where it can be stopped."""
+        """Return the run under way, where it can be stopped."""
         run = self.current
         if run is None:
             return None

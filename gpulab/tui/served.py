@@ -12,7 +12,7 @@ from textual.drivers.web_driver import WebDriver
 from textual.messages import ExitApp
 
 from gpulab.catalog.catalog import catalog
-from gpulab.session.going_on import place_of
+from gpulab.session.active_runs import place_of
 from gpulab.tui.app import LabApp
 from gpulab.tui.watching import WatchApp
 

@@ -36,8 +36,8 @@ def nothing_to_predict(name: str) -> str:
 
 
 def idle(settings: Options, rows: Sequence[ScenarioRow]) -> str:
-    """Of the first line while nothing runs: what there is to run on, and how much of the list can
-    run here.
+    """Return the first line of the screen while nothing runs: what there is to run on, and how much
+    of the list can run here.
     """
     device = settings.device or default_device()
     beside = plural(settings.threads, "thread") if device == "cpu" else gpu_model()
@@ -58,21 +58,21 @@ def frozen(headline: str) -> str:
 
 
 def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
-    """How far a sweep is."""
+    """Say how far a sweep is."""
     if done >= len(values):
         return f"final of {parameter}"
     return f"{parameter}={values[done]}, {done + 1} of {len(values)}"
 
 
 def cannot_run(problem: str, row: ScenarioRow) -> str:
-    """Of a key that would have run it."""
+    """Say why a key cannot run the scenario."""
     if row.missing and row.recording:
         return f"{problem}; v replays a run on {row.recording}"
     return problem
 
 
 def replays_only(name: str) -> str:
-    """Of a key that would run something beside a replay."""
+    """Say that a replay has no run for the key pressed."""
     return f"a replay runs nothing: gpulab --run {name} measures it here"
 
 
@@ -85,7 +85,7 @@ def nothing_to_replay(name: str) -> str:
 
 
 def found(places: Sequence[str], count: int) -> str:
-    """What a search came to: where each of those that were found has it."""
+    """Return what a search came to: where each of those that were found has it."""
     if not places:
         return f"none of {count} has that in its name, lesson or code: esc"
     where = ", ".join(f"{number} in the {place}" for place, number in Counter(places).items())
@@ -93,7 +93,7 @@ def found(places: Sequence[str], count: int) -> str:
 
 
 def another_runs(name: str) -> str:
-    """Of a key that would start a second run."""
+    """Say that a second run cannot start."""
     return f"{name} is running: s s stops it"
 
 
@@ -107,7 +107,7 @@ def confirm_stop(name: str) -> str:
 
 
 def before_a_run(row: ScenarioRow) -> Text:
-    """Of a scenario that has not run: how to run it, or why it cannot."""
+    """Describe a scenario that has not run: how to run it, or why it cannot."""
     if row.error:
         return Text(row.error, "red")
     if row.missing:

@@ -14,14 +14,14 @@ from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
 from gpulab.options import Options, UsageError
-from gpulab.session.going_on import FoundRun, RunsFolder, place_of, source_of
+from gpulab.session.active_runs import RunInfo, RunsFolder, place_of, source_of
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 _SHARE = 0.01
 """Of a core, for one of many watchers on a machine that measures."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
@@ -70,10 +70,10 @@ class WatchApp(LabApp):
         )
 
     def on_mount(self) -> None:  # that of the base class is called by itself
-        self.set_interval(_LOOK_S, self._look)
+        self.set_interval(_POLL_S, self._look)
 
     def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
-        """How many runs there are to watch."""
+        """Say how many runs there are to watch."""
         if self._problem:
             return self._problem
         going_on = sum(row.topic == _GOING_ON for row in rows)
@@ -87,7 +87,7 @@ class WatchApp(LabApp):
 
     @property
     def _first(self) -> str | None:
-        """What is shown without a key: the only run, or the newest that goes on."""
+        """Return what is shown without a key: the only run, or the newest that goes on."""
         return next(
             (
                 entry.name
@@ -134,7 +134,7 @@ class WatchApp(LabApp):
         """Those of the folder, as lists show them: what goes on first."""
         assert self._folder is not None
         try:
-            runs, self._problem = self._folder.look(), ""
+            runs, self._problem = self._folder.scan(), ""
         except OSError as error:
             self._problem = f"{at_home(self._place)}: {error.strerror or error}"
             runs = []
@@ -153,7 +153,7 @@ class WatchApp(LabApp):
         return [*entries, *self._lessons]
 
 
-def _name(run: FoundRun) -> str:
+def _name(run: RunInfo) -> str:
     """Its scenario, and when it started, by the clock of this place."""
     try:
         at = datetime.fromisoformat(run.started.at).astimezone()

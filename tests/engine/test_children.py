@@ -9,8 +9,8 @@ import json, os, time
 import psutil
 from gpulab.engine.measure.process_result import RunResults
 from gpulab.engine.processes.child import Child
-from gpulab.proc.fork import adopt_orphans
-from gpulab.proc.tree import Forks
+from gpulab.proc.fork import become_subreaper
+from gpulab.proc.tree import ForkGuard
 
 def serve(number, pipe):
     for _ in range(2):
@@ -19,8 +19,8 @@ def serve(number, pipe):
     pipe.ready()
     time.sleep(60)
 
-adopt_orphans()
-forks = Forks([])
+become_subreaper()
+forks = ForkGuard([])
 child = Child(forks, 0, RunResults, serve)
 assert child.wait_until_ready()
 forked = len(psutil.Process().children(recursive=True))

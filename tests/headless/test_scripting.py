@@ -421,7 +421,7 @@ def test_an_interrupt_or_an_error_stops_the_run_and_its_file_is_whole(
     CommandLine(
         lab, monkeypatch, capsys, worker=(sys.executable, "-c", "import time; time.sleep(600)")
     )
-    monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.3)
+    monkeypatch.setattr("gpulab.session.session._SHUTDOWN_TIMEOUT_S", 0.3)
 
     def interrupt(run):
         raise error

@@ -99,7 +99,7 @@ def test_no_value_of_a_strange_run_file_breaks_a_sentence_or_its_line():
 
 def test_a_declaration_makes_a_finding_of_its_own_code():
     for code, declaration in declarations().items():
-        assert declaration.of({"x": 1}, "v") == found(code, {"x": 1})
+        assert declaration.from_values({"x": 1}, "v") == found(code, {"x": 1})
 
 
 @pytest.mark.parametrize(

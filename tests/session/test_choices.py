@@ -28,7 +28,7 @@ def choice(key="k", config="block=1"):
 def after(*events, source="abc", outcome="done"):
     history = history_of(source)
     for event in (*events, e.RunEnded(outcome=outcome)):
-        history.see(event)
+        history.on_event(event)
     return list(history_of().choices)
 
 

@@ -32,8 +32,8 @@ def at(stage, variant=None):
 
 def test_a_timeout_of_the_user_is_absolute_and_said_once(clock):
     deadline = Deadline(30.0, clock)
-    deadline.see(at(Stage.MEASURE))
-    deadline.see(planned(1000.0))
+    deadline.on_event(at(Stage.MEASURE))
+    deadline.on_event(planned(1000.0))
     assert deadline.at == 130.0
     assert deadline.passed() is None
     clock.now = 130.0
@@ -46,23 +46,23 @@ def test_without_one_only_silence_ends_a_run_that_has_no_plan(clock):
     for _ in range(10):
         clock.now += 599.0
         assert deadline.passed() is None
-        deadline.see(at(Stage.BUILD, "compiled"))
+        deadline.on_event(at(Stage.BUILD, "compiled"))
     clock.now += 300.0
-    deadline.see(e.Log(lines=["still here"]))
-    deadline.see(e.Reported(variant=None, name="x", value=1.0))
+    deadline.on_event(e.Log(lines=["still here"]))
+    deadline.on_event(e.Reported(variant=None, name="x", value=1.0))
     clock.now += 301.0
     assert deadline.passed() == finding("no_progress", silence_s=600.0, during="build compiled")
 
 
 def test_a_plan_ends_a_run_that_takes_several_times_as_long(clock):
     deadline = Deadline(None, clock)
-    deadline.see(planned(1000.0))
+    deadline.on_event(planned(1000.0))
     for _ in range(42):
         clock.now += 100.0
-        deadline.see(at(Stage.MEASURE))
+        deadline.on_event(at(Stage.MEASURE))
         assert deadline.passed() is None
     clock.now += 100.0
-    deadline.see(at(Stage.MEASURE))
+    deadline.on_event(at(Stage.MEASURE))
     assert deadline.passed() == finding("overdue", expected_s=1000.0, taken_s=4300.0)
 
 
@@ -72,28 +72,28 @@ def process(number):
 
 def test_a_process_that_hangs_is_overdue_by_the_plan_and_the_pace_before_it(clock):
     deadline = Deadline(None, clock)
-    deadline.see(e.Planned(rounds=1, epochs=1, processes=8, expected_s=40.0))
+    deadline.on_event(e.Planned(rounds=1, epochs=1, processes=8, expected_s=40.0))
     clock.now += 10.0
-    deadline.see(process(1))
+    deadline.on_event(process(1))
     for _ in range(7):
         clock.now += 100.0
-        deadline.see(at(Stage.MEASURE))
+        deadline.on_event(at(Stage.MEASURE))
     assert deadline.passed() == finding("overdue", expected_s=80.0, taken_s=710.0)
 
 
 def test_two_variants_of_ten_seconds_a_step_have_their_time(clock):
     deadline = Deadline(None, clock)
-    deadline.see(e.Calibrated(variant="a", steps_per_block=1, step_s=10.0, empty_block_s=0.0))
-    deadline.see(planned(8 * 60.0))
+    deadline.on_event(e.Calibrated(variant="a", steps_per_block=1, step_s=10.0, empty_block_s=0.0))
+    deadline.on_event(planned(8 * 60.0))
     for _ in range(60):
         clock.now += 10.0
-        deadline.see(at(Stage.MEASURE))
+        deadline.on_event(at(Stage.MEASURE))
     assert deadline.passed() is None
 
 
 def test_steps_that_take_long_are_given_longer(clock):
     deadline = Deadline(None, clock)
-    deadline.see(e.Built(variant="a", build_s=1.0, first_step_s=120.0, items=1.0))
+    deadline.on_event(e.Built(variant="a", build_s=1.0, first_step_s=120.0, items=1.0))
     clock.now += 3599.0
     assert deadline.passed() is None
     clock.now += 2.0
@@ -102,7 +102,7 @@ def test_steps_that_take_long_are_given_longer(clock):
 
 def test_what_follows_the_rounds_is_not_in_the_plan(clock):
     deadline = Deadline(None, clock)
-    deadline.see(planned(1.0))
-    deadline.see(e.Stopped(reason="width"))
+    deadline.on_event(planned(1.0))
+    deadline.on_event(e.Stopped(reason="width"))
     clock.now += 500.0
     assert deadline.passed() is None

@@ -76,7 +76,7 @@ def told(*runs, events=(READY,), job=None):
             store.add_run(run)
     history = History(job or request())
     history.read()
-    return [earlier for event in events if (earlier := history.see(event)) is not None]
+    return [earlier for event in events if (earlier := history.on_event(event)) is not None]
 
 
 def speedups(*runs, **more):

@@ -77,7 +77,7 @@ def test_a_worker_that_cannot_be_started_is_an_event(tmp_path):
 
 def test_cancelling_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
     # Without a supervisor there is no last word to wait for.
-    monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.5)
+    monkeypatch.setattr("gpulab.session.session._SHUTDOWN_TIMEOUT_S", 0.5)
     session = start_session(tmp_path, "notice('up')\ntime.sleep(600)")
     events = []
     while not of_type(events, e.FindingMade):
@@ -94,7 +94,7 @@ def test_cancelling_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
 
 
 def test_the_timeout_ends_a_worker_that_has_no_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpulab.session.session._LAST_WORD_S", 0.5)
+    monkeypatch.setattr("gpulab.session.session._SHUTDOWN_TIMEOUT_S", 0.5)
     failure, end = finished(tmp_path, "notice('up')\ntime.sleep(600)", timeout_s=0.5)[-2:]
     assert failure.kind == FailureKind.TIMEOUT
     assert end.outcome == Outcome.TIMEOUT

@@ -45,7 +45,7 @@ def watch(*events, job=None, telemetry="on"):
     return [
         ceilings
         for event in (*events, e.RunEnded(outcome="done"))
-        if (ceilings := cache.see(event))
+        if (ceilings := cache.on_event(event))
     ]
 
 
@@ -99,7 +99,7 @@ def test_a_calibration_measures_whatever_is_cached_and_replaces_it():
 def test_what_a_run_that_failed_measured_is_not_kept():
     cache = CeilingCache(RunRequest(job=measure()))
     for event in (ready(), sampled(), COMPLETE, e.RunEnded(outcome="failed")):
-        cache.see(event)
+        cache.on_event(event)
     assert watch(ready(), sampled()) == []
 
 
@@ -107,7 +107,7 @@ def test_what_a_run_that_failed_measured_is_not_kept():
 def test_what_an_interrupted_run_had_measured_by_then_is_kept(outcome):
     cache = CeilingCache(RunRequest(job=measure()))
     for event in (ready(), sampled(), COMPLETE, e.RunEnded(outcome=outcome)):
-        cache.see(event)
+        cache.on_event(event)
     assert [known.at for known in watch(ready(), sampled())] == [COMPLETE.at]
 
 

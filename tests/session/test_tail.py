@@ -10,7 +10,7 @@ from recorded import SMALL_RUN, write_run
 from gpulab.core.run_file import RunFile
 from gpulab.core.wire import encode
 from gpulab.session import tail
-from gpulab.session.going_on import RunsFolder
+from gpulab.session.active_runs import RunsFolder
 from gpulab.session.tail import Following, Tail
 
 HOST = SMALL_RUN[0].host
@@ -114,13 +114,13 @@ def test_the_death_of_the_writer_is_seen_on_its_host_and_is_silence_elsewhere(
         here, elsewhere = Tail(path), Tail(path)
         assert len(here.take()) == len(elsewhere.take()) == 2
         assert [here.take(), here.standing, here.words] == [[], Following.UNDER_WAY, "watched"]
-        assert RunsFolder(tmp_path).look()[0].goes_on
+        assert RunsFolder(tmp_path).scan()[0].goes_on
         process.kill()
     assert here.take() == []
     assert here.standing == Following.DIED
     assert here.words.startswith("the run's process died")
     assert [finding.code for finding in here.findings] == ["runner_died"]
-    assert not any(run.goes_on for run in RunsFolder(tmp_path).look())
+    assert not any(run.goes_on for run in RunsFolder(tmp_path).scan())
     monkeypatch.setenv("GPULAB_HOST", "another")
     monkeypatch.setattr(tail, "_SILENT_S", 0.0)
     assert elsewhere.take() == []

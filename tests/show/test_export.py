@@ -17,9 +17,9 @@ from gpulab.headless.scripting import load
 from gpulab.session.saved import recordings
 from gpulab.show.figures import figures_of
 from gpulab.show.forms import rendered
+from gpulab.show.loaded_run import load_run
 from gpulab.show.markdown import document
 from gpulab.show.page import page
-from gpulab.show.record import record_of
 
 LARGEST = 100_000
 """Bytes of a page."""
@@ -70,7 +70,7 @@ def forged(report):
 def test_a_page_shows_texts_as_texts_and_asks_for_nothing(recorded, tmp_path):
     report = report_of(recorded, tmp_path)
     for each in (report, forged(report)):
-        text = page(record_of(replace(each, run_file=report.run_file)))
+        text = page(load_run(replace(each, run_file=report.run_file)))
         read = Strict(text)
         assert text == plain(text)
         assert not read.tags & {"script", "img", "link", "iframe", "object", "base", "a"}
@@ -118,7 +118,7 @@ def assert_nothing_but_text(markdown):
 @EACH_RECORDING
 def test_markdown_of_hostile_runs_is_whole(recorded, tmp_path):
     report = report_of(recorded, tmp_path)
-    record = record_of(replace(forged(report), run_file=report.run_file))
+    record = load_run(replace(forged(report), run_file=report.run_file))
     assert_nothing_but_text(document(record))
 
 
@@ -138,7 +138,7 @@ def test_the_page_of_a_normal_run_is_small(path):
 
 def test_the_page_shows_the_roofline_and_the_parts_as_a_terminal_does(tmp_path):
     report = report_of("lesson-batched_matmul", tmp_path)
-    texts = "".join(Strict(page(record_of(report))).texts)
+    texts = "".join(Strict(page(load_run(report))).texts)
     for figure in figures_of(report):
         assert figure.title in texts
     for words in ("FLOP/byte", "where the time goes", "of a step"):

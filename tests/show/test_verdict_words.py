@@ -29,8 +29,8 @@ from gpulab.report.live import LiveDetail, LiveRun
 from gpulab.report.past import PastRun
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
+from gpulab.show.loaded_run import load_run
 from gpulab.show.markdown import comparison as comparison_markdown
-from gpulab.show.record import record_of
 from gpulab.show.short_result import short_result
 from gpulab.show.view import comparison_table, outcome
 from gpulab.stats.comparison import Check, Comparison, Trust
@@ -74,7 +74,7 @@ def faces(report):
         "junit": case.message,
         "history": last_run(past),
         "line": repr(report),
-        "answer": answer(record_of(report)).short,
+        "answer": answer(load_run(report)).short,
         "json": json.loads(to_json(report))["comparisons"][0]["shown"]["words"],
     }
 
@@ -142,7 +142,7 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
             printed(short_result(smoke), 100),
             printed(summary([smoke, smoke]), 100),
         ]
-        return [*said, answer(record_of(smoke)).short]
+        return [*said, answer(load_run(smoke)).short]
 
     for text in checked(CheckState.PASSED):
         assert "runs, outputs agree" in text
@@ -153,7 +153,7 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
 
 def test_one_variant_alone_has_its_time_and_no_words_of_comparisons():
     alone = run(variant("only"), control=CONTROL)
-    assert answer(record_of(alone)).short == "1.00 ms"
+    assert answer(load_run(alone)).short == "1.00 ms"
     text = printed(short_result(alone), 100)
     assert re.search(r"^only +1.00 ms +±1.0% *$", text, re.MULTILINE)
     assert not re.search(r"MEASURED|baseline|speedup|verdict|control", text)

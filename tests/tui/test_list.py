@@ -21,7 +21,7 @@ from gpulab.report.past import past_run
 from gpulab.session.launch import start_entry
 from gpulab.session.run import File, Run
 from gpulab.session.store import Store
-from gpulab.tui.earlier import with_run
+from gpulab.tui.earlier import add_run
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.screens.lab import LabScreen
 
@@ -290,11 +290,11 @@ def test_a_smoke_run_of_now_leaves_the_result_of_before(tmp_path):
     first, smoke = (Run(File(run_file(name, tmp_path))) for name in ("precision-h200", "smoke"))
     for run in (first, smoke):
         run.poll()
-    result = with_run(None, first, None)
-    assert with_run(result, smoke, None).shown is result.shown
-    only_smoke = with_run(None, smoke, None)
+    result = add_run(None, first, None)
+    assert add_run(result, smoke, None).shown is result.shown
+    only_smoke = add_run(None, smoke, None)
     assert only_smoke.shown is only_smoke.newest
-    assert with_run(only_smoke, first, None).shown == result.shown
+    assert add_run(only_smoke, first, None).shown == result.shown
 
 
 def names(pilot):

@@ -9,7 +9,7 @@ from recorded import recorded_path
 from gpulab.core.events import RunStarted, Samples
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.session import tail
-from gpulab.session.going_on import place_of
+from gpulab.session.active_runs import place_of
 from gpulab.tui import watching
 from gpulab.tui.glance import glance
 from gpulab.tui.screens.lab import LabScreen
@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     started = next(event for event in EVENTS if isinstance(event, RunStarted))
     monkeypatch.setenv("GPULAB_HOST", started.host)
     monkeypatch.setattr(tail, "_QUIET_S", 0.0)
-    monkeypatch.setattr(watching, "_LOOK_S", 0.05)
+    monkeypatch.setattr(watching, "_POLL_S", 0.05)
     return tmp_path
 
 

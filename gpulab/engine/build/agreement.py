@@ -215,7 +215,7 @@ def _text(value: bool | int | float | complex) -> str:
 
 
 def _other_shape(actual: torch.Tensor, expected: torch.Tensor) -> Finding | None:
-    """What is wrong with a shape: other elements, or a dimension is lost that is not 1."""
+    """Return what is wrong with a shape: other elements, or a dimension is lost that is not 1."""
     if actual.numel() != expected.numel():
         return element_counts_differ(elements=actual.numel(), baseline=expected.numel())
     own = [size for size in actual.shape if size != 1]

@@ -76,11 +76,11 @@ class Build:
 
     @cached_property
     def number_dtype(self) -> torch.dtype:
-        """Of the floats of Python that a step returns."""
+        """Return the dtype that Python floats count as where a step returns them."""
         return number_dtype(self.work.inputs)
 
     def output(self, returned: Any) -> Any:
-        """What a step computed, by what it returned."""
+        """Return the values that a step computed, by what it returned."""
         if isinstance(self.work.output, OwnReading):
             return self.work.output.read()
         if self.work.output is not None:
@@ -93,7 +93,7 @@ class Build:
 
     @property
     def state_bytes(self) -> int:
-        """What each restore reads, and writes again."""
+        """Return the state that each restore reads, and writes again."""
         return sum(tensor.nbytes for tensor in self._saved)
 
     def adopt(self) -> None:
@@ -149,7 +149,7 @@ class Builder:
 
     @property
     def data_seed(self) -> int:
-        """Of every build."""
+        """Return the seed of the data of every build."""
         return self._seed
 
     def build(
@@ -292,7 +292,7 @@ class Generators:
 
 
 def have_moved(builder: Builder) -> bool:
-    """Whether anything was drawn since the generators were seeded for a step."""
+    """Return whether anything was drawn since the generators were seeded for a step."""
     now = Generators(builder)
     builder.seed()
     return now != Generators(builder)
@@ -312,4 +312,4 @@ def seed_everything(seed: int) -> None:
 
 def _refuse(settings_changed: list[str], found: Declaration[...]) -> None:
     if settings_changed:
-        raise RefusedError(found.of({"settings": settings_changed}))
+        raise RefusedError(found.from_values({"settings": settings_changed}))

@@ -30,7 +30,7 @@ def scenario_of_functions(
 
 
 def kind_of(variant: Variant) -> Finding | None:
-    """What is to be said of a function that does not run to its end by being called."""
+    """Describe why a function does not run to its end by being called."""
     assert isinstance(variant.function, partial)
     function = variant.function.args[0]
     if is_async(function):

@@ -205,7 +205,7 @@ def _execute(path: str, source: str, name: str) -> ModuleType:
 
 
 def _module_of_arguments(module: ModuleType, subject: FunctionFile) -> ModuleType:
-    """Where the function is that makes the arguments."""
+    """Return the place of the function that makes the arguments."""
     arguments = subject.arguments
     if arguments is None or not arguments.source:
         return module

@@ -19,7 +19,7 @@ import torch
 
 
 def modes() -> tuple[int, int]:
-    """How many torch modes for functions, and for operations, are entered now."""
+    """Count the torch modes for functions, and for operations, that are entered now."""
     return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
 
 
@@ -209,8 +209,9 @@ def read() -> dict[str, Any]:
 
 
 def _same(name: str, now: Any, before: Any) -> bool:
-    """Whether a setting is what it was. The old form of a precision switch writes "ieee" where
-    nothing was set; and the lab times with garbage collection off, which a step may turn on again.
+    """Return whether a setting is what it was. The old form of a precision switch writes "ieee"
+    where nothing was set; and the lab times with garbage collection off, which a step may turn on
+    again.
     """
     if name == "gc.disable":
         return bool(now or not before)

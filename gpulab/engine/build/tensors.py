@@ -57,15 +57,17 @@ def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
 
 
 def read_only(inputs: Any) -> tuple[bool, str]:
-    """Whether one of the inputs cannot be written to; its kind, where a copy could not either."""
+    """Return whether one of the inputs cannot be written to; its kind, where a copy could not
+    either.
+    """
     walk = Walk(torch.float64, live=True)
     deque(walk.tensors(inputs), maxlen=0)
     return walk.read_only, walk.not_exchanged
 
 
 def number_dtype(inputs: Any) -> torch.dtype:
-    """What made the floats that a step returns, such as `loss.item()`: float64 where all of its
-    inputs are, and else float32.
+    """Return the dtype of the floats that a step returns, such as `loss.item()`: float64 where all
+    of its inputs are, and else float32.
     """
     dtypes = {tensor.dtype for tensor in Walk(torch.float64, live=True).tensors(inputs)}
     floats = {dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex}
@@ -112,7 +114,8 @@ def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
-    """Where copies of all of them are to lie: those on the host on a GPU where they are large.
+    """Choose where copies of all of them are to lie: those on the host on a GPU where they are
+    large.
 
     One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
     """
@@ -141,7 +144,7 @@ def put_back(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> 
 
 
 def changed(tensors: Sequence[torch.Tensor], saved: Sequence[torch.Tensor]) -> bool:
-    """Whether any bit differs (NaN equals itself here)."""
+    """Return whether any bit differs (NaN equals itself here)."""
     if [tensor.numel() for tensor in tensors] != [tensor.numel() for tensor in saved]:
         return True
     for now, then in zip(*joined(tensors, saved), strict=True):

@@ -45,7 +45,7 @@ _NOT_COMPARED = (
 
 
 def is_of_scenario(value: object) -> bool:
-    """Whether the class of a value stands in a scenario, also in one of a package."""
+    """Return whether the class of a value stands in a scenario, also in one of a package."""
     return type(value).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS)
 
 
@@ -120,7 +120,9 @@ class Walk:
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
 
     def _is_of_file(self, tensor: torch.Tensor) -> bool:
-        """Whether writing to it writes to a file or other processes' memory, or ends this one."""
+        """Return whether writing to it writes to a file or other processes' memory, or ends this
+        one.
+        """
         if not _is_foreign(tensor):
             return False
         self._not_ours = self._not_ours or _read_only_or_shared()
@@ -155,8 +157,9 @@ class Walk:
             yield self._leaf(_digest(_text_of(values)))
 
     def _of_array(self, values: Any) -> Iterator[torch.Tensor]:
-        """Of NumPy. What is read-only, reversed, of another byte order or in memory of others is
-        copied: torch writes through a read-only array, and a reversed one ends the process.
+        """Yield the tensors of an array of NumPy. What is read-only, reversed, of another byte
+        order or in memory of others is copied: torch writes through a read-only array, and a
+        reversed one ends the process.
         """
         if not self._live:
             self._require_values(values, _ARRAYS)
@@ -241,7 +244,7 @@ def _tensors_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 
 
 def _is_own(tensor: torch.Tensor) -> bool:
-    """Whether it is of a class that is none of torch's."""
+    """Return whether it is of a class that is none of torch's."""
     return type(tensor).__module__.partition(".")[0] != "torch"
 
 
@@ -257,12 +260,14 @@ def _read_only_or_shared() -> list[tuple[int, int]]:
 
 
 def _is_foreign(tensor: torch.Tensor) -> bool:
-    """Whether torch did not make its memory, which may be bytes or a file that nobody writes to."""
+    """Return whether torch did not make its memory, which may be bytes or a file that nobody writes
+    to.
+    """
     return tensor.device.type == "cpu" and not tensor.untyped_storage().resizable()
 
 
 def _is_wrapper(tensor: torch.Tensor) -> bool:
-    """Whether it is of a class that holds other tensors and has no memory of its own."""
+    """Return whether it is of a class that holds other tensors and has no memory of its own."""
     return _is_own(tensor) and not _has_values(tensor)
 
 
@@ -292,15 +297,15 @@ def _in_order(tree: Mapping[Any, Any]) -> list[Any]:
 
 
 def _is_table(tree: Mapping[Any, Any]) -> bool:
-    """Whether its keys are data, as of a Counter. A few names are those of fields, which another
-    variant may call otherwise.
+    """Return whether its keys are data, as of a Counter. A few names are those of fields, which
+    another variant may call otherwise.
     """
     names = len(tree) <= _FEW and all(isinstance(key, str) and key.isidentifier() for key in tree)
     return bool(tree) and (isinstance(tree, Counter) or not names)
 
 
 def _is_text(value: Any) -> bool:
-    """Whether it is a value of Python that its text tells from every other."""
+    """Return whether it is a value of Python that its text tells from every other."""
     return (
         value is None
         or isinstance(value, (str, bytes, bytearray, memoryview, range, slice, Enum, *_OF_TORCH))
@@ -335,7 +340,7 @@ def _digest(text: str) -> torch.Tensor:
 
 
 def _held(value: float) -> bool:
-    """Whether float32 holds it, but for rounding."""
+    """Return whether float32 holds it, but for rounding."""
     return not isfinite(value) or value == 0 or _LEAST_HELD <= abs(value) <= _MOST_HELD
 
 
@@ -350,7 +355,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _is_exchangeable(dtype: Any) -> bool:
-    """Whether torch can share arrays of a dtype; of records, each field."""
+    """Return whether torch can share arrays of a dtype; of records, each field."""
     if dtype.names:
         parts = [field[0].base for field in dtype.fields.values()]
         return all(_is_exchangeable(part) and not dtype.itemsize % part.itemsize for part in parts)
@@ -359,8 +364,8 @@ def _is_exchangeable(dtype: Any) -> bool:
 
 
 def _shares_memory(values: Any) -> bool:
-    """Whether torch can share an array, and may write to it: the memory is one that NumPy or torch
-    made, and no text of bytes, no file and no other process has it too.
+    """Return whether torch can share an array, and may write to it: the memory is one that NumPy or
+    torch made, and no text of bytes, no file and no other process has it too.
     """
     if not values.flags.writeable or not _is_exchangeable(values.dtype):
         return False

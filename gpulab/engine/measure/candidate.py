@@ -79,7 +79,7 @@ class Candidate:
 
 
 def facts_of(candidate: Candidate) -> CandidateFacts:
-    """What another process needs to know of it."""
+    """Return the facts that another process needs to know of it."""
     return CandidateFacts(
         name=candidate.name,
         variant=candidate.variant.name,

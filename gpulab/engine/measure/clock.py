@@ -25,8 +25,8 @@ know_torch()
 
 
 def returns_later(build: Build) -> bool:
-    """Whether a step returns what has to be waited for: torch's events see nothing of the work of
-    other libraries.
+    """Return whether a step returns what has to be waited for: torch's events see nothing of the
+    work of other libraries.
     """
     with build.context():
         returned = build.work.step()
@@ -76,7 +76,7 @@ class WallClock:
         self.block_s = max(_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
 
     def empty_s(self) -> float:
-        """What a block of no steps takes."""
+        """Measure the seconds that a block of no steps takes."""
         return self._run(repeat(_nothing, 0), 0).time_s
 
     def block(

@@ -118,17 +118,17 @@ class WorkerContext:
 
     @property
     def choices(self) -> list[Choice]:
-        """What variants have chosen with `gpulab.tune`."""
+        """Return what variants have chosen with `gpulab.tune`."""
         return self.tuner.choices if self.tuner else []
 
     @property
     def is_final(self) -> bool:
-        """Whether it is the final of a sweep, whose points may not fit into memory together."""
+        """Return whether it is a sweep's final, whose points may not fit into memory together."""
         return any(info.is_point for info in self.job.subject.variants)
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether builds may not stay while another variant runs."""
+        """Return whether builds may not stay while another variant runs."""
         return self.job.exclusive or self.job.increasing_memory
 
     @property

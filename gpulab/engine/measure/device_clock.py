@@ -99,8 +99,8 @@ class DeviceClock(WallClock):
         return block
 
     def exposes(self, build: Build) -> bool:
-        """Whether the last block of a build had gaps between launches in it that no spin could
-        hide.
+        """Return whether the last block of a build had gaps between launches in it that no spin
+        could hide.
         """
         return build.variant in self._queueing and self._queueing[build.variant].exposed
 

@@ -383,8 +383,8 @@ class Measurement:
                 self._drop(candidate, Stage.MEASURE, error)
 
     def _judge_looks(self) -> None:
-        """Whether what ran one at a time computes. What looks wrong is built, and looked at, again;
-        a candidate that fails each time is taken out.
+        """Check the outputs of what ran one at a time. What looks wrong is built, and looked at,
+        again; a candidate that fails each time is taken out.
         """
         baseline = self.candidates[0]
         failed = self._timed_checks.judge(baseline, self.candidates[1:])
@@ -400,7 +400,7 @@ class Measurement:
             self._drop(candidate, Stage.MEASURE, error)
 
     def _check_timed_steps(self) -> None:
-        """Whether what is timed computes. A candidate that fails is taken out."""
+        """Check the outputs of the steps that are timed. A candidate that fails is taken out."""
         for candidate, error in self._timed_checks.check(self.candidates):
             self._drop(candidate, Stage.MEASURE, error)
 

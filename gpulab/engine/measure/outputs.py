@@ -19,7 +19,9 @@ def step(
     *,
     restored: bool = True,
 ) -> Any:
-    """What one step returned, once it is there: from restored state, or from the state as it is."""
+    """Take one step and return its output, once it is there: from restored state, or from the state
+    as it is.
+    """
     if restored:
         build.restore()
     returned, _ = builder.step(build, within)

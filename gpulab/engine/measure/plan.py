@@ -114,7 +114,7 @@ def lead_in_steps(steps: int, step_s: float) -> int:
 
 
 def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:
-    """Whether a build is too expensive for every epoch: a process then keeps it, and the others are
-    still rebuilt.
+    """Return whether a build is too expensive for every epoch: a process then keeps it, and the
+    others are still rebuilt.
     """
     return build_s + first_step_s > min(_KEPT_BUILD_S, _KEPT_SHARE * time_s / PROCESSES)

@@ -40,7 +40,7 @@ from gpulab.features.roofline.counting import count
 from gpulab.scenario import CONTROL, Variant, Work
 
 if TYPE_CHECKING:
-    from gpulab.features.alone.worker import AloneTimes
+    from gpulab.features.alone.worker import IsolatedTimes
 
 _ALONE = present("alone.worker")
 _KERNELS = present("kernels.worker")
@@ -84,11 +84,11 @@ class Preparation:
         """The variant that a later process checks most closely, apart from the baseline."""
         self._stage = Stage.BUILD
         """Of what a later process prepares; `gpulab.tune` moves that of the position."""
-        self.alone: AloneTimes | None = _ALONE.AloneTimes(context) if _ALONE else None
+        self.alone: IsolatedTimes | None = _ALONE.IsolatedTimes(context) if _ALONE else None
         """Before all variants are built; none where they run one at a time anyway."""
 
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
-        """What can be measured; nothing where the baseline fails."""
+        """Return the candidates that can be measured; none where the baseline fails."""
         if self._before is None:
             return self._first(variants)
         return self._again(variants, self._before)
@@ -420,7 +420,7 @@ class Preparation:
 
     @property
     def _exclusive(self) -> bool:
-        """Whether variants were found not to fit into memory together."""
+        """Return whether variants were found not to fit into memory together."""
         return self._before is not None and self._before.exclusive
 
 

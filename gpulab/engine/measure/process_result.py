@@ -25,7 +25,7 @@ class CandidateFacts(msgspec.Struct, frozen=True):
 
 
 class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one measuring process, sent after its rounds."""
+    """The result of one measuring process, sent after its rounds."""
 
     candidates: list[CandidateFacts] = []
     """Empty where the baseline failed its checks: nothing can be measured."""
@@ -65,7 +65,7 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunResults(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a run so far, from one fork server to the next."""
+    """The results of a run so far, from one fork server to the next."""
 
     processes: list[tuple[ProcessResult, float]] = []
     """The result of each measuring process, and the seconds of its turn."""

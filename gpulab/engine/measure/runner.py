@@ -128,7 +128,7 @@ def _measure(
 
 
 class _Preloads:
-    """Of the first process: what it imports that takes long, so that no other process does."""
+    """The imports of the first process that take long, made so that no other process makes them."""
 
     def __init__(self, job: Measure | TimeFunctions, turn: Turn) -> None:
         self._imports = LongImports(job.device)
@@ -198,7 +198,7 @@ class _Run:
         self._measure(candidates)
 
     def _attempt_failed(self, candidates: list[Candidate]) -> bool:
-        """Whether the answer to an exercise failed its checks: nothing is left to compare."""
+        """Return whether an exercise's answer failed its checks: nothing is left to compare."""
         job = self._context.job
         if not isinstance(job, Measure) or not job.subject.exercise:
             return False
@@ -271,8 +271,8 @@ class _Run:
         self._measure_ceilings()
 
     def _roof_probes(self) -> RoofProbes | None:
-        """Of the work that is declared; None where nothing is drawn of it, or nothing may run
-        beside a variant.
+        """Return probes of the roofs that the declared work needs; None where nothing is drawn of
+        it, or nothing may run beside a variant.
         """
         context = self._context
         if context.job.ceilings == CeilingChoice.NONE:

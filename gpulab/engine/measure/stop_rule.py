@@ -40,8 +40,8 @@ planned.
 
 
 class StopRule:
-    """Of one run: on width, or once the question of `--fail-below` is settled; else when its time
-    is spent.
+    """Decides when one run stops: on width, or once the question of `--fail-below` is settled; else
+    when its time is spent.
     """
 
     def __init__(self, job: Measure | TimeFunctions) -> None:
@@ -88,7 +88,9 @@ class StopRule:
         return self._spent()
 
     def _is_baseline_alone(self, result: ProcessResult) -> bool:
-        """Whether all that were to be compared with it are wrong, failed, or cannot run here."""
+        """Return whether all that were to be compared with it are wrong, failed, or cannot run
+        here.
+        """
         infos = self._job.subject.variants
         left = {candidate.name for candidate in result.candidates}
         compared = [info.name for info in infos if info.against is not None]
@@ -192,7 +194,7 @@ class StopRule:
         return count < FEWEST_FIRST or near > left_out(count)
 
     def _count_far(self, name: str) -> int:
-        """How many of a variant's figures alone are far from those in the rounds."""
+        """Count a variant's figures alone that are far from those in the rounds."""
         values = [value for value in self._firsts[name] if value is not None]
         baseline = self._job.subject.variants[0].name
         if name == baseline:
@@ -213,7 +215,9 @@ class StopRule:
         return self._series[key].interval()
 
     def _is_settled(self, names: set[str], required: Required) -> bool:
-        """Whether every comparison is known to reach what is required, or one is known not to."""
+        """Return whether every comparison is known to reach what is required, or one is known not
+        to.
+        """
         if not isinstance(self._job, Measure):
             return False
         pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]

@@ -47,9 +47,9 @@ class Channel:
         self._secret: bytes | None = None
         self.most_waiting = 0
         """The most bytes that ever waited for the reader."""
-        self.adopt()
+        self.take_ownership()
 
-    def adopt(self) -> None:
+    def take_ownership(self) -> None:
         """Make the calling process the one that writes; a fork of it closes the pipe and never
         writes.
         """
@@ -136,7 +136,7 @@ class WorkerPosition:
         self._cell = mmap.mmap(-1, _FLAGS + _PID.size)
         self.move(Stage.START)
 
-    def adopt(self) -> None:
+    def take_ownership(self) -> None:
         """Make the calling process the one that is working."""
         _PID.pack_into(self._cell, _FLAGS, os.getpid())
 
@@ -163,7 +163,7 @@ class WorkerPosition:
 
     @property
     def ceilings_known(self) -> bool:
-        """Whether the session knows the ceilings of the device from an earlier run."""
+        """Return whether the session knows the ceilings of the device from an earlier run."""
         return bool(self._cell[2])
 
     def set_ceilings_known(self) -> None:

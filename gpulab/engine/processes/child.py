@@ -19,7 +19,7 @@ import psutil
 from gpulab.core.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.core.statuses import StopReason
 from gpulab.proc.pipes import to_high_number, write_all
-from gpulab.proc.tree import Forks
+from gpulab.proc.tree import ForkGuard
 
 # Lines on the pipes. A child's begin with one of these words, since a scenario may write to every
 # descriptor there is: the parent skips all other lines.
@@ -52,7 +52,7 @@ class Child(Generic[Result]):
 
     def __init__(
         self,
-        forks: Forks,
+        forks: ForkGuard,
         number: int,
         kind: type[Result],
         serve: Callable[[int, ParentPipe[Result]], NoReturn],

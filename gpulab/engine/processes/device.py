@@ -155,7 +155,9 @@ def environment() -> dict[str, str | None]:
 
 
 def waiter(device: torch.device) -> Callable[[], None] | None:
-    """What waits until the device is idle; None on a CPU, where a step is done when it returns."""
+    """Return a function that waits until the device is idle; None on a CPU, where a step is done
+    when it returns.
+    """
     if device.type != "cuda":
         return None
     return lambda: torch.cuda.synchronize(device)
@@ -169,8 +171,8 @@ def warm_context(device: torch.device) -> None:
 
 
 def may_stay() -> bool:
-    """Whether this process has freed nearly all of its GPU memory, and may keep its context for a
-    while.
+    """Return whether this process has freed nearly all of its GPU memory, and may keep its context
+    for a while.
     """
     if psutil.Process().children() or not {"jax", "cupy"}.isdisjoint(sys.modules):
         return False
@@ -180,7 +182,7 @@ def may_stay() -> bool:
 
 
 def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
-    """What empties the caches, by writing more than they hold."""
+    """Return a function that empties the caches, by writing more than they hold."""
     data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)
 
     def flush() -> None:

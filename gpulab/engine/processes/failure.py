@@ -67,7 +67,9 @@ class WrongOutputError(VariantError):
 
 @contextmanager
 def checking(kind: CheckKind) -> Iterator[None]:
-    """What is raised inside was found by this kind of check, if by no other."""
+    """Have the error raised inside name this kind of check as the one that found it, if it names
+    none.
+    """
     try:
         yield
     except VariantError as error:
@@ -83,7 +85,9 @@ _exact: Callable[[str], str] = str.__str__
 
 
 def text_of(value: object, render: Callable[[Any], str] = str, most: int = _MOST) -> str:
-    """What `str`, or another function, says of a value, in at most so many characters."""
+    """Return the text that `str`, or another function, makes of a value, in at most so many
+    characters.
+    """
     try:
         return plain(cut(_exact(render(value)), most))
     except BaseException as error:
@@ -96,7 +100,7 @@ def short(value: object) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Of an error's message; its type where it has none."""
+    """Return the first line of an error's message; its type where it has none."""
     return text_of(error).partition("\n")[0] or type_name(error)
 
 

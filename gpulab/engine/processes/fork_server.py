@@ -43,8 +43,8 @@ from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features.goodput.findings import profiling_ended, profiling_failed
 from gpulab.features.goodput.worker import Profiler
 from gpulab.features.roofline.calibration import Calibration
-from gpulab.proc.fork import adopt_orphans
-from gpulab.proc.tree import Forks, exit_like, kill_orphans, serve_and_exit
+from gpulab.proc.fork import become_subreaper
+from gpulab.proc.tree import ForkGuard, exit_like, kill_orphans, serve_and_exit
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
@@ -84,7 +84,7 @@ class _Guard:
         self._position = position
 
     def run(self, run: Callable[[], None], reporter: Reporter) -> None:
-        self._channel.adopt()
+        self._channel.take_ownership()
         try:
             run()
         except BaseException as error:  # from where no code of a scenario was expected to raise
@@ -107,7 +107,7 @@ class ForkServer:
         job: Measure | TimeFunctions,
         buffer: SampleBuffer,
         position: WorkerPosition,
-        forks: Forks,
+        forks: ForkGuard,
         numbers: range,
         pipe: ParentPipe[RunResults],
     ) -> None:
@@ -138,7 +138,7 @@ class ForkServer:
         """Wait for its turns, and send the results after each; returns when all events have left.
         Where a process dies, this one dies like it.
         """
-        adopt_orphans()
+        become_subreaper()
         # A process that is told to stop ends by itself, and this one ends like it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         # the collector of a child would write to the memory that it shares with this process
@@ -155,7 +155,7 @@ class ForkServer:
             if ended:
                 kill_orphans()
             self._pipe.send_result(after)
-        self._channel.adopt()
+        self._channel.take_ownership()
         self._channel.flush()
 
     def _turn(self, results: RunResults) -> RunResults:
@@ -207,7 +207,7 @@ class ForkServer:
 
     @property
     def _starts_early(self) -> bool:
-        """Whether processes that wait for their turns may open the device meanwhile."""
+        """Return whether processes that wait for their turns may open the device meanwhile."""
         job = self._job
         if job.device == "cpu" or job.smoke or job.starts_matter:
             return False
@@ -297,7 +297,7 @@ class ForkServer:
         one in another.
         """
         while names:
-            self._channel.adopt()
+            self._channel.take_ownership()
             self._channel.flush()
             pid, begin = self._profiling or self._fork_profiling(names, choices)
             self._profiling = None
@@ -310,7 +310,7 @@ class ForkServer:
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:
                 exit_like(status)  # the run is being stopped
             variant = self._position.variant
-            self._channel.adopt()
+            self._channel.take_ownership()
             self._channel.emit(FindingMade(finding=_profiling_ended(variant, status)))
             if variant not in names:
                 return
@@ -338,8 +338,8 @@ class ForkServer:
             failure = error
         os.read(begun, 1)
         os.close(begun)
-        self._position.adopt()
-        self._channel.adopt()
+        self._position.take_ownership()
+        self._channel.take_ownership()
         self._reporter.stage(Stage.PROFILE)
 
         def profile() -> None:
@@ -363,8 +363,8 @@ class _Turn:
     def begin(self) -> ProcessResult | None:
         self._pipe.ready()
         before = self._pipe.begin()
-        self._position.adopt()
-        self._channel.adopt()
+        self._position.take_ownership()
+        self._channel.take_ownership()
         return before
 
     def preload(self, preload: Preload) -> None:
@@ -406,4 +406,4 @@ def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
 def _profiling_ended(variant: str | None, status: int) -> Finding:
     code = os.waitstatus_to_exitcode(status)
     cause = worker_exited(code=code) if code >= 0 else ended_by(-code)
-    return profiling_ended.because(cause, variant)
+    return profiling_ended.caused_by(cause, variant)

@@ -32,8 +32,8 @@ from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPositio
 from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.layout import move_libraries, seed_of
 from gpulab.engine.processes.supervisor import Receive, name_variants
-from gpulab.proc.fork import adopt_orphans
-from gpulab.proc.tree import Forks, exit_like, serve_and_exit
+from gpulab.proc.fork import become_subreaper
+from gpulab.proc.tree import ForkGuard, exit_like, serve_and_exit
 from gpulab.stats.statistics import FEWEST
 
 _TURNS = 2
@@ -70,7 +70,7 @@ def serve(
     receive: Receive,
     buffer: SampleBuffer,
     position: WorkerPosition,
-    forks: Forks,
+    forks: ForkGuard,
     *,
     ready: bool = False,
 ) -> None:
@@ -108,7 +108,7 @@ def serve(
         calibrate(channel, job, position)
     else:
         left_running = _run(job, forks, partial(serve_forks, job), first)
-        channel.adopt()
+        channel.take_ownership()
         if left_running:
             channel.emit(FindingMade(finding=processes_left_running(count=left_running)))
     position.move(Stage.END)
@@ -118,14 +118,14 @@ def serve(
 
 def _run(
     job: Measure | TimeFunctions,
-    forks: Forks,
+    forks: ForkGuard,
     serve_forks: ServeForks,
     first: Child[RunResults] | None,
 ) -> int:
     """Run fork servers until the run has ended, beginning with `first` where it is there. Returns
     how many processes were left running.
     """
-    adopt_orphans()  # a fork server that is killed leaves the processes that it forked early
+    become_subreaper()  # a fork server that is killed leaves the processes that it forked early
     # A fork server that is told to stop ends by itself, and this process ends like it.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     single = job.smoke or job.starts_matter or job.time_s < _SHORT_S
@@ -150,7 +150,7 @@ def _run(
     return results.left_running
 
 
-def _ready_server(forks: Forks, serve_forks: ServeForks) -> Child[RunResults]:
+def _ready_server(forks: ForkGuard, serve_forks: ServeForks) -> Child[RunResults]:
     """One that imports torch, and then waits for its job."""
     _import_before_torch()
     return Child(forks, 0, RunResults, partial(_serve_child, serve_forks, 1))
@@ -186,7 +186,7 @@ class _ForkServers:
     """Fork servers that take turns. The first has its turn while the others still import torch."""
 
     def __init__(
-        self, forks: Forks, serve_forks: ServeForks, numbers: range, preload: Preload
+        self, forks: ForkGuard, serve_forks: ServeForks, numbers: range, preload: Preload
     ) -> None:
         """`numbers`: of the first process of each."""
         self._forks = forks

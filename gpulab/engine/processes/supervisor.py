@@ -25,14 +25,14 @@ from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job, read_secret
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
-from gpulab.proc.fork import adopt_orphans, fork
+from gpulab.proc.fork import become_subreaper, fork
 from gpulab.proc.pipes import to_high_number
-from gpulab.proc.tree import Forks, kill_group, kill_orphans, serve_and_exit
+from gpulab.proc.tree import ForkGuard, kill_group, kill_orphans, serve_and_exit
 from gpulab.scenario import CONTROL
 
 Receive = Callable[[], AnyJob]
 """Waits for the job; the process ends where there will be none."""
-Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, Forks], None]
+Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, ForkGuard], None]
 """Serves a job in the forked worker; returns when its last event has left."""
 _GRACE_S = 1.0
 _TRACEBACK_S = 0.2
@@ -44,7 +44,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
 
     The worker is forked before there is a job: it may import torch until then.
     """
-    adopt_orphans()
+    become_subreaper()
     position = WorkerPosition()
     buffer = SampleBuffer()
     trace = os.memfd_create("trace")
@@ -104,7 +104,7 @@ def _become_worker(
     buffer: SampleBuffer,
     commands: int,
     trace: int,
-) -> Forks:
+) -> ForkGuard:
     os.setpgid(0, 0)
     with suppress(OSError):
         # Out of memory must take the worker, never the face.
@@ -117,9 +117,9 @@ def _become_worker(
     faulthandler.register(signal.SIGUSR1, file=trace_fd)
     # a crash must not take what was printed
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    channel.adopt()
-    position.adopt()
-    return Forks((channel, position, buffer))
+    channel.take_ownership()
+    position.take_ownership()
+    return ForkGuard((channel, position, buffer))
 
 
 def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:

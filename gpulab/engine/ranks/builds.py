@@ -50,7 +50,7 @@ class RankedBuilder(Builder):
         """
         ranks = self._ranks
         key = ranks.new_build()
-        ranks.tell(
+        ranks.send(
             BuildVariant(key=key, variant=variant.name, params={**self._params, **(params or {})})
         )
         own: BaseException | None = None
@@ -62,8 +62,8 @@ class RankedBuilder(Builder):
             own = error
         answers = self._answers(own)
         if own is not None:
-            ranks.tell(CloseBuild(key=key))
-            ranks.answers("teardown")
+            ranks.send(CloseBuild(key=key))
+            ranks.gather("teardown")
             raise own
         assert build is not None
         ranks.note_state(key, answers)
@@ -71,7 +71,7 @@ class RankedBuilder(Builder):
 
     def _answers(self, own: BaseException | None) -> list[Answer]:
         try:
-            return self._ranks.answers("building")
+            return self._ranks.gather("building")
         except RankError as error:
             if own is None:
                 raise
@@ -101,21 +101,21 @@ class RankedBuild(Build):
         return [super().output(returned), *self._ranks.outputs()]
 
     def adopt(self) -> None:
-        self._ranks.tell(AdoptState(key=self._key))
+        self._ranks.send(AdoptState(key=self._key))
         super().adopt()
 
     def restore(self) -> None:
         ranks = self._ranks
         if not ranks.in_block and ranks.restores(self._key):
-            ranks.tell(RestoreState(key=self._key))
+            ranks.send(RestoreState(key=self._key))
         super().restore()
 
     def close(self) -> None:
         with suppress(RankError):
-            self._ranks.tell(CloseBuild(key=self._key))
+            self._ranks.send(CloseBuild(key=self._key))
         super().close()
         with suppress(RankError):
-            self._ranks.answers("teardown")
+            self._ranks.gather("teardown")
 
 
 class _Step:

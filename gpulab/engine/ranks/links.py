@@ -33,8 +33,8 @@ def bus_bytes(link: str, size: int, ranks: int) -> float:
 def step_of(
     link: str, size: int, rank: int, group: dist.ProcessGroup, device: torch.device
 ) -> Callable[[], object]:
-    """What a rank does for one transfer of so many bytes; of a send all ranks but 0 and 1 do
-    nothing.
+    """Return the function of a rank for one transfer of so many bytes; of a send all ranks but 0
+    and 1 do nothing.
     """
     data = torch.ones(size // 4, device=device)
     if link == ALL_REDUCE:

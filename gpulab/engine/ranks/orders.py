@@ -75,14 +75,16 @@ AnyOrder = (
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a GPU just after a block."""
+    """Clock and power of a GPU just after a block."""
 
     sm_mhz: float | None = None
     power_w: float | None = None
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Of a tensor in the memory that ranks share: its dtype by torch's name, and its shape."""
+    """The layout of a tensor in the memory that ranks share: its dtype by torch's name, and its
+    shape.
+    """
 
     dtype: str
     shape: list[int]

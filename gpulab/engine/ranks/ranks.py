@@ -61,10 +61,10 @@ _LIMIT = "GPULAB_RANK_TIMEOUT"
 """Seconds that ranks may wait for one of them."""
 _GRACE_S = 2.0
 """After one has failed, for the others to fail by themselves."""
-_LOOK_S = 0.25
+_POLL_S = 0.25
 _ANSWER_S = 1.0
 _BLOCKS = 12
-_LAST_WORDS = 400
+_STDERR_TAIL_BYTES = 400
 _CONNECTION = "onnection "
 """In what gloo says where another rank is gone."""
 
@@ -80,11 +80,11 @@ class _Other:
     rank: int
     pid: int
     exit_fd: int
-    last_words: int
+    stderr_tail: int
     """A file descriptor with what it wrote to stderr."""
     outputs: SharedTensors
     orders: Connection
-    alarms: Connection
+    failure_pipe: Connection
     has_state: set[int] = field(default_factory=set)
     """Builds that have state to restore."""
 
@@ -124,21 +124,23 @@ class Ranks:
         self.readings: defaultdict[tuple[str, int], list[Reading]] = defaultdict(list)
 
     def _fork(self, rank: int, seed: int) -> _Other:
-        last_words = os.memfd_create("stderr")
+        stderr_tail = os.memfd_create("stderr")
         outputs = SharedTensors(os.memfd_create("outputs"))
         orders, their_orders = connection_pair()
-        alarms, their_alarms = connection_pair()
+        failure_pipe, their_failure_pipe = connection_pair()
         pid = fork()
         if pid == 0:
             orders.close()
-            alarms.close()
-            from gpulab.engine.ranks.peer import Peer, silence
+            failure_pipe.close()
+            from gpulab.engine.ranks.rank_worker import RankWorker, redirect_output
 
-            silence(last_words)
-            Peer(self._job, rank, seed, self._store, their_orders, their_alarms, outputs).serve()
+            redirect_output(stderr_tail)
+            RankWorker(
+                self._job, rank, seed, self._store, their_orders, their_failure_pipe, outputs
+            ).serve()
         their_orders.close()
-        their_alarms.close()
-        return _Other(rank, pid, os.pidfd_open(pid), last_words, outputs, orders, alarms)
+        their_failure_pipe.close()
+        return _Other(rank, pid, os.pidfd_open(pid), stderr_tail, outputs, orders, failure_pipe)
 
     @property
     def _store(self) -> str:
@@ -151,13 +153,13 @@ class Ranks:
         if self._on_gpu:
             self._require_gpus(device)
         threading.Thread(target=self._watch, daemon=True).start()
-        self.answers("its start")  # one that fails here would be waited for in vain
+        self.gather("its start")  # one that fails here would be waited for in vain
         self._waits_since = monotonic()
         try:
             group = join(self._store, 0, self.count, device)
         except Exception as error:
             self.raise_cause(error)
-        self.answers("joining the others")
+        self.gather("joining the others")
         self._group = group
         self._device = device
         return RankOfLab(0, self.count, group)
@@ -171,7 +173,7 @@ class Ranks:
                 "set fewer ranks, or run them on the CPU with gloo (--device cpu)"
             )
 
-    def tell(self, order: Order | UseLink) -> None:
+    def send(self, order: Order | UseLink) -> None:
         """Give all other ranks an order."""
         self._require_ranks()
         line = msgspec.json.encode(order)
@@ -179,8 +181,8 @@ class Ranks:
             with suppress(OSError):  # its end is noticed by the one that watches
                 other.orders.send_bytes(line)
 
-    def answers(self, during: str) -> list[Answer]:
-        """Of all other ranks. RankError where one failed."""
+    def gather(self, during: str) -> list[Answer]:
+        """Collect the answers of all other ranks. RankError where one failed."""
         self._waits_since = self._waits_since or monotonic()
         try:
             return [self._receive(other, during) for other in self._others]
@@ -196,7 +198,7 @@ class Ranks:
         return self._transfers(UseLink(link=link, bytes=size, steps=steps, blocks=_BLOCKS))
 
     def _transfers(self, order: UseLink) -> list[float]:
-        self.tell(order)
+        self.send(order)
         self._waits_since = monotonic()
         wait = self._reporter.wait if self._reporter else None
         try:
@@ -228,12 +230,12 @@ class Ranks:
 
     def ask_for_outputs(self, key: int) -> None:
         """Have every other rank read what a build gives; `outputs` has it then."""
-        self.tell(SendOutput(key=key))
+        self.send(SendOutput(key=key))
         self._waits_since = monotonic()
 
     def outputs(self) -> list[list[torch.Tensor]]:
-        """What every other rank was asked for; on a GPU what is large. RankError where one
-        failed.
+        """Collect the outputs that every other rank was asked for; on a GPU what is large.
+        RankError where one failed.
         """
         answers = []
         failed: RankError | None = None
@@ -253,14 +255,14 @@ class Ranks:
         if self.announced:
             self.announced -= 1
         else:
-            self.tell(TakeStep(key=key))
+            self.send(TakeStep(key=key))
         self._waits_since = monotonic()
 
     def end_step(self) -> None:
         self._waits_since = None
 
     def open_block(self, order: RunBlock) -> None:
-        self.tell(order)
+        self.send(order)
         self.announced = order.lead_in + order.steps
         self.in_block = True
         self.block_opens = True
@@ -268,7 +270,7 @@ class Ranks:
     def begin_block(self) -> None:
         """Once every rank has taken its untimed steps, all begin."""
         self.block_opens = False
-        self.answers("before a block")
+        self.gather("before a block")
         for other in self._others:
             other.orders.send_bytes(b"go")
 
@@ -276,7 +278,7 @@ class Ranks:
         """Seconds per step of the slowest rank."""
         times_s = [own_s]
         self.readings[variant, 0].append(reading(self._device))
-        for other, answer in zip(self._others, self.answers("a block"), strict=True):
+        for other, answer in zip(self._others, self.gather("a block"), strict=True):
             times_s.append(answer.seconds / steps)
             if answer.memory_bytes is not None:
                 self.memory_bytes[variant, other.rank] = answer.memory_bytes
@@ -291,7 +293,9 @@ class Ranks:
         self.block_opens = False
 
     def events(self) -> Iterator[Event]:
-        """What each rank took in the blocks of this process; nothing where no feature reads it."""
+        """Yield the times of each rank in the blocks of this process; nothing where no feature
+        reads them.
+        """
         events = present("ranks.events")
         if events is None:
             return
@@ -326,8 +330,8 @@ class Ranks:
         raise error
 
     def _cause(self) -> str:
-        """What went wrong in another rank: its end before all that follows from it; empty where
-        nothing did.
+        """Return the cause of a failure in another rank: its end before all that follows from it;
+        empty where nothing failed.
         """
         deadline = monotonic() + _GRACE_S
         while not self._problem and monotonic() < deadline:
@@ -335,7 +339,7 @@ class Ranks:
             if own:
                 self._failed.clear()
                 return own[0]
-            threading.Event().wait(_LOOK_S / 10)
+            threading.Event().wait(_POLL_S / 10)
         problem = self._problem or next(iter(self._failed), "")
         self._failed.clear()
         return problem
@@ -345,7 +349,7 @@ class Ranks:
         self._closing = True
         for other in self._others:
             other.orders.close()
-            other.alarms.close()
+            other.failure_pipe.close()
         for other in self._others:
             wait([other.exit_fd], _ANSWER_S)
             self._end(other)
@@ -353,7 +357,7 @@ class Ranks:
 
     def _receive(self, other: _Other, during: str) -> Answer:
         """RankError where it has failed, has ended, or does not answer."""
-        while not other.orders.poll(_LOOK_S):
+        while not other.orders.poll(_POLL_S):
             self._require_ranks()
         try:
             answer = msgspec.json.decode(other.orders.recv_bytes(), type=Answer)
@@ -375,16 +379,16 @@ class Ranks:
         others = list(self._others)
         while not self._closing and not self._problem:
             ends = {other.exit_fd: other for other in others}
-            alarms = {other.alarms: other for other in others}
+            failing = {other.failure_pipe: other for other in others}
             try:
-                ready = wait([*ends, *alarms], _LOOK_S)
+                ready = wait([*ends, *failing], _POLL_S)
             except OSError:  # they are being closed
                 return
             if self._closing:
                 return
             for each in ready:
-                if each in alarms:
-                    self._hear(alarms[each])
+                if each in failing:
+                    self._on_failure(failing[each])
             for each in ready:
                 if each in ends and not self._problem:
                     self._give_up(f"rank {ends[each].rank} ended: {self._ending(ends[each])}")
@@ -392,9 +396,9 @@ class Ranks:
         if self._on_gpu:
             self._see_it_end()
 
-    def _hear(self, other: _Other) -> None:
+    def _on_failure(self, other: _Other) -> None:
         with suppress(EOFError, OSError, msgspec.MsgspecError):
-            failed = msgspec.json.decode(other.alarms.recv_bytes(), type=Failed)
+            failed = msgspec.json.decode(other.failure_pipe.recv_bytes(), type=Failed)
             self._failed.append(f"rank {other.rank}: {failed.problem}")
             self._failed_at = self._failed_at or monotonic()
 
@@ -411,7 +415,7 @@ class Ranks:
             self._give_up(self._who_is_missing())
 
     def _who_is_missing(self) -> str:
-        """Which rank the others wait for, by the collectives that each has called."""
+        """Name the rank that the others wait for, by the collectives that each has called."""
         places = {0: place(self._path)}
         for other in self._others:
             places[other.rank] = self._place_of(other)
@@ -419,9 +423,9 @@ class Ranks:
 
     def _place_of(self, other: _Other) -> Place:
         with suppress(EOFError, OSError, msgspec.MsgspecError):
-            other.alarms.send_bytes(b"where")
-            if other.alarms.poll(_ANSWER_S):
-                return msgspec.json.decode(other.alarms.recv_bytes(), type=Place)
+            other.failure_pipe.send_bytes(b"where")
+            if other.failure_pipe.poll(_ANSWER_S):
+                return msgspec.json.decode(other.failure_pipe.recv_bytes(), type=Place)
         return Place(line="it does not say where")
 
     def _give_up(self, problem: str) -> None:
@@ -438,7 +442,7 @@ class Ranks:
         """
         given_up_at = monotonic()
         while not self._closing:
-            threading.Event().wait(_LOOK_S)
+            threading.Event().wait(_POLL_S)
             waits_since = self._waits_since
             if waits_since and monotonic() - max(waits_since, given_up_at) > _GRACE_S:
                 self._end_here(self._problem)
@@ -466,8 +470,10 @@ class Ranks:
             code = os.waitstatus_to_exitcode(os.waitpid(other.pid, 0)[1])
             if code >= 0:
                 return f"it exited with code {code}"
-            size = os.fstat(other.last_words).st_size
-            said = os.pread(other.last_words, _LAST_WORDS, max(0, size - _LAST_WORDS))
+            size = os.fstat(other.stderr_tail).st_size
+            said = os.pread(
+                other.stderr_tail, _STDERR_TAIL_BYTES, max(0, size - _STDERR_TAIL_BYTES)
+            )
             last = plain(said.decode(errors="replace").strip().rpartition("\n")[2])
             return f"{signal.Signals(-code).name}" + (f": {last}" if last else "")
         return "unknown"
@@ -479,7 +485,7 @@ def _abort() -> None:
 
 
 def is_of_group(error: BaseException) -> bool:
-    """Whether it may be of a connection to another rank: those have no type of their own."""
+    """Return whether it may be of a connection to another rank: those have no type of their own."""
     return isinstance(error, RuntimeError)
 
 

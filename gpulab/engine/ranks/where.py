@@ -19,8 +19,8 @@ RECORDED = 256
 
 
 def place(path: str, *, idle: bool = False) -> Place:
-    """Of the main thread of this process, which is in no step where it is `idle`. `path`: of the
-    scenario's file.
+    """Return the place of the main thread of this process, which is in no step where it is `idle`;
+    `path` is the scenario's file.
     """
     return Place(last=last_collective(), line="the end of its step" if idle else _line(path))
 
@@ -70,7 +70,7 @@ def _line(path: str) -> str:
 
 
 def missing(places: Mapping[int, Place], waited_s: float) -> str:
-    """Which rank did not come to a collective, called another one, or with other sizes."""
+    """Name the rank that did not come to a collective, called another one, or with other sizes."""
     most = max(place.last.number for place in places.values())
     late = {rank: place for rank, place in places.items() if place.last.number < most}
     there = {rank: place for rank, place in places.items() if place.last.number == most}

@@ -41,8 +41,8 @@ from gpulab.stats.series import Pair
 from gpulab.stats.statistics import Interval, median
 
 
-def _judge(draft: Draft) -> Iterator[Event]:
-    """What times alone say: what differs by more than a cache or a clock is invalid."""
+def _derive_events(draft: Draft) -> Iterator[Event]:
+    """Yield what times alone say: what differs by more than a cache or a clock is invalid."""
     state = draft.state
     if not isinstance(state.timed_job, Measure) or state.baseline is None:
         return
@@ -109,7 +109,7 @@ def _culprit(firsts: Sequence[AloneRun]) -> str | None:
 
 
 def _half_width(state: RunState, samples: SampleView) -> float:
-    """Of the narrowest interval of a comparison with the baseline."""
+    """Return the half width of the narrowest interval of a comparison with the baseline."""
     pairs = [(name, variant.info.against) for name, variant in state.variants.items()]
     intervals = [samples.interval((name, against)) for name, against in pairs if against]
     return min((theta.half_width for theta in intervals if theta), default=inf)
@@ -271,5 +271,8 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
 
 
 FEATURE = Feature(
-    "alone", keeps={AloneRun: Keep(1000)}, judge=_judge, of_comparison=_with_sustained
+    "alone",
+    keeps={AloneRun: Keep(1000)},
+    derive_events=_derive_events,
+    of_comparison=_with_sustained,
 )

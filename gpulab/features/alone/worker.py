@@ -71,8 +71,10 @@ def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: f
     )
 
 
-class AloneTimes:
-    """Of one process: seconds per step by variant, and which of them was the first."""
+class IsolatedTimes:
+    """Times of one process, each variant alone: seconds per step by variant, and which was the
+    first.
+    """
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context

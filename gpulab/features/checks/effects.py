@@ -51,7 +51,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Amount:
-    """Of what a step changes for later ones."""
+    """The amount of what a step changes for later ones."""
 
     tensors: int = 0
     elements: int = 0
@@ -88,7 +88,7 @@ def unnamed_memory(build: Build, inputs: Sequence[torch.Tensor]) -> Named:
 
 
 def _is_expanded(tensor: torch.Tensor) -> bool:
-    """Whether several of its elements are one place in memory, which cannot be written to."""
+    """Return whether several elements are one place in memory, which cannot be written to."""
     sizes = zip(tensor.shape, tensor.stride(), strict=True)
     return any(size > 1 and not stride for size, stride in sizes)
 
@@ -265,7 +265,7 @@ def compare_updates(
 
 
 def _allowed(first: float, expected: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """What each element's update may be off by: the state itself is rounded after each step."""
+    """Return the error allowed of each element's update: the state is rounded after each step."""
     if not after.is_floating_point() and not after.is_complex():
         return first * expected.abs()
     rounding = 4 * torch.finfo(after.dtype).eps

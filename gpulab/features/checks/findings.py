@@ -400,7 +400,7 @@ def checks_not_run(*, checks: list[str]) -> None: ...
 
 
 def _error(error: float | None, allowed: float | None) -> str:
-    """How far off the worst of them was, and what is allowed."""
+    """Return how far off the worst of them was, and what is allowed."""
     if error is None:
         return ""
     limit = f" (allowed {allowed:.2g})" if allowed is not None else ""

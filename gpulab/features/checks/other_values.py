@@ -69,7 +69,8 @@ Case = str | Mapping[str, Param]
 
 
 class OtherValues:
-    """Of one process: the baseline's outputs for other values, to which the variants' are compared.
+    """Checks of one process with other values: the baseline's outputs for other values, to which
+    the variants' are compared.
 
     `own` is what each variant gives, `note` is told what casts doubt on a variant, `passed` what
     was compared.
@@ -235,8 +236,9 @@ class OtherValues:
             self._doubt(input_without_effect(name, input=place, inputs=len(inputs), zero=zero))
 
     def _holds_baselines(self, inputs: Tensors) -> bool:
-        """Whether each input holds one of the baseline's, in logical order or in memory order, or
-        is a part of its memory; or all of them are smaller: then the baseline's were made of them.
+        """Return whether each input holds one of the baseline's, in logical order or in memory
+        order, or is a part of its memory; or all of them are smaller: then the baseline's were made
+        of them.
         """
         if sum(tensor.nbytes for tensor in inputs) < self._bytes:
             return True
@@ -255,7 +257,7 @@ class OtherValues:
         return False
 
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
-        """Whether the output changes with one input; where a step fails with it, it does."""
+        """Return whether the output changes with one input; where a step fails with it, it does."""
         usual = tensors.kept(self._stepping.step(build))
         change = AllValues(OTHER, [value])
         output = unless_it_fails(lambda: self._stepping.output(build, change, [tensor]))

@@ -110,7 +110,7 @@ def examine(
 def suspicion(
     variant: Candidate, ours: StepTimes, baseline: Candidate, theirs: StepTimes
 ) -> Finding | None:
-    """What is suspicious about a variant's times beside the baseline's."""
+    """Return what is suspicious about a variant's times beside the baseline's."""
     name = variant.variant.name
     own, base = variant.items, baseline.items
     if _is_lost(
@@ -131,7 +131,7 @@ def suspicion(
 
 
 def _is_lost(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
-    """Whether what a variant gains in usual steps is missing in others.
+    """Return whether what a variant gains in usual steps is missing in others.
 
     Each is the time of a usual step, and how much more another one takes. Of two honest steps of
     10 us one took 2.4 times as long after a pause, the other twice.
@@ -165,7 +165,7 @@ def pause(draw: random.Random) -> float:
 
 
 def repeats_of(attempt: int, *subjects: TimedBuild) -> int:
-    """How often all is taken, the more the more often it was suspicious."""
+    """Return how often all is taken, the more the more often it was suspicious."""
     step_s = sum(subject.candidate.step_s for subject in subjects)
     repeats = max(1, min(_REPEATS, int(_MOST_S / (step_s * _STEPS))))
     return max(repeats, _CONFIRMING * attempt)
@@ -203,7 +203,7 @@ def take(
     repeats: int,
     pause_s: float,
 ) -> list[Taken]:
-    """Of each subject, in turn."""
+    """Measure every subject, interleaved."""
     taken = [Taken() for _ in subjects]
     fresh = [subject.fresh() for subject in subjects]
     waited_for = [

@@ -110,7 +110,7 @@ _FOR_ITSELF = (
 
 
 def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
-    """What the worker reported: the variant before the baseline and the run, failures first."""
+    """Return the worker's reports: the variant before the baseline and the run, failures first."""
     variant, *others = (*evidence.variants, evidence.state)
     own = variant.last(Examined, kind)
     reported = [examined for source in others if (examined := source.last(Examined, kind))]
@@ -140,7 +140,9 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
-    return Check(kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].of(values))
+    return Check(
+        kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].from_values(values)
+    )
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
@@ -148,7 +150,7 @@ def _not_run(kind: CheckKind, reason: Finding) -> Check:
 
 
 def _not_made(_: Evidence, kind: CheckKind) -> Check:
-    """Of a run that ended before this check, or without processes to make it."""
+    """Return the check of a run that ended before it, or had no processes to make it."""
     return _not_run(kind, check_not_made())
 
 
@@ -211,11 +213,13 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=reason)
     values: dict[str, Value] = {"speedup": control.speedup, "low": low, "high": high}
     if not low <= 1 <= high:
-        doubt = control_leaves_out_1.of(values)
+        doubt = control_leaves_out_1.from_values(values)
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
     effect = _effect(evidence.comparison)
     if effect is not None and log(high / low) > effect:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.of(values))
+        return Check(
+            kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.from_values(values)
+        )
     return _passed(kind, **values)
 
 
@@ -290,7 +294,7 @@ _DECISIVE = (CheckKind.TIMED_STEPS, CheckKind.INPUTS, CheckKind.CONTROL)
 _REFUSED = (Verdict.WRONG, Verdict.INVALID)
 
 
-def _with_trust(draft: Draft, comparison: Comparison) -> Comparison:
+def _add_trust(draft: Draft, comparison: Comparison) -> Comparison:
     """With its trust report."""
     pair = comparison.variant, comparison.against
     doubts = [
@@ -332,7 +336,9 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
 
 
 def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
-    """What the checks themselves cast doubt with, and those that would decide and did not run."""
+    """Return what the checks themselves cast doubt with, and those that would decide and did not
+    run.
+    """
     reasons = [
         check.result for check in checks if check.state == CheckState.DOUBTFUL and check.result
     ]
@@ -361,7 +367,9 @@ _SUMMED = frozenset({"late"})
 
 
 def _together(before: Examined, event: Examined) -> Examined:
-    """What fails outlives what casts doubt, then what passed, then what did not run."""
+    """Merge two events of a check: what fails outlives what casts doubt, then what passed, then
+    what did not run.
+    """
     decisive = event if _rank(event) <= _rank(before) else before
     count = sum(report.count for report in (before, event) if report.skipped is None)
     if not _ran(before) or not _ran(event):
@@ -398,7 +406,9 @@ def _is_number(value: Value) -> bool:
 
 @dataclass
 class LostOnNew:
-    """Of each variant, by process: its speedup on the same values over that on new ones."""
+    """The loss of each variant on new values, by process: its speedup on the same values over that
+    on new ones.
+    """
 
     ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -409,7 +419,7 @@ def _fold(state: RunState, event: Examined) -> None:
         state.part(LostOnNew).ratios[event.variant].append(log(ratio))
 
 
-def _judge(draft: Draft) -> Iterator[Event]:
+def _derive_events(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
     for name, ratios in draft.state.part(LostOnNew).ratios.items():
@@ -429,6 +439,6 @@ FEATURE = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
     folds={Examined: _fold},
-    judge=_judge,
-    grade=_with_trust,
+    derive_events=_derive_events,
+    add_trust=_add_trust,
 )

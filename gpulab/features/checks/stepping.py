@@ -22,7 +22,7 @@ _FAILS = (RuntimeError, ValueError, IndexError)
 
 
 def unless_it_fails(make: Callable[[], T]) -> T | None:
-    """What is made; None where a step fails on these values. Out of memory is raised."""
+    """Return what is made; None where a step fails on these values. Out of memory is raised."""
     try:
         return make()
     except _FAILS as error:
@@ -32,7 +32,7 @@ def unless_it_fails(make: Callable[[], T]) -> T | None:
 
 
 def lie_in_state(build: Build, inputs: Sequence[torch.Tensor]) -> bool:
-    """Whether any input is in memory of the state: what is written there before is restored."""
+    """Return whether an input is in memory of the state: what is written there is restored."""
     state = _spans(build.state)
     return any(
         begin < state_end and state_begin < end
@@ -48,7 +48,7 @@ def _spans(parts: Sequence[torch.Tensor]) -> set[tuple[int, int]]:
 
 
 class Stepping:
-    """Of one process. `dtype` is what the `baseline` declares."""
+    """Takes the checked steps of one process. `dtype` is what the `baseline` declares."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -61,7 +61,7 @@ class Stepping:
         """Whether the step before returned what had to be waited for."""
 
     def dtypes(self, build: Build) -> tuple[str | None, str | None]:
-        """What the build and the baseline declare."""
+        """Return what the build and the baseline declare."""
         return build.work.dtype, self.dtype
 
     def agree(self, build: Build, output: Tensors, reference: Tensors) -> agreement.Agreement:

@@ -66,7 +66,7 @@ class Own:
         return distance(output, self.usual) > _VISIBLE * _rounding(output)
 
     def stale(self, output: Tensors, expected: Expected) -> bool:
-        """Whether an output is that of the values before the change."""
+        """Return whether an output is that of the values before the change."""
         apart = distance(expected.output, self.usual)
         return (
             distance(output, self.usual) < _OLD * apart
@@ -104,7 +104,7 @@ def _rounding(output: Sequence[torch.Tensor]) -> float:
 def judged(
     own: Own, expected: Expected, output: Tensors, agreement: Agreement, name: str
 ) -> Finding | None:
-    """What is wrong with a timed step's output on changed values; None where nothing is."""
+    """Return what is wrong with a timed step's output on changed values; None where nothing is."""
     if own.stale(output, expected):
         return timed_step_is_stale(name, change=expected.change.name)
     if agreement.ok:
@@ -153,14 +153,14 @@ def is_zero(tensor: torch.Tensor) -> bool:
 
 
 def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool | None:
-    """Whether any element differs; None where shapes do, so that no value can be copied."""
+    """Return whether any element differs; None where shapes do, so that no value can be copied."""
     if [kind(tensor) for tensor in inputs] != [kind(tensor) for tensor in others]:
         return None
     return tensors.changed(inputs, others)
 
 
 def kind(tensor: torch.Tensor) -> Kind:
-    """What two tensors share of which one may take the values of the other."""
+    """Return what two tensors share of which one may take the values of the other."""
     return tensor.shape, tensor.dtype
 
 

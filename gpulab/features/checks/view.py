@@ -71,7 +71,9 @@ def checks(report: RunReport) -> Block | None:
 
 
 def several_comparisons(report: RunReport) -> str:
-    """What the confidence of one comparison means for all of them; nothing where there is one."""
+    """Return what the confidence of one comparison means for all of them; nothing where there is
+    one.
+    """
     method = report.method
     if method.comparisons < 2:
         return ""

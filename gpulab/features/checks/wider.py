@@ -68,7 +68,7 @@ def wider_output(builder: Builder, build: Build) -> Tensors | None:
 
 
 def may_be_right(error: float, tolerance: float) -> bool:
-    """Whether two outputs that differ so much may both be as near as is allowed."""
+    """Return whether two outputs that differ so much may both be as near as is allowed."""
     return tolerance > 0 and error <= (1 + _AS_NEAR) * _most(tolerance)
 
 
@@ -78,7 +78,9 @@ def _most(tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of a variant and of the baseline against the baseline in float64: the median of the seeds."""
+    """The errors of a variant and of the baseline against the baseline in float64: the median of
+    the seeds.
+    """
 
     own: float
     baseline: float
@@ -89,7 +91,7 @@ class Errors:
 
     @property
     def apart(self) -> float:
-        """What the two outputs may differ by."""
+        """Return what the two outputs may differ by."""
         return _AS_NEAR * (self.own + self.baseline)
 
 
@@ -143,7 +145,7 @@ def _values_of(builder: Builder, variant: Variant, build: Build, seed: int) -> I
 
 
 def _is_narrow(value: Any) -> bool:
-    """Whether it is a tensor of floats, or their dtype, that float64 is wider than."""
+    """Return whether it is a tensor of floats, or their dtype, that float64 is wider than."""
     dtype = value.dtype if isinstance(value, torch.Tensor) else value
     if not isinstance(dtype, torch.dtype):
         return False
@@ -155,7 +157,9 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 class _WiderValues:
-    """Of tensors that were there before the step: by their memory, which several may share."""
+    """Tensors in float64 of those that were there before the step: by their memory, which several
+    may share.
+    """
 
     def __init__(self) -> None:
         self._memory: dict[tuple[int, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}
@@ -166,7 +170,7 @@ class _WiderValues:
         return tree_map(self._of, tree)
 
     def known(self, tensor: torch.Tensor) -> torch.Tensor:
-        """What stands for the tensor, if a step has used it."""
+        """Return what stands for the tensor, if a step has used it."""
         key = tensor.untyped_storage().data_ptr(), tensor.dtype
         return self._view(tensor) if key in self._memory else tensor
 

@@ -253,7 +253,7 @@ class Checker:
             release_memory(self._builder.device)
 
     def _says(self, name: str, detail: str) -> None:
-        """What of the checks of a variant comes next: each may take seconds."""
+        """Announce the next check of a variant: each may take seconds."""
         self._emit(StageStarted(stage=Stage.CHECK, variant=name, detail=detail))
 
     def _require_inputs(self, name: str, build: Build, inputs: Tensors) -> None:
@@ -278,7 +278,9 @@ class Checker:
             self._note(CheckKind.INPUTS, reason)
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
-        """Of the second step. Catches inputs that are changed for whoever comes after."""
+        """Return the output of the second step. Catches inputs that are changed for whoever comes
+        after.
+        """
         first = tensors.kept(self.stepping.step(build))
         if have_moved(self._builder):
             self.drawing.add(name)
@@ -290,7 +292,9 @@ class Checker:
         return first
 
     def _usual(self, name: str, build: Build, first: Tensors) -> Tensors:
-        """What further steps have to agree with: two right ones differ by up to two tolerances."""
+        """Return what further steps have to agree with: two right ones differ by up to two
+        tolerances.
+        """
         if name == self.baseline or self.baseline in self.stateful or not self._reference:
             return first
         agrees = self.stepping.agree(build, first, self._reference).ok
@@ -412,7 +416,7 @@ class Checker:
             return None
 
     def _baseline_is_low(self) -> bool:
-        """Whether the baseline's own error may be as large as what is allowed."""
+        """Return whether the baseline's own error may be as large as what is allowed."""
         dtypes = (self.stepping.dtype,)
         allowed = [agreement.tolerance_of(part, part, dtypes) for part in self._reference]
         return max(allowed, default=0.0) > TOLERANCE["fp32"]
@@ -550,7 +554,7 @@ class Checker:
             self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
 
     def _changed_by(self, build: Build, memory: Tensors) -> Amount | None:
-        """How much of that memory a step changes, but for its output; None where it fails.
+        """Return how much of that memory a step changes, but for its output; None where it fails.
 
         From other values than it has: a cache that a warm-up has filled is written with the same.
         """
@@ -571,8 +575,8 @@ class Checker:
         return None if output is None else Amount.of(changed)
 
     def _effects_of(self, build: Build, memory: Named) -> list[Effect]:
-        """What of these a step changes, but for its output. Earlier steps had the same inputs: it
-        goes on from step to step.
+        """Return what of these a step changes, but for its output. Earlier steps had the same
+        inputs: it goes on from step to step.
 
         What does not come out again from the same memory depends on how many steps came before,
         as a mean over all of them, or the next place of a ring: no two variants have it alike.
@@ -594,7 +598,9 @@ class Checker:
         ]
 
     def _step_from(self, build: Build, memory: Tensors, values: Tensors) -> Tensors:
-        """What a step makes of these values in that memory, of which it has its own again then."""
+        """Return what a step makes of these values in that memory, of which it has its own again
+        then.
+        """
         saved = tensors.kept(memory)
         tensors.put_back(memory, values)
         self.stepping.step(build)
@@ -627,7 +633,9 @@ class Checker:
         self._emit(Unchecked(variant=name, reason=reason))
 
     def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
-        """Which null answers pass for the baseline's output, and another seed's; the tolerance."""
+        """Return which null answers pass for the baseline's output, and another seed's; the
+        tolerance.
+        """
 
         def agree(answer: Tensors, reference: Tensors) -> bool:
             return self.stepping.agree(build, answer, reference).ok

@@ -99,8 +99,8 @@ class _Module:
 
 
 def variant_code(source: str, variants: Sequence[str]) -> dict[str, VariantCode]:
-    """Of the variants with a function of that name, in their order. Empty for a file that cannot be
-    read.
+    """Return the code of the variants with a function of that name, in their order. Empty for a
+    file that cannot be read.
     """
     try:
         module = _module_of(source)
@@ -162,7 +162,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _names(node: ast.stmt) -> list[str]:
-    """What a statement defines."""
+    """Return what a statement defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     targets, _ = assigned(node)

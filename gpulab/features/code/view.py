@@ -224,8 +224,8 @@ def marked_code(
 
 
 def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode | None, str]:
-    """What a variant's lines are compared with, and the sign of those that differ: the baseline
-    with the next one.
+    """Return what a variant's lines are compared with, and the sign of those that differ: the
+    baseline with the next one.
     """
     baseline, *others = codes
     if name != baseline:

@@ -71,7 +71,7 @@ class SavedRun:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Of what runs have in common that may be one side together."""
+        """Return what runs have in common that may be one side together."""
         report = self.report
         return report.scenario, device_name(report.device), *sorted(report.params.items())
 
@@ -250,8 +250,8 @@ def _rows(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Iterator[Row]:
 
 
 def _refused(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
-    """Of a variant that has no speedup on a side, since its output is wrong in any run or it was
-    measured unfairly in all of them.
+    """Return the row of a variant that has no speedup on a side, since its output is wrong in any
+    run or it was measured unfairly in all of them; else None.
     """
     for runs in (b, a):
         entries = [entry for run in runs if (entry := _first_comparison(run, name))]
@@ -338,7 +338,7 @@ def _spread_of_times(name: str, *sides: Sequence[SavedRun]) -> float:
 
 
 def _logs_of_times(run: SavedRun, name: str) -> list[float]:
-    """Of the time that is shown, per step or per item."""
+    """Return the logarithms of the times shown, in seconds per step or per item."""
     items = run.report.variant(name).items or 1.0
     scale = items if run.report.per == Per.STEP else 1.0
     return [log(value * scale) for value in run.values.get((name,), ())]

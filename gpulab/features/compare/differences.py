@@ -38,7 +38,7 @@ _WORTH_A_WORD = ("device", "driver", "torch", "power limit", "parameters")
 
 
 def in_common(a: Side, b: Side) -> list[str]:
-    """What is alike and worth a word, such as device NVIDIA H200."""
+    """Return what is alike and worth a word, such as device NVIDIA H200."""
     alike = [fact for fact in _facts(a, b) if fact.a and fact.a == fact.b]
     return [f"{fact.what} {fact.a}" for fact in alike if fact.what in _WORTH_A_WORD]
 

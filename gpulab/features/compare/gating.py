@@ -49,7 +49,7 @@ def gated(report: ComparisonReport, of: Callable[[str], Thresholds]) -> Comparis
 def _gates_of_missing(
     findings: Sequence[Finding], of: Callable[[str], Thresholds]
 ) -> Iterator[Gate]:
-    """Of scenarios that have no run after the change: nothing of them is shown."""
+    """Yield gates of scenarios that have no run after the change: nothing of them is shown."""
     for finding in findings:
         if finding.code == on_one_side.code and finding.values.get("side") == "A":
             scenario = str(finding.values.get("scenario"))
@@ -103,7 +103,7 @@ def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[G
 
 
 def _speedup_gate(scenario: str, row: Row, demanded: float) -> Gate:
-    """Of B's own run, over its own baseline."""
+    """Judge B's own speedup, over its own baseline."""
     own = row.own_speedup
     low, high = (own.low, own.high) if own else (None, None)
     return Gate(
@@ -120,8 +120,9 @@ def _speedup_gate(scenario: str, row: Row, demanded: float) -> Gate:
 
 
 def _slowdown_gate(comparison: ScenarioComparison, row: Row, most: float) -> Gate:
-    """Of B against A. Beside a changed environment, or other parameters, nothing is shown of the
-    code, unless both were measured in turn: then the environment is what is compared.
+    """Judge the slowdown of B against A. Beside a changed environment, or other parameters, nothing
+    is shown of the code, unless both were measured in turn: then the environment is what is
+    compared.
     """
     outcome = outcome_of(least_ratio(GateKind.SLOWDOWN, most), row.low, row.high)
     reason = row.reason if row.ratio is None else None

@@ -1,9 +1,10 @@
 """From pairs of processes, one of each side, to what is reported of them; and when they are enough.
 
-The interval is looked at again and again until it decides. So each look is at `LEVEL`, with which
-the ten looks of 200 pairs together hold the median with 99 %: in simulated comparisons of the same
-code 0.7 % ever had an interval that did not, with normal and with heavy tails; 4 % where neighbours
-are correlated by 0.5, and 17 % would without the correction for that. Of 2,000 pairs it is 2 %.
+The interval is looked at again and again until it decides. So each look is at
+`CONFIDENCE_PER_LOOK`, with which the ten looks of 200 pairs together hold the median with 99 %: in
+simulated comparisons of the same code 0.7 % ever had an interval that did not, with normal and with
+heavy tails; 4 % where neighbours are correlated by 0.5, and 17 % would without the correction for
+that. Of 2,000 pairs it is 2 %.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from gpulab.stats.statistics import (
 )
 from gpulab.stats.verdicts import shown
 
-LEVEL = 0.998
-FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, LEVEL))
+CONFIDENCE_PER_LOOK = 0.998
+FEWEST_PAIRS = next(n for n in range(1, 100) if ranks(n, CONFIDENCE_PER_LOOK))
 _GROWTH = 1.4
 """From one look to the next."""
 
@@ -52,7 +53,7 @@ class Pairs:
 
 
 def is_look(pairs: int) -> bool:
-    """Whether the interval is looked at after so many pairs."""
+    """Return whether the interval is looked at after so many pairs."""
     look = FEWEST_PAIRS
     while look < pairs:
         look = int(look * _GROWTH)
@@ -60,13 +61,13 @@ def is_look(pairs: int) -> bool:
 
 
 def interval_of(pairs: Pairs, steps: int) -> Interval | None:
-    """Of log(seconds after / seconds before), beside those of other steps."""
-    interval = correlated_interval(pairs.ratios, LEVEL)
+    """Return the interval of log(seconds after / seconds before), beside those of other steps."""
+    interval = correlated_interval(pairs.ratios, CONFIDENCE_PER_LOOK)
     return None if interval is None else for_comparisons(interval, steps)
 
 
 def comparison_of(name: str, pairs: Pairs, steps: int) -> Comparison:
-    """What the pairs of a step show so far."""
+    """Return what the pairs of a step show so far."""
     theta = interval_of(pairs, steps)
     return compare(
         (name, name), theta, pairs=pairs.count, units=pairs.count, unit=IntervalUnit.PROCESSES
@@ -74,7 +75,7 @@ def comparison_of(name: str, pairs: Pairs, steps: int) -> Comparison:
 
 
 def is_decided(comparison: Comparison, most_slower: float | None) -> bool:
-    """Whether more pairs would tell nothing that was asked for."""
+    """Return whether more pairs would tell nothing that was asked for."""
     if comparison.verdict == Verdict.INCONCLUSIVE or shown(comparison).imprecise:
         return False
     if most_slower is None:
@@ -120,11 +121,11 @@ def row_of(name: str, steps: Mapping[str, Pairs], differs: str, against: str | N
 
 
 def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
-    """Of the side after, over its own baseline."""
+    """Return the speedup of the side after, over its own baseline."""
     if baseline is None or not pairs.count:
         return None
     thetas = log_ratios(pairs.after_s, baseline.after_s)
-    interval = correlated_interval(thetas, LEVEL)
+    interval = correlated_interval(thetas, CONFIDENCE_PER_LOOK)
     if interval is None:
         return None
     speedup = as_speedup(interval)

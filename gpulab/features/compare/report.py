@@ -144,7 +144,7 @@ class ScenarioComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def environment_changed(self) -> list[Difference]:
-        """What else changed than the code."""
+        """Return what else changed than the code."""
         return [each for each in self.differences if each.kind == DifferenceKind.ENVIRONMENT]
 
 

@@ -68,7 +68,7 @@ def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Block
 
 
 def _sides(comparison: ScenarioComparison) -> Block:
-    """Which runs these are, and what they have in common."""
+    """Return which runs these are, and what they have in common."""
     table = rows_table()
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         table.add_row(Text(letter, "bold"), Text(_said(side)))
@@ -102,7 +102,7 @@ def _differences(differences: Sequence[Difference]) -> Table:
 
 
 def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[Block]:
-    """Of the source, those that differ."""
+    """Yield the lines of the source that differ."""
     shown = comparison.changed_lines if verbose else comparison.changed_lines[:FEW_LINES]
     if not shown:
         return
@@ -123,7 +123,7 @@ _MOST_NAME = 23
 
 
 def _widths(rows: Sequence[Row]) -> tuple[int, int]:
-    """Of names and of values, the same in all tables below each other."""
+    """Return the widths of names and of values, the same in all tables below each other."""
     names = [len(row.variant) for row in rows]
     values = [len(value(row, each)) for row in rows for each in (row.a, row.b)]
     return min(_MOST_NAME, max([7, *names])), max([7, *values])

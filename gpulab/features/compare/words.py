@@ -53,7 +53,7 @@ def _heading(pairing: Pairing, against: str | None) -> str:
 
 
 def title(row: Row) -> str:
-    """What the values of a row are of."""
+    """Return what the values of a row are of."""
     if row.pairing == Pairing.WITHIN_RUNS:
         return f"{row.variant} over {row.against}"
     return row.variant
@@ -76,7 +76,7 @@ def change(row: Row) -> str:
 
 
 def measured_side(side: Side) -> str:
-    """Which code a side ran that was measured anew: its commit, its Python, and its files."""
+    """Return the code that a side measured anew ran: its commit, its Python, and its files."""
     words = [side.name]
     if side.revision:
         words.append(f"commit {side.revision[:_SHA]}")
@@ -90,7 +90,9 @@ def measured_side(side: Side) -> str:
 
 
 def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
-    """What changed, a line a row, slower ones first; else that there is no significant change."""
+    """Return what changed, a line a row, slower ones first; else that there is no significant
+    change.
+    """
     changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
     changed.sort(key=lambda entry: entry[1].ratio or 1.0)
     changed.sort(key=lambda entry: entry[1].verdict != Verdict.SLOWER)
@@ -140,7 +142,7 @@ def line_text(line: ChangedLine) -> str:
 
 
 def environment_lines(comparisons: Sequence[ScenarioComparison]) -> list[str]:
-    """What else changed than the code; each once, however many scenarios have it."""
+    """Return what else changed than the code; each once, however many scenarios have it."""
     said: dict[str, None] = {}
     for each in comparisons:
         about = [entry for entry in each.findings if entry.code == environment_changed.code]
@@ -149,7 +151,7 @@ def environment_lines(comparisons: Sequence[ScenarioComparison]) -> list[str]:
 
 
 def other_lines(comparison: ScenarioComparison) -> list[str]:
-    """What rows without a verdict exclude, or why they are as they are; the other findings."""
+    """Return what rows without a verdict exclude, or why they have none; the other findings."""
     others = [entry for entry in comparison.findings if entry.code != environment_changed.code]
     reasons = [
         with_reason(f"{title(row)} {row.verdict}", row.reason)
@@ -165,7 +167,7 @@ def other_lines(comparison: ScenarioComparison) -> list[str]:
 
 
 def shared_differences(comparisons: Sequence[ScenarioComparison]) -> list[Difference]:
-    """What differs in each of several scenarios alike, and is said once."""
+    """Return what differs in each of several scenarios alike, and is said once."""
     if len(comparisons) < 2:
         return []
     first, *others = comparisons

@@ -336,7 +336,7 @@ def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[Block]:
 
 
 def lesson_questions(lesson: CourseLesson) -> list[Block]:
-    """What to look at in a lesson, and its questions."""
+    """Return what to look at in a lesson, and its questions."""
     _, look, blank, *questions = lesson_page(lesson, None)
     return [look, blank, Text("questions, which a run answers"), *questions]
 

@@ -59,14 +59,14 @@ class ProbeError(Exception):
 
 
 def probe_torch(command: Sequence[str] = TORCH_PROBE, timeout_s: float = TIMEOUT_S) -> TorchProbe:
-    """What torch makes of the machine; the lack of an answer is one too."""
+    """Return what torch makes of the machine; the lack of an answer is one too."""
     return _answer(command, timeout_s, TorchProbe)
 
 
 def probe_driver(
     command: Sequence[str] = DRIVER_PROBE, timeout_s: float = TIMEOUT_S
 ) -> DriverProbe:
-    """What the driver's own library reports; the lack of an answer is one too."""
+    """Return what the driver's own library reports; the lack of an answer is one too."""
     return _answer(command, timeout_s, DriverProbe)
 
 
@@ -125,7 +125,7 @@ def examine() -> list[MachineCheck]:
 
 
 def can_measure(checks: Iterable[MachineCheck]) -> bool:
-    """Whether nothing is broken and torch is as it should be: without it nothing can be
+    """Return whether nothing is broken and torch is as it should be: without it nothing can be
     measured.
     """
     return not any(
@@ -136,7 +136,7 @@ def can_measure(checks: Iterable[MachineCheck]) -> bool:
 
 
 def check_torch(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
-    """Whether torch is there, works, and was built for the machine's GPU."""
+    """Return whether torch is there, works, and was built for the machine's GPU."""
     problem = broken_torch() or torch.problem
     if torch_cuda() == NO_TORCH and broken_torch() is None:
         return _missing(_TORCH, findings.not_there(), "everything", _command("pip install torch"))
@@ -155,7 +155,7 @@ def check_torch(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
 
 
 def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
-    """Whether the driver answers, by its own library and by torch."""
+    """Return whether the driver answers, by its own library and by torch."""
     version = driver.version
     if devices_are_hidden():
         value = os.environ["CUDA_VISIBLE_DEVICES"]
@@ -180,7 +180,7 @@ def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
 
 
 def check_cupy(driver: DriverProbe) -> MachineCheck:
-    """Whether CuPy is there, and is the one for torch's CUDA."""
+    """Return whether CuPy is there, and is the one for torch's CUDA."""
     package = installed(*CUPY)
     cuda = torch_cuda()
     extra = fitting_cupy()
@@ -203,7 +203,7 @@ def check_cupy(driver: DriverProbe) -> MachineCheck:
 
 
 def check_nvrtc() -> MachineCheck:
-    """Whether CUDA C++ can be compiled here: with a GPU or without one."""
+    """Return whether CUDA C++ can be compiled here: with a GPU or without one."""
     bindings = installed(NVRTC)
     library = installed(*_NVRTC_LIBRARIES)
     if bindings and (library or torch_cuda() not in (None, NO_TORCH)):

@@ -17,8 +17,8 @@ from gpulab.features.findings.advice import Evidence
 from gpulab.features.findings.computing import fp32_share, pointwise_share
 from gpulab.features.findings.report import RULES
 from gpulab.features.findings.rule import (
-    Holds,
-    Missing,
+    Match,
+    NotMeasured,
     by_telemetry,
     measured,
     profiled,
@@ -26,8 +26,8 @@ from gpulab.features.findings.rule import (
 )
 from gpulab.features.findings.step import Step
 
-_NO_PROFILE = Missing("where the time of a step goes", "--profile all")
-_NO_SOLO = Missing("a solo run with telemetry of the GPU", "--telemetry on")
+_NO_PROFILE = NotMeasured("where the time of a step goes", "--profile all")
+_NO_SOLO = NotMeasured("a solo run with telemetry of the GPU", "--telemetry on")
 _FACTS = "a recording by this version"
 _BUSY = 0.8
 _FULL = 0.9
@@ -50,7 +50,7 @@ class Answer:
     numbers: tuple[Evidence, ...] = ()
     finding: str | None = None
     lesson: str | None = None
-    missing: Missing | None = None
+    missing: NotMeasured | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _yes_or_no(holds: bool, *numbers: Evidence, lesson: str | None = None) -> An
     return Answer(Said.YES if holds else Said.NO, numbers, lesson=lesson)
 
 
-def _unknown(missing: Missing) -> Answer:
+def _unknown(missing: NotMeasured) -> Answer:
     return Answer(Said.UNKNOWN, missing=missing)
 
 
@@ -88,16 +88,16 @@ def _by_rule(
     def answer(step: Step) -> Answer:
         rule = _RULES[code]
         judged = rule.judge(step)
-        if isinstance(judged, Holds):
+        if isinstance(judged, Match):
             return Answer(Said.YES, judged.evidence[:2], finding=code, lesson=rule.lesson)
         shown = number(step)
         if shown is not None and (shown.value > least if above else shown.value < least):
             return Answer(Said.NO, (shown,))
-        if isinstance(judged, Missing):
+        if isinstance(judged, NotMeasured):
             return _unknown(judged)
         if shown is None:
-            return _unknown(Missing(without))
-        return Answer(Said.UNKNOWN, (shown,), missing=Missing("more than this number"))
+            return _unknown(NotMeasured(without))
+        return Answer(Said.UNKNOWN, (shown,), missing=NotMeasured("more than this number"))
 
     return answer
 
@@ -110,7 +110,7 @@ def _part(*parts: str) -> Number:
 
 
 def _of_step(name: str, field: str) -> Number:
-    """What the recording says of it, as a share of the step."""
+    """Return what the recording says of it, as a share of the step."""
 
     def number(step: Step) -> Evidence | None:
         facts = step.facts
@@ -216,9 +216,9 @@ def _reliable(step: Step) -> Answer:
 def _clocks_hold(step: Step) -> Answer:
     judged = _RULES["clocks_held_back"].judge(step)
     solo = step.variant.solo_run
-    if isinstance(judged, Missing) or solo is None or solo.slowed is None:
+    if isinstance(judged, NotMeasured) or solo is None or solo.slowed is None:
         return _unknown(_NO_SOLO)
-    if isinstance(judged, Holds):
+    if isinstance(judged, Match):
         return Answer(Said.NO, judged.evidence, finding="clocks_held_back")
     return _yes_or_no(True, by_telemetry("readings with a slowdown", solo.slowed))
 
@@ -233,7 +233,7 @@ def _sms_busy(step: Step) -> Answer:
 def _memory_fits(step: Step) -> Answer:
     memory, device = step.variant.get("memory"), step.report.device
     if memory is None or device is None or not device.memory_bytes:
-        return _unknown(Missing("memory of the variant alone", "--profile all"))
+        return _unknown(NotMeasured("memory of the variant alone", "--profile all"))
     used = (memory.reserved or memory.peak) / device.memory_bytes
     peak = measured("peak", memory.peak, "bytes")
     of_device = measured("of the device", used)
@@ -243,7 +243,9 @@ def _memory_fits(step: Step) -> Answer:
 def _moves_more(step: Step) -> Answer:
     point = step.variant.roofline
     if point is None or not point.bytes_counted or not step.variant.bytes:
-        return _unknown(Missing("declared bytes, and a GPU that counts its own", "--telemetry on"))
+        return _unknown(
+            NotMeasured("declared bytes, and a GPU that counts its own", "--telemetry on")
+        )
     ratio = point.bytes_counted / step.variant.bytes
     return _yes_or_no(ratio > _AS_DECLARED, by_telemetry("bytes moved over declared", ratio, "x"))
 
@@ -253,14 +255,14 @@ def _is_right(step: Step) -> Answer:
         return Answer(Said.NO)
     error = step.variant.error
     if error is None:
-        return _unknown(Missing("a baseline that computes the same"))
+        return _unknown(NotMeasured("a baseline that computes the same"))
     return _yes_or_no(True, measured("relative error", error, "of the baseline"))
 
 
 def _slower(step: Step) -> Answer:
     comparison = step.report.comparison(step.variant.name)
     if comparison is None or comparison.speedup is None:
-        return _unknown(Missing("a comparison with a baseline"))
+        return _unknown(NotMeasured("a comparison with a baseline"))
     ratio = measured("speedup", comparison.speedup, f"x {comparison.verdict}")
     return _yes_or_no(comparison.speedup < 1, ratio)
 

@@ -15,10 +15,10 @@ from gpulab.core.statuses import Status
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
     Fix,
-    Holds,
-    Judged,
-    Missing,
+    Match,
+    NotMeasured,
     Rule,
+    RuleResult,
     Threshold,
     by_telemetry,
     measured,
@@ -63,11 +63,11 @@ _SEVERAL = 2
 _FOLDED = re.compile(r"^triton_|CompiledFxGraph|cpp_fused|Optimizer|multi_tensor_apply")
 
 
-def _moves_again(step: Step) -> Judged:
+def _moves_again(step: Step) -> RuleResult:
     operands = step.variant.operand_bytes
     rows = [row for row in step.operations if row.on_device or not step.on_gpu]
     if not rows:
-        return Missing("the operations of the step", _PROFILE)
+        return NotMeasured("the operations of the step", _PROFILE)
     if any(_FOLDED.search(row.name) for row in rows):
         return None
     if step.share_of_rows(step.products) >= _PASS.value:
@@ -79,7 +79,7 @@ def _moves_again(step: Step) -> Judged:
         return None
     near = _near_memory(step, operands / min(share, 1.0))
     if near is None:
-        return Missing("the bandwidth of memory here", "--time 10 (not --quick)")
+        return NotMeasured("the bandwidth of memory here", "--time 10 (not --quick)")
     if not near:
         return None
     chain = operands / calls
@@ -93,7 +93,7 @@ def _moves_again(step: Step) -> Judged:
         profiled("pointwise operations of a step", calls, "calls"),
     )
     values: dict[str, Value] = {"operations": calls, "ratio": ratio, "share": share}
-    return Holds(values, share, evidence)
+    return Match(values, share, evidence)
 
 
 def pointwise_share(step: Step) -> float:
@@ -106,8 +106,8 @@ def _pointwise(step: Step) -> list[Operation]:
 
 
 def _least_bytes(step: Step) -> float | None:
-    """What the least of the variants that are compared declares: each computes the same. Of several
-    ranks it is what they send.
+    """Return what the least of the variants that are compared declares: each computes the same. Of
+    several ranks it is what they send.
     """
     sizes = [
         each.bytes for each in step.report.variants if each.bytes and not getattr(each, "ranks", ())
@@ -116,8 +116,8 @@ def _least_bytes(step: Step) -> float | None:
 
 
 def _near_memory(step: Step, amount: float) -> bool | None:
-    """Whether bytes in a step's time are a good part of what memory moves; None where that is not
-    known.
+    """Return whether bytes in a step's time are a good part of what memory moves; None where that
+    is not known.
     """
     if step.bound in ("memory", "cache"):
         return True
@@ -132,7 +132,9 @@ def _near_memory(step: Step, amount: float) -> bool | None:
 
 
 def _share_of_kernel(step: Step, kernel: KernelCode) -> float:
-    """Of the step, by the recording; all of it where the variant has no other kernel."""
+    """Return the share of the step that a kernel takes, by the recording; all of it where the
+    variant has no other kernel.
+    """
     name = kernel.name.partition("<")[0]
     rows = [row for row in step.kernels if re.search(rf"\b{re.escape(name)}\b", row.name)]
     if rows:
@@ -148,10 +150,10 @@ def _own_kernels(step: Step) -> Iterator[tuple[KernelCode, float]]:
             yield kernel, share
 
 
-def _wastes_sectors(step: Step) -> Judged:
+def _wastes_sectors(step: Step) -> RuleResult:
     if step.at_roof:
         return None
-    worst: Holds | None = None
+    worst: Match | None = None
     for kernel, share in _own_kernels(step):
         uses = {"load": kernel.load_use, "store": kernel.store_use}
         known = {name: use for name, use in uses.items() if use is not None}
@@ -169,16 +171,18 @@ def _wastes_sectors(step: Step) -> Judged:
         }
         evidence = (static("of sectors that are used", use), profiled("kernel", share))
         if worst is None or share > worst.share:
-            worst = Holds(values, share, evidence)
+            worst = Match(values, share, evidence)
     return worst
 
 
 def _uses_the_rest(kernel: KernelCode, access: str, use: float) -> bool:
-    """Whether a thread has accesses enough to use all of a sector itself, one after the other."""
+    """Return whether a thread has accesses enough to use all of a sector itself, one after the
+    other.
+    """
     return _count(kernel, access) * use >= 1
 
 
-def _conflicts(step: Step) -> Judged:
+def _conflicts(step: Step) -> RuleResult:
     if step.at_roof:
         return None
     for kernel, share in _own_kernels(step):
@@ -203,7 +207,7 @@ def _conflicts(step: Step) -> Judged:
             static("of wavefronts", wavefronts),
             profiled("kernel", share),
         )
-        return Holds(values, share, evidence)
+        return Match(values, share, evidence)
     return None
 
 
@@ -212,7 +216,7 @@ def _count(kernel: KernelCode, prefix: str) -> int:
     return sum(count for name, count in kernel.instructions.items() if name.startswith(prefix))
 
 
-def _few_warps(step: Step) -> Judged:
+def _few_warps(step: Step) -> RuleResult:
     if step.bound != "latency" or step.at_roof:
         return None
     if (step.fraction or 0.0) >= _FITTING:
@@ -231,11 +235,11 @@ def _few_warps(step: Step) -> Judged:
             "occupancy": occupancy,
             "limiter": kernel.limiter,
         }
-        return Holds(values, share, tuple(evidence))
+        return Match(values, share, tuple(evidence))
     return None
 
 
-def _spills(step: Step) -> Judged:
+def _spills(step: Step) -> RuleResult:
     if step.at_roof:
         return None
     for kernel, share in _own_kernels(step):
@@ -255,18 +259,18 @@ def _spills(step: Step) -> Judged:
             static("of loads that are spill reloads", of_loads),
             profiled("kernel", share),
         )
-        return Holds(values, share, evidence)
+        return Match(values, share, evidence)
     return None
 
 
 _FP32_KERNEL = re.compile(r"sgemm|ffma|simt")
 
 
-def _fp32_products(step: Step) -> Judged:
+def _fp32_products(step: Step) -> RuleResult:
     if not step.on_gpu:
         return None
     if not step.operations:
-        return Missing("the operations of the step", _PROFILE)
+        return NotMeasured("the operations of the step", _PROFILE)
     share = fp32_share(step)
     if share < _PRODUCTS.value:
         return None
@@ -286,7 +290,7 @@ def _fp32_products(step: Step) -> Judged:
     if fast and slow:
         evidence.append(measured("roof in TF32", fast.median, fast.unit))
         evidence.append(measured("roof in fp32", slow.median, slow.unit))
-    return Holds({"share": share}, share, tuple(evidence))
+    return Match({"share": share}, share, tuple(evidence))
 
 
 def fp32_share(step: Step) -> float:
@@ -301,7 +305,7 @@ def _product_rate(step: Step, share: float) -> float | None:
 
 
 def _tolerates_tf32(step: Step) -> bool:
-    """Whether the check of this step, or of what it is compared with, would let TF32 pass."""
+    """Return whether the check of this step, or of its counterpart, would let TF32 pass."""
     if any(each.status == Status.WRONG and _is_tf32(each.dtype) for each in step.report.variants):
         return False
     allowed = [each.tolerance for each in step.report.variants if each.tolerance is not None]
@@ -317,11 +321,11 @@ _TENSOR_KERNEL = re.compile(r"tensorop|xmma|s\d+gemm|h\d+gemm|bf16|f16|tf32")
 _OLDER_KERNEL = re.compile(r"ampere_|turing_|volta_|sm7\d_|sm80_|cutlass_7\d|cutlass_80")
 
 
-def _slow_products(step: Step) -> Judged:
+def _slow_products(step: Step) -> RuleResult:
     if not step.on_gpu:
         return None
     if not step.operations:
-        return Missing("the operations of the step", _PROFILE)
+        return NotMeasured("the operations of the step", _PROFILE)
     hopper = step.report.device is not None and (step.report.device.capability or "") >= "9.0"
     by_reason: dict[str, tuple[float, Operation]] = {}
     for row in step.products:
@@ -343,7 +347,7 @@ def _slow_products(step: Step) -> Judged:
     share = min(1.0, share)
     values: dict[str, Value] = {"share": share, "kernel": row.name, "why": why}
     evidence = (profiled("the kernel", share),)
-    return Holds(values, share, evidence)
+    return Match(values, share, evidence)
 
 
 _MORE_BLOCKS = Fix(
@@ -361,13 +365,13 @@ _BLOCKS = 32
 _WARP = 32
 
 
-def _grid_ends(step: Step) -> Judged:
+def _grid_ends(step: Step) -> RuleResult:
     device = step.report.device
     if not step.on_gpu or device is None or not device.sms:
         return None
     facts = step.facts
     if facts is None:
-        return Missing("the grids of its kernels", _PROFILE)
+        return NotMeasured("the grids of its kernels", _PROFILE)
     if step.at_roof:
         return None
     for launch in facts.launches:
@@ -393,7 +397,7 @@ def _grid_ends(step: Step) -> Judged:
             static("blocks at once", at_once, "blocks"),
             profiled("kernel", share),
         )
-        return Holds(values, share, evidence, fix=None if waves >= 1 else _MORE_BLOCKS)
+        return Match(values, share, evidence, fix=None if waves >= 1 else _MORE_BLOCKS)
     return None
 
 

@@ -15,9 +15,9 @@ from gpulab.core.payloads import BUSY
 from gpulab.features.findings import findings
 from gpulab.features.findings.rule import (
     COMPUTED,
-    Holds,
-    Judged,
+    Match,
     Rule,
+    RuleResult,
     Threshold,
     profiled,
 )
@@ -38,7 +38,7 @@ _NAMED = ("data wait", "sync", "copies")
 _TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 
 
-def _waits_at_a_line(step: Step) -> Judged:
+def _waits_at_a_line(step: Step) -> RuleResult:
     """The line at which the main thread waits longest; not in a phase that waits by its name."""
     waits = _by_line(step.lines, waiting=True)
     if step.on_gpu or not waits:
@@ -48,7 +48,7 @@ def _waits_at_a_line(step: Step) -> Judged:
     if share < _WAITS.value or high < _WAITS.value:
         return None
     share = min(share, high)
-    return Holds(
+    return Match(
         {"share": share, "line": where.line, "function": where.function, "source": where.source},
         share,
         (profiled("waiting at the line", share), profiled("waiting at all lines", high)),
@@ -67,7 +67,7 @@ def _by_line(lines: Iterable[LineTime], *, waiting: bool) -> dict[LineTime, floa
     return {longest[key]: share for key, share in shares.items() if share}
 
 
-def _runs_outside(step: Step) -> Judged:
+def _runs_outside(step: Step) -> RuleResult:
     if step.on_gpu or not step.lines:
         return None
     calls: dict[str | None, float] = defaultdict(float)
@@ -101,11 +101,11 @@ def _runs_outside(step: Step) -> Judged:
         profiled("outside of torch there", share),
         profiled("at the longest line", shares[longest]),
     )
-    return Holds(values, share, evidence, takes=_WAITED)
+    return Match(values, share, evidence, takes=_WAITED)
 
 
 def _part(where: LineTime) -> str:
-    """What is one part of a program: a function, but a line of the outermost one."""
+    """Return the part of a program at a place: a function, but a line of the outermost one."""
     return where.line if where.outermost else where.function
 
 
@@ -132,7 +132,7 @@ def _first(row: Operation) -> str:
     return row.shapes.split(", ")[0]
 
 
-def _converts(step: Step) -> Judged:
+def _converts(step: Step) -> RuleResult:
     if step.on_gpu:
         return None
     conversions = _conversions(step)
@@ -150,7 +150,7 @@ def _converts(step: Step) -> Judged:
         "shapes": _first(row),
     }
     evidence = (profiled("converting", share), profiled("conversions", row.calls, "a step"))
-    return Holds(values, share, evidence, takes=("alloc", *COMPUTED))
+    return Match(values, share, evidence, takes=("alloc", *COMPUTED))
 
 
 def _concatenations(step: Step) -> list[Operation]:
@@ -162,7 +162,7 @@ def _concatenations(step: Step) -> list[Operation]:
     return [row for row in rows if len(sizes[row.line]) >= _SIZES.value]
 
 
-def _grows(step: Step) -> Judged:
+def _grows(step: Step) -> RuleResult:
     if step.on_gpu:
         return None
     rows = _concatenations(step)
@@ -177,7 +177,7 @@ def _grows(step: Step) -> Judged:
     }
     calls = sum(row.calls for row in rows)
     evidence = (profiled("concatenating", share), profiled("calls", calls, "a step"))
-    return Holds(values, share, evidence, takes=("alloc", *COMPUTED))
+    return Match(values, share, evidence, takes=("alloc", *COMPUTED))
 
 
 def explained_lines(step: Step) -> set[str]:

@@ -1,7 +1,7 @@
 """The rules applied to each variant of a report: what holds, the largest share of the step first.
 
-What two rules find may be the same time. A general rule is left out where special ones explain most
-of what it found: a wait for the device is a special reason for gaps between launches.
+What two rules find may be the same time. A fallback rule is left out where special ones explain
+most of what it found: a wait for the device is a special reason for gaps between launches.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from gpulab.core.findings import Finding
 from gpulab.core.statuses import Status
 from gpulab.features.findings import computing, program_lines, result, waiting
 from gpulab.features.findings.advice import Advice, NotJudged
-from gpulab.features.findings.rule import Fix, Holds, Missing, Rule
+from gpulab.features.findings.rule import Fix, Match, NotMeasured, Rule
 from gpulab.features.findings.step import Step
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
 
 RULES: Sequence[Rule] = (*waiting.RULES, *computing.RULES, *program_lines.RULES)
-_OF_ITS_OWN = 0.5
-"""A general rule needs so much of what it found for itself."""
+_MIN_OWN_SHARE = 0.5
+"""A fallback rule needs so much of what it found for itself."""
 
 
 def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], list[NotJudged]]:
-    """What the rules find in a variant, by each recording of it, and the rules that lack a
+    """Return what the rules find in a variant, by each recording of it, and the rules that lack a
     measurement.
     """
     if variant.status not in (Status.OK, Status.PENDING) or variant.time_s is None:
         return [], []
     steps = [Step(report, each) for each in _by_recording(variant)]
-    holds: list[tuple[Rule, Holds]] = []
+    matches: list[tuple[Rule, Match]] = []
     missing = []
     for rule in RULES:
         judged = rule.judge(steps[0])
-        if isinstance(judged, Holds):
-            if all(isinstance(rule.judge(other), Holds) for other in steps[1:]):
-                holds.append((rule, judged))
-        elif isinstance(judged, Missing):
+        if isinstance(judged, Match):
+            if all(isinstance(rule.judge(other), Match) for other in steps[1:]):
+                matches.append((rule, judged))
+        elif isinstance(judged, NotMeasured):
             missing.append(
                 NotJudged(code=rule.name, missing=judged.measurement, flags=judged.flags)
             )
-    return [_advice(variant.name, *entry) for entry in _in_order(holds)], missing
+    return [_advice(variant.name, *entry) for entry in _in_order(matches)], missing
 
 
 def _by_recording(variant: VariantReport) -> list[VariantReport]:
@@ -54,32 +54,32 @@ def _by_recording(variant: VariantReport) -> list[VariantReport]:
     return [variant, variant.with_parts(goodput=second)]
 
 
-def _in_order(holds: Sequence[tuple[Rule, Holds]]) -> list[tuple[Rule, Holds]]:
-    """The largest share first, but a general rule after special ones unless it is about much more
+def _in_order(matches: Sequence[tuple[Rule, Match]]) -> list[tuple[Rule, Match]]:
+    """The largest share first, but a fallback rule after special ones unless it is about much more
     than they: these say more exactly what to change.
     """
-    special = [entry for entry in holds if not entry[0].general]
-    general = [entry for entry in holds if entry[0].general and _has_its_own(entry[1], special)]
-    return sorted([*special, *general], key=_weight, reverse=True)
+    special = [entry for entry in matches if not entry[0].fallback]
+    fallback = [entry for entry in matches if entry[0].fallback and _has_its_own(entry[1], special)]
+    return sorted([*special, *fallback], key=_weight, reverse=True)
 
 
-def _has_its_own(holds: Holds, special: Sequence[tuple[Rule, Holds]]) -> bool:
-    parts = set(holds.takes)
+def _has_its_own(match: Match, special: Sequence[tuple[Rule, Match]]) -> bool:
+    parts = set(match.takes)
     explained = sum(each.share for _, each in special if not parts.isdisjoint(each.takes))
-    return holds.share - explained >= _OF_ITS_OWN * holds.share
+    return match.share - explained >= _MIN_OWN_SHARE * match.share
 
 
-def _weight(entry: tuple[Rule, Holds]) -> float:
-    rule, holds = entry
-    return holds.share * (_OF_ITS_OWN if rule.general else 1.0)
+def _weight(entry: tuple[Rule, Match]) -> float:
+    rule, match = entry
+    return match.share * (_MIN_OWN_SHARE if rule.fallback else 1.0)
 
 
-def _advice(variant: str, rule: Rule, holds: Holds) -> Advice:
-    fix = holds.fix or Fix(rule.change, rule.code, rule.lesson)
+def _advice(variant: str, rule: Rule, match: Match) -> Advice:
+    fix = match.fix or Fix(rule.change, rule.code, rule.lesson)
     return Advice(
-        finding=Finding(code=rule.name, variant=variant, values=dict(holds.values)),
-        share=holds.share,
-        evidence=list(holds.evidence),
+        finding=Finding(code=rule.name, variant=variant, values=dict(match.values)),
+        share=match.share,
+        evidence=list(match.evidence),
         change=fix.change,
         code=list(fix.code),
         lesson=fix.lesson,

@@ -8,7 +8,7 @@ from gpulab.features.findings.advice import Advice, NotJudged
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about the rules."""
 
     advice: list[Advice] = []
     """What makes it slow and what to do, what would gain most first."""

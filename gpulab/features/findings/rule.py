@@ -1,7 +1,7 @@
 """A rule: one declaration of what makes a step slow, when it holds, and what to do.
 
-A rule reads one step of a report and gives a `Holds`, a `Missing` where a measurement that it needs
-was not made, or None where it does not hold.
+A rule reads one step of a report and gives a `Match`, a `NotMeasured` where a measurement that it
+needs was not made, or None where it does not hold.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fix:
 
 
 @dataclass(frozen=True)
-class Holds:
+class Match:
     """A rule holds: the values of its sentence, the share of the step that it is about, and the
     numbers behind both. `takes` are the parts of the step that the share is of, `fix` is what to
     change where that is not what the rule says.
@@ -51,27 +51,27 @@ class Holds:
 
 
 @dataclass(frozen=True)
-class Missing:
+class NotMeasured:
     """The measurement that a rule lacks, and the flags that bring it."""
 
     measurement: str
     flags: str = ""
 
 
-Judged = Holds | Missing | None
+RuleResult = Match | NotMeasured | None
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`general` is held against what the others left unexplained."""
+    """`fallback` is held against what the others left unexplained."""
 
     words: Declaration[Any]
-    judge: Callable[[Step], Judged]
+    judge: Callable[[Step], RuleResult]
     change: str
     code: tuple[str, str, str]
     lesson: str
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
-    general: bool = False
+    fallback: bool = False
 
     @property
     def name(self) -> str:

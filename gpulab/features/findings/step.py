@@ -59,7 +59,7 @@ class Step:
 
     @property
     def recorded(self) -> bool:
-        """Whether it is known where the time of the step goes."""
+        """Return whether it is known where the time of the step goes."""
         goodput = self.variant.goodput
         return goodput is not None and bool(goodput.partition)
 
@@ -69,7 +69,7 @@ class Step:
 
     @property
     def compiled(self) -> bool:
-        """Whether code of torch's compiler runs in it."""
+        """Return whether code of torch's compiler runs in it."""
         if self.facts is not None and self.facts.compiled_regions:
             return True
         return any(_COMPILED.search(row.name) for row in self.operations)
@@ -79,7 +79,7 @@ class Step:
         return self.variant.goodput.phases if self.variant.goodput else {}
 
     def share(self, *parts: str) -> float:
-        """Of the step that these parts take, as recorded; 0 where nothing was."""
+        """Return the share of the step that these parts take, as recorded; 0 where nothing was."""
         goodput: GoodputReport | None = self.variant.goodput
         partition = goodput.partition if goodput else {}
         return sum(partition.get(part, 0.0) for part in parts)
@@ -146,7 +146,7 @@ class Step:
 
     @property
     def bound(self) -> str:
-        """What limits it, empty where unknown."""
+        """Return what limits it, empty where unknown."""
         return str(self.variant.cause.bound) if self.variant.cause else ""
 
     @property
@@ -160,12 +160,12 @@ class Step:
 
     @property
     def fraction(self) -> float | None:
-        """Of its roof, by declared work."""
+        """Return the share of its roof, by declared work."""
         return self.variant.roofline.fraction if self.variant.roofline else None
 
     @property
     def at_roof(self) -> bool:
-        """Whether it runs at its roof already."""
+        """Return whether it runs at its roof already."""
         return self.fraction is not None and self.fraction >= AT_ROOF
 
     def ceiling(self, roof: str, kind: str) -> Ceiling | None:

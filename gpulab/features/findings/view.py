@@ -91,7 +91,7 @@ def amount(evidence: Evidence) -> str:
 
 
 def missing(variants: Sequence[VariantReport]) -> list[str]:
-    """What was not measured, and what brings it: a line for each measurement."""
+    """Return what was not measured, and what brings it: a line for each measurement."""
     names: dict[NotJudged, None] = {}
     for variant in variants:
         for each in variant.not_judged:

@@ -15,10 +15,10 @@ from gpulab.features.findings.program_lines import explained_lines
 from gpulab.features.findings.rule import (
     COMPUTED,
     LAUNCHED,
-    Holds,
-    Judged,
-    Missing,
+    Match,
+    NotMeasured,
     Rule,
+    RuleResult,
     Threshold,
     by_telemetry,
     measured,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from gpulab.features.goodput.events import WindowFacts
 
 _PROFILE = "--profile all"
-_NO_PROFILE = Missing("where the time of a step goes", _PROFILE)
-_NO_FACTS = Missing("a recording by this version", _PROFILE)
+_NO_PROFILE = NotMeasured("where the time of a step goes", _PROFILE)
+_NO_FACTS = NotMeasured("a recording by this version", _PROFILE)
 _DATA = ("data wait",)
 _WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 15 and 30 %")
 _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
@@ -65,7 +65,7 @@ def _data_wait(step: Step) -> float | None:
     return step.phases.get("data")
 
 
-def _waits_for_data(step: Step) -> Judged:
+def _waits_for_data(step: Step) -> RuleResult:
     share = _data_wait(step)
     if share is None:
         return _NO_PROFILE
@@ -76,10 +76,10 @@ def _waits_for_data(step: Step) -> Judged:
     workers = step.facts.workers if step.facts else None
     if workers:
         evidence.append(measured("workers", workers, "processes"))
-    return Holds({"share": share, "workers": workers or None}, share, tuple(evidence), takes=_DATA)
+    return Match({"share": share, "workers": workers or None}, share, tuple(evidence), takes=_DATA)
 
 
-def _starts_operations(step: Step) -> Judged:
+def _starts_operations(step: Step) -> RuleResult:
     if step.compiled:
         return None  # it cannot be told to compile
     if not step.on_gpu:
@@ -88,7 +88,7 @@ def _starts_operations(step: Step) -> Judged:
             return None
         if (step.variant.operations or 0) < _SEVERAL.value:
             return None
-        return Holds(
+        return Match(
             {
                 "share": share,
                 "operations": step.variant.operations,
@@ -113,7 +113,7 @@ def _starts_operations(step: Step) -> Judged:
         return None
     if operations and operations < _SEVERAL.value:
         return None
-    return Holds(
+    return Match(
         {"share": launching, "operations": operations},
         launching,
         (profiled("idle", idle), profiled("launch-bound", launching)),
@@ -122,7 +122,7 @@ def _starts_operations(step: Step) -> Judged:
 
 
 def _reads(step: Step) -> bool:
-    """Whether it copies from the device, as .item() does."""
+    """Return whether it copies from the device, as .item() does."""
     return any("DtoH" in row.name and row.calls >= 1 for row in step.operations)
 
 
@@ -137,7 +137,7 @@ def _line_of_most_calls(step: Step) -> str | None:
     return line if line and calls[line] >= _MOST_CALLS * total else None
 
 
-def _by_cause(step: Step) -> Judged:
+def _by_cause(step: Step) -> RuleResult:
     """Without a recording: by the device's own clock beside the host's."""
     waiting = step.cause_value("share")
     operations = step.variant.operations
@@ -147,10 +147,10 @@ def _by_cause(step: Step) -> Judged:
         return None
     evidence = (measured("the device waits for the host", waiting),)
     values = {"share": waiting, "operations": operations}
-    return Holds(values, waiting, evidence, takes=LAUNCHED)
+    return Match(values, waiting, evidence, takes=LAUNCHED)
 
 
-def _empties_queue(step: Step) -> Judged:
+def _empties_queue(step: Step) -> RuleResult:
     if not step.on_gpu:
         return None
     if not step.recorded:
@@ -162,14 +162,14 @@ def _empties_queue(step: Step) -> Judged:
             return _NO_FACTS if _reads(step) and step.idle >= _IDLE.value else None
         waits = sum(row.calls for row in step.operations if "DtoH" in row.name)
         values = {"share": share, "waits": waits, "idle": step.idle}
-        return Holds(values, step.idle, (profiled("sync", share),), takes=LAUNCHED)
+        return Match(values, step.idle, (profiled("sync", share),), takes=LAUNCHED)
     if facts.synchronizations < 1 or not step.step_s:
         return None
     # the host does the rest more slowly under the profiler, so it waits less than without it
     blocked = min(1.0, facts.sync_s / step.step_s)
     if min(step.idle, blocked) < _SYNCHRONISES.value:
         return None
-    return Holds(
+    return Match(
         {"share": blocked, "waits": facts.synchronizations, "idle": step.idle},
         step.idle,
         (
@@ -181,7 +181,7 @@ def _empties_queue(step: Step) -> Judged:
     )
 
 
-def _copies_pageable(step: Step) -> Judged:
+def _copies_pageable(step: Step) -> RuleResult:
     if not step.on_gpu:
         return None
     if not step.recorded:
@@ -198,11 +198,13 @@ def _copies_pageable(step: Step) -> Judged:
     evidence = [profiled("copies of pageable memory", share)]
     if ratio is not None:
         evidence.append(measured("rate of pageable copies over pinned ones", ratio))
-    return Holds({"share": share}, share, tuple(evidence), takes=("copies",))
+    return Match({"share": share}, share, tuple(evidence), takes=("copies",))
 
 
 def _pageable_over_pinned(step: Step) -> float | None:
-    """Of the largest copies to the device, as measured on this machine."""
+    """Return pageable bandwidth over pinned, of the largest copies to the device, as measured on
+    this machine.
+    """
     rates: dict[str, float] = {}
     for each in step.report.ceilings.ceilings if step.report.ceilings else ():
         memory, _, size = each.kind.partition(" ")
@@ -213,7 +215,7 @@ def _pageable_over_pinned(step: Step) -> float | None:
     return rates["pageable"] / rates["pinned"]
 
 
-def _copies_in_turn(step: Step) -> Judged:
+def _copies_in_turn(step: Step) -> RuleResult:
     if not step.on_gpu:
         return None
     if not step.recorded:
@@ -233,7 +235,7 @@ def _copies_in_turn(step: Step) -> Judged:
     longest = max(to_device, to_host, computing)
     if share + computing - longest < _COPIES.value:
         return None
-    return Holds(
+    return Match(
         {"share": share, "hidden": hidden},
         share,
         (
@@ -245,7 +247,7 @@ def _copies_in_turn(step: Step) -> Judged:
     )
 
 
-def _touches_fresh_memory(step: Step) -> Judged:
+def _touches_fresh_memory(step: Step) -> RuleResult:
     """By the page faults of a step, and what one costs here, near a roof or not."""
     faults = step.faults
     if faults is None:
@@ -269,18 +271,18 @@ def _touches_fresh_memory(step: Step) -> Judged:
         return _few_faults(step, faults)
     evidence = (measured("page faults", faults, "a step"), measured("share", min(share, 1.0)))
     values: dict[str, Value] = {"share": high, "calls": None, "faults": faults}
-    return Holds(values, high, evidence, takes=("alloc", *COMPUTED))
+    return Match(values, high, evidence, takes=("alloc", *COMPUTED))
 
 
-def _few_faults(step: Step, faults: float) -> Judged:
-    """What a step takes anew of the system without page faults that would say what it costs."""
+def _few_faults(step: Step, faults: float) -> RuleResult:
+    """Return that memory was taken anew without page faults that would say what it costs."""
     fresh = sum(max(0.0, row.memory_bytes or 0.0) for row in step.operations if row.line)
     if fresh < _LARGE_BYTES or faults * _PAGE_BYTES > _OF_FRESH * fresh:
         return None
-    return Missing("what fresh memory costs here: huge pages, or an allocator that keeps it")
+    return NotMeasured("what fresh memory costs here: huge pages, or an allocator that keeps it")
 
 
-def _allocates(step: Step) -> Judged:
+def _allocates(step: Step) -> RuleResult:
     if not step.on_gpu:
         return _touches_fresh_memory(step)
     if not step.recorded:
@@ -291,7 +293,7 @@ def _allocates(step: Step) -> Judged:
         return None
     evidence = (profiled("alloc", share), profiled("calls", calls or 0.0, "a step"))
     values = {"share": share, "calls": calls, "faults": None}
-    return Holds(values, share, evidence, takes=LAUNCHED)
+    return Match(values, share, evidence, takes=LAUNCHED)
 
 
 def _fresh_lines(step: Step) -> set[str]:
@@ -304,7 +306,7 @@ def _fresh_lines(step: Step) -> set[str]:
     return {line for line, amount in fresh.items() if amount >= _OF_FRESH * total > 0}
 
 
-def _compiles(step: Step) -> Judged:
+def _compiles(step: Step) -> RuleResult:
     facts = step.facts
     if facts is None:
         return None if step.recorded else _NO_PROFILE
@@ -323,7 +325,7 @@ def _compiles(step: Step) -> Judged:
             measured("compilations", facts.compilations, "a step"),
             measured("compiling", share),
         )
-        return Holds(values, share, evidence, takes=(*COMPUTED, *LAUNCHED))
+        return Match(values, share, evidence, takes=(*COMPUTED, *LAUNCHED))
     if not breaks or facts.compiled_regions <= 1:
         return None
     idle = step.idle if step.on_gpu else step.share("other") + _in_wrappers(step)
@@ -332,7 +334,7 @@ def _compiles(step: Step) -> Judged:
         profiled("compiled pieces", facts.compiled_regions, "a step"),
         profiled("outside of operations", idle),
     )
-    return Holds(values, idle, numbers, takes=LAUNCHED)
+    return Match(values, idle, numbers, takes=LAUNCHED)
 
 
 _WRAPPER = re.compile(r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode")
@@ -344,7 +346,7 @@ def _in_wrappers(step: Step) -> float:
     return min(1.0, step.share_of_rows(rows))
 
 
-def _updates(step: Step) -> Judged:
+def _updates(step: Step) -> RuleResult:
     if not step.recorded:
         return _NO_PROFILE
     facts = step.facts
@@ -366,7 +368,7 @@ def _updates(step: Step) -> Judged:
         profiled("its kernels", kernels, "a step"),
         measured("parameters", facts.parameters, "tensors"),
     )
-    return Holds(values, share, evidence, takes=(*LAUNCHED, *COMPUTED))
+    return Match(values, share, evidence, takes=(*LAUNCHED, *COMPUTED))
 
 
 _HAS_A_FLAG = {"ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam"}
@@ -375,19 +377,19 @@ _HAS_A_FLAG |= {"RAdam", "RMSprop", "Rprop", "SGD"}
 
 
 def _is_one_optimizer(facts: WindowFacts) -> bool:
-    """Whether its kernels are its own: of one that steps once a step, without a closure."""
+    """Return whether its kernels are its own: of one that steps once a step, without a closure."""
     calls = facts.optimizers
     if facts.optimizer_computes or sum(calls.values()) > _ONCE or len(calls) > 1:
         return False
     return calls.keys() <= _HAS_A_FLAG
 
 
-def _held_back(step: Step) -> Judged:
+def _held_back(step: Step) -> RuleResult:
     solo = step.variant.solo_run
     if not step.on_gpu and solo is None:
         return None
     if solo is None or solo.slowed is None:
-        return Missing("clocks and temperature of a solo run", "--telemetry on --profile all")
+        return NotMeasured("clocks and temperature of a solo run", "--telemetry on --profile all")
     clock = temperature = None
     telemetry = step.report.telemetry
     highest = (telemetry.limits.get("sm_clock") if telemetry else None) or 0.0
@@ -402,16 +404,16 @@ def _held_back(step: Step) -> Judged:
     evidence = [by_telemetry("readings with a slowdown", solo.slowed)]
     if clock is not None:
         evidence.append(by_telemetry("clock over the highest", clock))
-    return Holds(values, solo.slowed, tuple(evidence), takes=COMPUTED)
+    return Match(values, solo.slowed, tuple(evidence), takes=COMPUTED)
 
 
 _WAITING_FOR_RANKS = ("communication", "waiting", "sync", *COMPUTED)
 
 
-def _rank_is_late(step: Step) -> Judged:
+def _rank_is_late(step: Step) -> RuleResult:
     job = step.ranks
     if job is None or not job.ranks:
-        return Missing("arrival times of several ranks: this run has one process")
+        return NotMeasured("arrival times of several ranks: this run has one process")
     late = job.late
     if late is None:
         return None
@@ -421,7 +423,7 @@ def _rank_is_late(step: Step) -> Judged:
         measured("later than the median of the others", share),
         measured("last to come, of the steps", late.last),
     )
-    return Holds(values, share, evidence, takes=_WAITING_FOR_RANKS)
+    return Match(values, share, evidence, takes=_WAITING_FOR_RANKS)
 
 
 RULES = (
@@ -454,7 +456,7 @@ RULES = (
             "for one operation": _LAUNCH_S,
             "operations": _SEVERAL,
         },
-        general=True,
+        fallback=True,
     ),
     Rule(
         findings.waits_empty_queue,

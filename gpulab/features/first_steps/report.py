@@ -26,7 +26,9 @@ _TAIL = 3
 
 
 def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
-    """Of the first steps in each process, as many of them as all have; None without any."""
+    """Return the curve of the first steps in each process, as many of them as all have; None
+    without any.
+    """
     processes = [event.times_s for event in events]
     count = min(map(len, processes), default=0)
     if not count:

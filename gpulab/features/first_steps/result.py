@@ -24,6 +24,6 @@ class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about its first steps."""
 
     first_steps: CurveReport | None = None

@@ -34,7 +34,7 @@ def variant_of_process(candidates: Sequence[CandidateFacts], number: int) -> Can
 
 
 def planned(candidates: Sequence[Candidate], time_s: float, *, smoke: bool) -> Planned:
-    """What the processes after the first will do: one epoch of one round each."""
+    """Return what the processes after the first will do: one epoch of one round each."""
     variants = len(candidates) - 1
     processes = 1 + variants * (1 if smoke else CURVE_PROCESSES)
     return Planned(rounds=1, epochs=1, processes=processes, expected_s=time_s)

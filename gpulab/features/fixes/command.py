@@ -117,7 +117,7 @@ class _Tries:
 
 
 def _paths(launch: Launch, options: Options) -> list[Path]:
-    """Where the two run files go."""
+    """Return where the two run files go."""
     if options.output is None:
         return [
             default_path(f"{launch.label}-{name}", options.share) for name in ("fixes", "together")

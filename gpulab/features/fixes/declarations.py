@@ -255,7 +255,7 @@ FIXES: Sequence[Fix] = (
 
 
 def gaining(tried: Sequence[FixReport]) -> list[Fix]:
-    """Of each group the one that gains most, in the order in which they are applied."""
+    """Return the fix that gains most of each group, in the order in which they are applied."""
     speedups = {fix.name: fix.speedup or 0.0 for fix in tried if fix.gained}
     best: dict[str, Fix] = {}
     for fix in FIXES:

@@ -35,7 +35,7 @@ class FixReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about fixes."""
 
     fixes: list[FixReport] = []
     """What --try gave of each fix, with those that do not apply."""

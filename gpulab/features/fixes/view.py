@@ -88,7 +88,7 @@ def _reasons(rows: Sequence[FixReport]) -> Block | None:
 
 
 def _edits(rows: Sequence[FixReport]) -> Block | None:
-    """What of the gains needs an edit of the program, with its lines."""
+    """Return what of the gains needs an edit of the program, with its lines."""
     lines = [
         Text(f"{fix.name} needs an edit: {', '.join(fix.lines)}: {fix.edit}")
         for fix in rows

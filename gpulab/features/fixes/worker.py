@@ -156,7 +156,7 @@ class _WatchedCalls:
             yield
 
     def line(self) -> str:
-        """Of the program, that is being run: "train.py:42"."""
+        """Return the line of the program that is being run: "train.py:42"."""
         frame = sys._getframe(1)
         while frame is not None:
             file = frame.f_code.co_filename
@@ -233,7 +233,7 @@ def _precision(kind: Any) -> str:
 
 
 def _called_by_torch() -> bool:
-    """Whether a read is torch's own, of a number that it keeps in a tensor."""
+    """Return whether a read is torch's own, of a number that it keeps in a tensor."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back  # type: ignore[assignment]

@@ -149,7 +149,7 @@ def _is_low(ratio: Ratio) -> bool:
 
 
 def _ratios(group: Group) -> dict[Unit, Ratio]:
-    """Of each GPU the median over its figures, with the limit of its model."""
+    """Return each GPU's median over its figures, with the limit of its model."""
     middles = middles_of(group)
     limit = 1 - max(_LEAST, _DEVIATIONS * _SIGMA * _mad(list(middles.values())))
     ratios = {}

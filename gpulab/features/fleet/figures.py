@@ -54,12 +54,12 @@ Groups = dict[tuple[str, Resource], Group]
 
 
 def groups_of(files: Sequence[FileFacts]) -> Groups:
-    """Of variants and ceilings that enough GPUs have."""
+    """Group the variants and ceilings that enough GPUs have."""
     return _grouped((facts, key, value) for facts in files for key, value in _values(facts))
 
 
 def spreads_of(files: Sequence[FileFacts]) -> Groups:
-    """How much times vary in each scenario, as if that were a speed."""
+    """Group the spread of times in each scenario, as if that were a speed."""
     return _grouped(
         (facts, (facts.device.name, *facts.subject), Value(facts.spread))
         for facts in files
@@ -89,7 +89,7 @@ def middles_of(group: Group) -> dict[Unit, float]:
 
 
 def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
-    """Of all variants and ceilings of one file."""
+    """Yield the values of all variants and ceilings of one file."""
     if facts.device is None:
         return
     model = facts.device.name
@@ -103,7 +103,9 @@ def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
 
 
 def _is_steady_kind(roof: str, kind: str) -> bool:
-    """Of copies only pinned ones that are long: the others measure the host."""
+    """Tell whether a ceiling is steady: of copies only long pinned ones, the others measure the
+    host.
+    """
     if roof not in LINKS:
         return roof in _BY_ROOF
     return re.fullmatch("pinned [0-9]+ MiB", kind) is not None
@@ -126,7 +128,7 @@ def _mhz(facts: FileFacts, resource: Resource, sm_mhz: float | None) -> float | 
 
 
 def _limit(facts: FileFacts, name: str, speed: float) -> Resource:
-    """What limits a variant with so many steps per second."""
+    """Return what limits a variant with so many steps per second."""
     job = facts.job
     built = facts.built.get(name)
     if job and job.roof in LINKS:

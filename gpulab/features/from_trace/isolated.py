@@ -149,7 +149,7 @@ def isolated(recorded: RecordedCall, list_dtype: str) -> IsolatedCall:
 
 
 def _without_text(argument: Argument) -> str:
-    """What is assumed for a text, which the profiler does not record."""
+    """Return what is assumed for a text, which the profiler does not record."""
     if not argument.has_default:
         raise NotIsolableError(f"the trace does not hold its {argument.name}")
     return f"The trace does not hold {argument.name}=: the default is assumed"
@@ -273,7 +273,7 @@ def _tensor(
 
 
 def _overlaps(dims: Any, strides: Any) -> bool:
-    """Whether a tensor, or one of a list, has elements in the same place."""
+    """Return whether a tensor, or one of a list, has elements in the same place."""
     if not isinstance(dims, list) or not isinstance(strides, list):
         return False
     for size, stride in zip(dims, strides, strict=False):
@@ -338,7 +338,7 @@ def _words(schema: Sequence[Argument], values: Sequence[str | None]) -> Iterator
 
 
 def _is_left_out(argument: Argument, value: str | None) -> bool:
-    """Whether without it the operation does the same."""
+    """Return whether without it the operation does the same."""
     if value is None or not argument.has_default:
         return value is None
     one = argument.name in ("alpha", "beta", "value") and value in ("1", "1.0")

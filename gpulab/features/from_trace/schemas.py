@@ -58,7 +58,7 @@ def _argument(argument: Any) -> Argument:
 
 
 def _fits(argument: Argument, recorded: RecordedInput) -> bool:
-    """Whether it may have been recorded so: of what is no tensor and no number, nothing is."""
+    """Return whether it may have been recorded so: what is no tensor and no number is not."""
     match recorded.type:
         case "":
             return argument.optional or argument.type != "bool"

@@ -142,7 +142,7 @@ class _Text:
             self._at = 0
 
     def place(self, at: int | None = None) -> str:
-        """Of where it is, or of a character of the text."""
+        """Describe where the stream is, or where a character of the text is."""
         text = self._text[: self._at if at is None else at]
         line = self._lines_before + text.count("\n") + 1
         return f"byte {self._before + _size(text)} (line {line})"

@@ -97,7 +97,7 @@ _LEAST_SHARE = 0.0005
 
 
 class NoneIsolableError(ValueError):
-    """Of the heaviest operations none can be called by itself; the message says why."""
+    """None of the heaviest operations can be called by itself; the message says why."""
 
 
 def operation_file(title: str, recorded: RecordedCalls, top: int) -> tuple[str, int, int]:

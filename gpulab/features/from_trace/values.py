@@ -93,10 +93,12 @@ def _classes(dims: list[int]) -> int:
 
 
 def only_positive(name: str) -> bool:
-    """Whether other numbers are outside of what it is defined for."""
+    """Return whether other numbers are outside of what it is defined for."""
     return any(word in name for word in _ONLY_POSITIVE)
 
 
 def keeps_multiplying(name: str) -> bool:
-    """Whether step after step would make its numbers vanish or overflow, unless the factor is 1."""
+    """Return whether step after step would make its numbers vanish or overflow, unless the factor
+    is 1.
+    """
     return name in _MULTIPLY

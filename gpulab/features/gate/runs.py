@@ -27,9 +27,9 @@ _BROKEN = (ExitCode.FAILED, ExitCode.INVALID, ExitCode.INTERRUPTED)
 def cases_of_command(
     reports: Sequence[RunReport], over_runs: Sequence[OverRuns], required_of: Demanded
 ) -> list[Case]:
-    """Of each run, where it has no result, that; of its comparisons each: with a threshold it
-    passes or fails by that, without one by its output. Of runs that were repeated the comparisons
-    are those over all of them.
+    """Return the cases of each run: where it has no result, that; of its comparisons each: with a
+    threshold it passes or fails by that, without one by its output. Of runs that were repeated the
+    comparisons are those over all of them.
     """
     cases: list[Case] = []
     for report, name in zip(reports, _names(reports), strict=True):
@@ -48,7 +48,7 @@ def cases_of_command(
 
 
 class Speedup(Judged, Protocol):
-    """Of a comparison in one run, or over several."""
+    """The speedup of a comparison in one run, or over several."""
 
     @property
     def variant(self) -> str: ...

@@ -31,8 +31,8 @@ class ThresholdError(ValueError):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one scenario. `speedup` of every variant, `speedups` of some, by their names; `slower` as
-    a share. None demands nothing.
+    """The thresholds of one scenario. `speedup` of every variant, `speedups` of some, by their
+    names; `slower` as a share. None demands nothing.
     """
 
     speedup: float | None = None
@@ -41,7 +41,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def required(self) -> Required:
-        """Of the comparisons of one run."""
+        """Return what the comparisons of one run must reach."""
         return Required(every=self.speedup, variants=self.speedups)
 
     def over(self, other: Thresholds) -> Thresholds:

@@ -105,7 +105,9 @@ class _Phases:
         self._asleep = intersect(self.innermost[LOADER], sleeping)
 
     def beside_loaders(self, phase: str, off_s: float) -> float:
-        """Of seconds off the CPU in a phase those that no DataLoader in it explains.
+        """Return the seconds off the CPU in a phase that no DataLoader in it explains. A loader
+        with workers sleeps; one without runs, and has its part of what is spread over the time of
+        the phase.
 
         A loader with workers sleeps; one without runs, and has its part of what is spread over the
         time of the phase.
@@ -129,7 +131,7 @@ def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
 
 
 def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
-    """What the device did; and where it did nothing, what the host was doing.
+    """Return what the device did; and where it did nothing, what the host was doing.
 
     A kernel is useful where the call that launched it, on any thread, began while the innermost
     phase of the main thread was "useful", and every kernel is where nothing is marked so. Those
@@ -170,12 +172,12 @@ def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[i
 
 
 def _is_host_copy(event: TraceEvent) -> bool:
-    """Whether it is a copy between the device and its host."""
+    """Return whether it is a copy between the device and its host."""
     return event.kind == "gpu_memcpy" and "DtoD" not in event.name and "PtoP" not in event.name
 
 
 def _is_backward(trace: Trace, thread: Thread) -> bool:
-    """Whether autograd's engine ran there: for CUDA on threads of its own."""
+    """Return whether autograd's engine ran there: for CUDA on threads of its own."""
     return thread != trace.main and any(
         event.name.startswith("autograd::engine::evaluate_function")
         for event in trace.operations[thread]
@@ -202,8 +204,8 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
 def _recorded_beside(
     trace: Trace, parts: Mapping[str, list[Span]]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Of the main thread's operations and phases, the share that begins at the end of an instant of
-    each category, and the share that begins with one.
+    """Return, of the main thread's operations and phases, the share that begins at the end of an
+    instant of each category, and the share that begins with one.
     """
     order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
     starts = [start for start, _ in order]
@@ -269,7 +271,7 @@ _COMPILED = (_COMPILED_GRAPH, "Torch-Compiled Region")
 
 
 def is_compiled(trace: Trace) -> bool:
-    """Whether torch's compiler made code that ran; in a recording without shapes it says so."""
+    """Return whether torch's compiler made code that ran, which recordings without shapes say."""
     names = (event.name for events in trace.operations.values() for event in events)
     return any(name.startswith(_COMPILED) for name in names)
 
@@ -297,8 +299,8 @@ def summed(
 
 
 def call_counts(trace: Trace) -> dict[str, int]:
-    """How often each kernel or copy ran, else each operation of the host, nested ones too: to
-    compare recordings.
+    """Return how often each kernel or copy ran, else each operation of the host, nested ones too:
+    to compare recordings.
 
     Marks of compiled graphs are no operations: only a recording without shapes has them among
     these.
@@ -372,13 +374,15 @@ def parts_on_cpu(
 
 
 def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
-    """Of a CPU's window, what was off the CPU beyond what the same steps are unprofiled."""
+    """Return the seconds that others took of a CPU's window: those off the CPU beyond what the same
+    steps are unprofiled.
+    """
     excess_s = max(0.0, partition.window_s - plain_s * steps)
     return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
 
 
 def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
-    """Whether others took much of a CPU's window alone: then its parts are estimates."""
+    """Return whether others took much of a CPU's window alone: then its parts are estimates."""
     preempted_s = partition.seconds.get("preempted", 0.0)
     excess_s = partition.window_s - plain_s * steps
     return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2

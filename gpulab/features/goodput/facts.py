@@ -33,7 +33,9 @@ _COUNTS = frozenset({"parameters", "workers", "graph_breaks"})
 
 
 def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
-    """Of one step of a window of `steps`; `known` are fields that no recording has, as numbers."""
+    """Return the facts of one step of a window of `steps`; `known` are fields that no recording
+    has, as numbers.
+    """
     known = {
         name: round(value) if name in _COUNTS and value is not None else value
         for name, value in known.items()
@@ -136,7 +138,7 @@ def _optimizers(updates: list[TraceEvent], steps: int) -> dict[str, float]:
 
 
 def _goes_backward(trace: Trace, updates: list[TraceEvent]) -> bool:
-    """Whether an optimizer calls a closure: then most of its time is the model's."""
+    """Return whether an optimizer calls a closure: then most of its time is the model's."""
     starts = sorted(
         event.start
         for events in trace.operations.values()
@@ -208,7 +210,7 @@ def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:
 
 
 def _product(sizes: object) -> int:
-    """Of three numbers of a launch; 0 where they are none."""
+    """Return the product of three numbers of a launch; 0 where they are none."""
     if not isinstance(sizes, list) or not all(isinstance(size, int) for size in sizes):
         return 0
     product = 1

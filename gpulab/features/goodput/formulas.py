@@ -23,7 +23,7 @@ NO_ARITHMETIC = "moves bytes only"
 
 
 class Work(NamedTuple):
-    """Of one call."""
+    """The work of one call."""
 
     flops: int
     bytes: int
@@ -63,7 +63,7 @@ def work_of(name: str, inputs: Inputs) -> Work | None:
 
 
 def _product(flops: int, inputs: Inputs, places: Sequence[int], shape: Shape) -> Work:
-    """Of factors, the output having the first one's type."""
+    """Return the work of a product of factors, the output having the first one's type."""
     first = inputs.at(places[0])
     output = prod(shape) * first.element_bytes
     return Work(flops, inputs.bytes_at(*places) + output)
@@ -243,7 +243,7 @@ def _in_place_of(inputs: Inputs) -> Work:
 
 
 def _copy(inputs: Inputs) -> Work:
-    """Of the first input to one like it."""
+    """Return the work of a copy of the first input to one like it."""
     first = inputs.at(0)
     return Work(0, first.bytes + first.count * first.element_bytes)
 

@@ -88,12 +88,12 @@ class Inputs:
 
     @property
     def has_lists(self) -> bool:
-        """Whether there are lists of tensors, of which no types are recorded."""
+        """Return whether there are lists of tensors, of which no types are recorded."""
         return "TensorList" in self._types
 
     @property
     def dtype(self) -> str | None:
-        """Of the first tensor of floating-point numbers, else of the first tensor."""
+        """Return the dtype of the first floating-point tensor, else of the first tensor."""
         tensors = self.tensors
         floating = [tensor for tensor in tensors if tensor.is_floating]
         return next((tensor.dtype for tensor in (*floating, *tensors)), None)
@@ -106,7 +106,7 @@ class Inputs:
         return tensor
 
     def bytes_at(self, *places: int) -> int:
-        """Of those of the places that have a tensor."""
+        """Return the bytes of the tensors at these places."""
         tensors = [self.all[place] for place in places if place < len(self.all)]
         return sum(tensor.bytes for tensor in tensors if tensor is not None)
 

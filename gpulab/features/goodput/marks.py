@@ -93,7 +93,7 @@ class _Marks(TorchFunctionMode):
 
 
 def is_of_the_program(file: str) -> bool:
-    """Whether a file is neither torch's, nor Python's, nor the lab's."""
+    """Return whether a file is neither torch's, nor Python's, nor the lab's."""
     if file.startswith("<") or file.startswith((_OF_TORCH, _OF_THE_LAB)):
         return False
     if any(f"/{folder}/" in file for folder in _PACKAGES):

@@ -181,7 +181,7 @@ def rows_of(variant: VariantReport, group: GroupBy) -> list[Row]:
 
 
 def _of_the_step(row: Operation, step_s: float | None) -> Operation:
-    """Where a device ran, the share of the step is that of its own time."""
+    """Set the share of the step that an operation takes: on a device, that of its own time."""
     if row.device_s is None or not step_s:
         return row
     return replace(row, share=row.device_s / step_s)
@@ -210,7 +210,9 @@ def _inputs(row: Operation) -> tuple[str, str, str | None]:
 
 
 def _by_line(host: Sequence[Operation]) -> list[Row]:
-    """What a line calls lies within it: its total is what all of it takes by itself."""
+    """Sum operations by line: what a line calls lies within it, so its total is what all of it
+    takes by itself.
+    """
     sums = summed(map(_own_only, host), lambda row: row.line)
     return [Row(row.line or _NO_LINE, row) for row in sums]
 
@@ -336,7 +338,7 @@ class OperationTable:
         return [name, *columns]
 
     def _words(self, rows: Sequence[Row]) -> list[Column]:
-        """What calls were, and who made them; of a grouping that sums them, nothing."""
+        """Return what calls were, and who made them; of a grouping that sums them, nothing."""
         if self.choice.group == GroupBy.KERNEL:
             return _words("launched by", [row.operation.launched_by for row in rows], 4, 30)
         if self.choice.group != GroupBy.OPERATION:

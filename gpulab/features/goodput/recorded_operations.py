@@ -116,7 +116,7 @@ _NOTHING = _Known(Caller(), None)
 
 
 def _known(trace: Trace, woods: Forest | None = None) -> dict[Node, _Known]:
-    """Of each operation of a recording, by its start."""
+    """Return what is known of each operation of a recording, by its start."""
     woods = woods or forest(trace)
     if not trace.callers and not trace.allocations:
         return {}
@@ -279,7 +279,7 @@ def _row(trace: Trace, key: _Key, sums: _Sums) -> Operation:
 
 
 def _device_totals(woods: Forest) -> dict[Node, float]:
-    """Of each operation with those within it."""
+    """Return the device seconds of each operation with those within it."""
     totals = {node: node.device_s for node in woods.nodes}
     for node in reversed(woods.nodes):  # those within an operation come after it
         if node.parent is not None:
@@ -288,8 +288,8 @@ def _device_totals(woods: Forest) -> dict[Node, float]:
 
 
 def _work(woods: Forest, facts: _Facts) -> dict[Node, Work]:
-    """What each call computes and moves at least, by the formula of its name: no work belongs to
-    two of those that are within each other.
+    """Return what each call computes and moves at least, by the formula of its name: no work
+    belongs to two of those that are within each other.
     """
     work: dict[Node, Work] = {}
     covered: set[Node] = set()

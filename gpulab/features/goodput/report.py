@@ -202,7 +202,7 @@ def _rounds_s(state: RunState, variant: VariantState, time: Estimate | None) -> 
 
 
 def _device_s(state: RunState, variant: VariantState, time: Estimate | None) -> float | None:
-    """What the device took in the rounds, with whatever gaps are in it."""
+    """Return what the device took in the rounds, with whatever gaps are in it."""
     job = state.timed_job
     if job is not None and job.clock == Clock.DEVICE:
         return time.value if time else None
@@ -353,7 +353,9 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
-    """Of one step. What a device does takes the recording's time, the host's is scaled."""
+    """Return the operations of one step. What a device does takes the recording's time, the host's
+    is scaled.
+    """
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     scale = step.step_s / recorded_s if recorded_s else 1.0
     kernels = [row for row in profiled.operations if row.on_device]
@@ -397,7 +399,7 @@ _LEAST = 0.5
 """Products in each step on average, below which most steps do without."""
 
 
-def _judge(draft: Draft) -> Iterator[Event]:
+def _derive_events(draft: Draft) -> Iterator[Event]:
     """Catches variants that skip products which the baseline makes in each step."""
     baseline = draft.state.baseline
     usual = _products_per_step(baseline) if baseline else None
@@ -444,7 +446,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
-    judge=_judge,
+    derive_events=_derive_events,
     of_variant=_of_variant,
     views=(
         View("goodput.view:phases", Section.TIME),

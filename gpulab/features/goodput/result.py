@@ -112,13 +112,13 @@ class FromStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about goodput."""
 
     goodput: GoodputReport | None = None
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about goodput."""
 
     from_start: FromStart | None = None
     """Of a command that asks for it."""

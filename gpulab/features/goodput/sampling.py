@@ -37,7 +37,7 @@ _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambd
 
 
 class Place(NamedTuple):
-    """Of the program: `line` such as train.py:42, the expression there, and what it is in."""
+    """A place in the program: `line` such as train.py:42, its expression, and what it is in."""
 
     line: str
     function: str
@@ -127,7 +127,7 @@ class Sampler:
 
 
 def _open_scheduler() -> int | None:
-    """Of this thread; None where there is none."""
+    """Open the scheduler's figures of this thread; None where there is none."""
     try:
         opened = os.open(_SCHEDULER, os.O_RDONLY)
         if len(os.pread(opened, 128, 0).split()) > 1:

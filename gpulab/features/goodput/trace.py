@@ -88,13 +88,13 @@ class Trace:
 
     @property
     def size(self) -> int:
-        """How many events there are: what reading a recording costs."""
+        """Return how many events there are: what reading a recording costs."""
         by_thread = (*self.operations.values(), *self.calls.values())
         return sum(map(len, by_thread)) + len(self.annotations) + len(self.device)
 
     @property
     def on_device(self) -> bool:
-        """Whether a device did anything within the window."""
+        """Return whether a device did anything within the window."""
         return any(self.inside(self.device))
 
     def inside(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
@@ -138,7 +138,7 @@ def read_any(entries: Iterable[object]) -> Trace:
 
 
 def is_relevant(raw: object) -> TypeGuard[dict[str, Any]]:
-    """Whether the event is read, if it is complete."""
+    """Return whether the event is read, if it is complete."""
     if not isinstance(raw, dict) or raw.get("ph") != "X":
         return False
     kind = raw.get("cat")
@@ -246,8 +246,8 @@ def _is_time(value: object) -> bool:
 
 
 def validate(document: object) -> list[Finding]:
-    """What a viewer of Chrome traces would not draw, a finding per kind of problem; empty where all
-    is well.
+    """Return what a viewer of Chrome traces would not draw, a finding per kind of problem; empty
+    where all is well.
 
     Every event has ph, name, ts (us), pid and tid, and a complete one ("X") a dur >= 0. Metadata
     ("M") needs no ts.
@@ -296,8 +296,8 @@ _GRAPH = "GraphLaunch"
 
 
 def streams_not_joined(trace: Trace) -> int:
-    """How many streams have work in the window after which nothing waits; the current one, which
-    needs no wait, aside.
+    """Return how many streams have work in the window after which nothing waits; the current one,
+    which needs no wait, aside.
 
     What waits is queued after the work that it waits for, and the current stream takes up to one
     place.

@@ -50,8 +50,8 @@ class Node:
 
     @property
     def repeats_its_caller(self) -> bool:
-        """Whether it is all that an operation of the same name called: torch's own table takes both
-        for one.
+        """Return whether it is all that an operation of the same name called: torch's own table
+        takes both for one.
         """
         caller = self.parent
         return caller is not None and caller.name == self.name and len(caller.children) == 1
@@ -64,7 +64,7 @@ class Node:
 
     @property
     def is_backward(self) -> bool:
-        """Whether autograd called it for an operation of the forward pass."""
+        """Return whether autograd called it for an operation of the forward pass."""
         return bool(self.event.arguments.get(_FORWARD_THREAD))
 
 

@@ -263,7 +263,7 @@ def _notes(report: RunReport, profiled: dict[str, GoodputReport]) -> list[Text]:
 
 
 def traces(report: RunReport) -> Block | None:
-    """Where the trace of each step was written."""
+    """Return where the trace of each step was written."""
     written = [
         Text(f"{variant.name}: trace in {variant.goodput.trace}")
         for variant in report.variants
@@ -341,8 +341,8 @@ def _ahead(job: JobGoodput) -> str:
 
 
 def _has(jobs: FromStart, part: str) -> bool:
-    """Whether it is worth a row: every part of the start is, of a step what takes a share of any
-    job.
+    """Return whether it is worth a row: every part of the start is, of a step what takes a share of
+    any job.
     """
     seconds = [(job.seconds.get(part, 0.0), job.total_s) for job in jobs.jobs]
     return any(

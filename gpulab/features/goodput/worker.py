@@ -225,7 +225,9 @@ class Profiler:
         return build
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
-        """What goes on: of a thousand operations a step each takes seconds."""
+        """Announce the next part of a profile: with a thousand operations a step each takes
+        seconds.
+        """
         detail = f"{what} ({events})" if events else what
         self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
 
@@ -245,8 +247,8 @@ class Profiler:
             return replace(profiled, operations=table.operations(sample))
 
     def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
-        """Where the thread runs outside of torch's operations, or waits, from a recording with
-        samples; none where that fails.
+        """Return where the thread runs outside of torch's operations, or waits, from a recording
+        with samples; none where that fails.
         """
         sampler = Sampler()
         try:
@@ -367,7 +369,7 @@ class Profiler:
 
 
 def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:
-    """How many steps a recording needs: to fill it, and for their spread."""
+    """Return how many steps a recording needs: to fill it, and for their spread."""
     events = max(1, single.size)
     enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
     needed = _ENOUGH if spread is None else ceil((spread / _WITHIN) ** 2)
@@ -397,7 +399,7 @@ class _Plain(NamedTuple):
 
 
 def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
-    """Of so many steps in a row."""
+    """Time `count` steps in a row."""
     taken_s = _taken_s()
     ran_s = thread_time()
     started = perf_counter()
@@ -491,7 +493,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _document(data: bytes) -> object:
-    """Of a trace; what is no strict JSON, such as a NaN, is read too."""
+    """Decode the JSON of a trace; what is no strict JSON, such as a NaN, is read too."""
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:

@@ -115,7 +115,7 @@ class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def histories(runs: Sequence[PastRun], *, with_entries: bool = False) -> list[ScenarioHistory]:
-    """Of all scenarios of these runs, that of the newest run first."""
+    """Return the histories of all scenarios of these runs, that of the newest run first."""
     by_scenario: dict[tuple[str, str], list[PastRun]] = {}
     for run in sorted(runs, key=lambda run: run.at):
         by_scenario.setdefault((run.path, run.scenario), []).append(run)
@@ -138,7 +138,7 @@ def _history(runs: Sequence[PastRun], *, with_entries: bool) -> ScenarioHistory:
 
 
 def groups(runs: Sequence[PastRun]) -> list[Group]:
-    """Of one scenario's runs, which come the oldest first; the group with the newest run first."""
+    """Group a scenario's runs, which come the oldest first; the group of the newest run first."""
     alike: dict[tuple[object, ...], list[PastRun]] = {}
     for run in runs:
         if run.counts:
@@ -207,7 +207,7 @@ def _outside(point: Point, last: Sequence[Point]) -> Range | None:
 
 
 def _changes(before: PastRun, after: PastRun) -> Iterator[Changed]:
-    """What of the environment is another; nothing is said of what is unknown in one of them."""
+    """Yield what differs in the environment; nothing of what is unknown in one of them."""
     for name in _VERSIONS:
         old = before.environment.get(name)
         new = after.environment.get(name)

@@ -65,7 +65,7 @@ def name_width(longest: int, width: int) -> int:
 
 
 def columns(width: int, name: int) -> Text:
-    """What stands in the columns of `line`; without `name` there is none of names."""
+    """Return what stands in the columns of `line`; without `name` there is none of names."""
     lesson = f"{'lesson':<{name}} " if name else ""
     text = f"{'when':>6}  {lesson}{'best':>8} {'verdict':<12}  {'interval or time':<16} device"
     if width >= _WITH_PARAMETERS:
@@ -233,7 +233,7 @@ def _best_variant(runs: Sequence[PastRun]) -> str:
 
 
 def missed_threshold(run: PastRun) -> str:
-    """What a run did not reach that had to reach a speedup (--fail-below); else empty."""
+    """Return what a run did not reach that had to reach a speedup (--fail-below); else empty."""
     if run.fail_below is None or run.exit_code not in _MISSED:
         return ""
     return f"{_THRESHOLD} {_MISSED[run.exit_code]} {times(run.fail_below)}"

@@ -179,7 +179,7 @@ def vector_width(modifiers: Sequence[str]) -> int:
 
 
 def _is_back(target: str, place: int) -> bool:
-    """Whether a branch goes back, to the beginning of a loop."""
+    """Return whether a branch goes back, to the beginning of a loop."""
     try:
         return int(target.strip("`()"), 16) <= place * _SASS_BYTES
     except ValueError:
@@ -196,7 +196,7 @@ _WARP_UNIT = 4
 
 
 class Limits(NamedTuple):
-    """Of an SM."""
+    """The most that an SM holds at once."""
 
     warps: int
     blocks: int
@@ -226,8 +226,8 @@ LIMITS = {
 
 
 def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy | None:
-    """Of a kernel with so many threads a block, registers a thread and bytes of shared memory a
-    block.
+    """Compute the occupancy of a kernel with so many threads a block, registers a thread and bytes
+    of shared memory a block.
 
     None for an architecture whose limits are not known. Where several things allow as many blocks,
     the first of threads, registers, shared memory and blocks is named.

@@ -75,7 +75,7 @@ class Accesses(NamedTuple):
 
 
 def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
-    """What the first warp accesses, by one kernel's PTX and the threads of a block."""
+    """Return what the first warp accesses, by one kernel's PTX and the threads of a block."""
     values = _Registers(threads)
     conflicts: list[int] = []
     use: dict[str, list[tuple[int, float]]] = {"ld": [], "st": []}
@@ -204,7 +204,7 @@ class _Registers:
             return None
 
     def _of_uniform(self, values: list[_Value]) -> _Value | None:
-        """What is made of values that are the same for all lanes is the same for all lanes."""
+        """Return a value that is the same for all lanes if all its parts are; else None."""
         return self._uniform() if all(value.uniform for value in values) else None
 
 
@@ -228,7 +228,7 @@ def _of_widest(use: list[tuple[int, float]]) -> float | None:
 
 
 def _bytes(opcode: str, modifiers: list[str]) -> int:
-    """What one lane reads or writes."""
+    """Return what one lane reads or writes."""
     widths = _WIDTH.findall(opcode)
     return int(widths[-1]) // 8 * vector_width(modifiers) if widths else _WORD
 

@@ -63,7 +63,7 @@ def _run_compiler(nvrtc: Any, program: Any, flags: list[bytes]) -> Any:
 
 
 def _result(returned: tuple[Any, ...]) -> Any:
-    """What a call of the library returned beside its status."""
+    """Return what a call of the library returned beside its status."""
     status, *values = returned
     if int(status) != 0:
         raise RuntimeError(f"NVRTC: {status}")

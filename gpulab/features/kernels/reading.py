@@ -141,7 +141,7 @@ def _code(launched: KernelCode, cubin: bytes, ptx: str, entry: str) -> KernelCod
 
 
 def digest(lines: Sequence[str], entry: str) -> str:
-    """Of code without names of kernels and numbers of registers, which vary."""
+    """Return a digest of code without names of kernels and numbers of registers, which vary."""
     code = "\n".join(line.replace(entry, "") for line in lines if ".loc" not in line)
     return sha256(_REGISTER.sub(r"\1", code).encode()).hexdigest()[:_DIGITS]
 
@@ -181,7 +181,7 @@ def launched() -> Iterator[list[Any]]:
 def read_triton_kernel(
     kernel: Any, *, registers: int | None = None, spill_bytes: int | None = None
 ) -> KernelCode:
-    """What is in a compiled kernel. Registers and spills are given, or asked of one loaded."""
+    """Read a compiled kernel. Registers and spills are given, or asked of one loaded."""
     metadata = kernel.metadata
     ptx = str(kernel.asm["ptx"])
     name = str(metadata.name)

@@ -9,7 +9,7 @@ from gpulab.features.kernels.differences import KernelDifference
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about its kernels."""
 
     kernels: list[KernelCode] = []
     """CUDA C++ of its own, as the compiler made it."""

@@ -58,7 +58,7 @@ def current_arch() -> str:
 
 
 def _converters(compiled: Compiled) -> list[Callable[[Any], Any]]:
-    """What converts an argument: CuPy takes a Python int or float for 64 bits."""
+    """Return what converts an argument: CuPy takes a Python int or float for 64 bits."""
     import numpy as np
 
     floats = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -86,7 +86,7 @@ def _converters(compiled: Compiled) -> list[Callable[[Any], Any]]:
 
 
 def _address(argument: Any) -> int | None:
-    """Where a tensor, or another array on the device, begins; None of a number."""
+    """Return where a tensor, or another array on the device, begins; None of a number."""
     if hasattr(argument, "data_ptr"):
         return int(argument.data_ptr())
     interface = getattr(argument, "__cuda_array_interface__", None)

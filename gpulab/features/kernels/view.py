@@ -136,7 +136,7 @@ def _named(lines: Sequence[tuple[str, str]], style: str) -> Group:
 
 
 def difference_words(difference: KernelDifference) -> str:
-    """What changes, the most telling first: `128-bit loads 0 → 4; registers 32 → 64`."""
+    """Return what changes, the most telling first: `128-bit loads 0 → 4; registers 32 → 64`."""
     said = difference.changes
     if not said:
         return "the same code and launch"
@@ -184,7 +184,7 @@ def instruction_mix(code: KernelCode) -> str:
 
 
 def instruction_words(kind: str) -> str:
-    """What a class of instructions is called."""
+    """Return what a class of instructions is called."""
     access, _, bits = kind.rpartition("_")
     if access in _ACCESSES:
         return f"{bits}-bit {_ACCESSES[access]}"
@@ -200,14 +200,14 @@ def _singular(words: str, count: int) -> str:
 
 
 def _launch(codes: Sequence[KernelCode]) -> list[str]:
-    """Of the kernels of a variant the most warps of a block, and the most stages."""
+    """Return the most warps of a block and the most stages among the kernels of a variant."""
     warps = [code.threads // _LANES for code in codes if code.threads]
     stages = [code.stages for code in codes if code.stages is not None]
     return [str(max(warps, default="")), str(max(stages, default=""))]
 
 
 def _resources(codes: Sequence[KernelCode]) -> list[str]:
-    """Of the kernels of a variant those that need most: registers, spills, shared memory, and the
+    """Return what the kernels of a variant need at most: registers, spills, shared memory, and the
     least occupancy.
     """
     occupancy = ""

@@ -39,7 +39,7 @@ def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:
 
 
 def read(made: Made) -> KernelCode:
-    """What the compiler made of it for the device here."""
+    """Return what the compiler made of it for the device here."""
     from gpulab.features.kernels.reading import read_kernel
     from gpulab.features.kernels.source import current_arch
 

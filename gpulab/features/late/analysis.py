@@ -133,7 +133,8 @@ class _Job:
         return fmean(times_s) if by_device else median(times_s)
 
     def _hidden_of(self, rank: int) -> float:
-        """Of what a rank comes later by the device's clock, what costs nobody anything.
+        """Return how much of the seconds that a rank comes later by the device's clock costs nobody
+        anything. anything.
 
         With NCCL a main thread goes on while its device waits: it loads the next batch meanwhile,
         and comes to the next collective that much sooner. What the others lose is what the late
@@ -251,7 +252,7 @@ class _Job:
         )
 
     def _worst(self, rank: int) -> tuple[Place, float]:
-        """Where the rank is late most, and by how much in the median step."""
+        """Return where the rank is late most, and by how much in the median step."""
         late = {
             place: median(self._late_s(row, rank) for row in rows)
             for place, rows in self._by_place.items()
@@ -394,7 +395,9 @@ def _median_late_s(rows: Sequence[Row], rank: int) -> float:
 def _hidden(
     late_s: float, called_s: float, parts: Mapping[int, Mapping[str, float]], rank: int
 ) -> float:
-    """Of what a rank comes later what neither it does longer than the others nor its device."""
+    """Return the seconds that a rank comes later which neither it nor its device takes longer than
+    the others.
+    """
     others = [of_rank for other, of_rank in parts.items() if other != rank]
     longer_s = sum(
         max(0.0, own_s - median(of_rank[name] for of_rank in others))
@@ -405,7 +408,7 @@ def _hidden(
 
 
 def _tail(least: int, n: int, chance: float) -> float:
-    """How likely so many of n are, each with that chance."""
+    """Return the probability of at least `least` of n events, each of probability `chance`."""
     return sum(
         comb(n, each) * chance**each * (1 - chance) ** (n - each) for each in range(least, n + 1)
     )
@@ -414,7 +417,7 @@ def _tail(least: int, n: int, chance: float) -> float:
 def _cause(
     late: JobRank, late_s: float, excess: Mapping[str, float], others: Sequence[JobRank]
 ) -> tuple[LateCause, float]:
-    """What explains at least half of it, and how many seconds."""
+    """Return what explains at least half of it, and how many seconds."""
     name = max(excess, key=lambda name: excess[name])
     cause, excess_s = _CAUSES[name], excess[name]
     stolen_s = _stolen_s(late, others)
@@ -429,8 +432,8 @@ def _cause(
 
 
 def _stolen_s(late: JobRank, others: Sequence[JobRank]) -> float:
-    """What it was kept from its CPU beyond what the others are for each second that they run: who
-    computes more is kept from it more, too.
+    """Return the seconds that a rank was kept from its CPU beyond what the others are for each
+    second that they run: who computes more is kept from it more, too.
     """
     rates = [each.delay_s / each.run_s for each in others if each.delay_s and each.run_s]
     usual_s = median(rates) * (late.run_s or 0.0) if rates else 0.0
@@ -452,7 +455,7 @@ def _is_throttled(late: JobRank, others: Sequence[JobRank]) -> bool:
 def _parts_of_step(
     rank: RankSpans, begun: float, ended: float, rows: Sequence[Row]
 ) -> dict[str, float]:
-    """Of the step between these moments, by its end marks."""
+    """Return the seconds of each part of the step between these moments, by its end marks."""
     own = _OwnTime(rank, rows)
     parts = dict.fromkeys(PARTS, 0.0)
     spans_s = 0.0

@@ -99,7 +99,7 @@ class RankSpans:
 
 
 def clock_offsets(timelines: Timelines) -> dict[str, float]:
-    """What to take off the clock of each host: the first one's is that of all.
+    """Return what to take off the clock of each host: the first one's is that of all.
 
     A collective lets all ranks go at once. So the ends of what it was waited for in are alike on
     all hosts, but for the clocks; where no end is known, the first arrivals of each host are.
@@ -132,7 +132,7 @@ def clock_offsets(timelines: Timelines) -> dict[str, float]:
 
 
 def _waiting_span(rank: RankSpans, at: float) -> tuple[float, float] | None:
-    """What a rank that came at that moment waits in: a call of the program, or a backward."""
+    """Return what a rank that came then waits in: a call of the program, or a backward."""
     return rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
 
 
@@ -176,8 +176,8 @@ def _first(calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> float:
 def _row(
     key: Key, step: int, place: Place, calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]
 ) -> Row:
-    """Where the device says how long each rank was in the collective, it came that much before the
-    end, which is one for all: on the host it only asked for it.
+    """Make the row of one collective. Where the device says how long each rank was in it, a rank
+    came that much before the end, which is one for all: on the host it only asked for it.
     """
     called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
     sizes = next(iter(calls.values())).kind.sizes
@@ -191,7 +191,7 @@ def _row(
 
 
 def _by_device(calls: Mapping[int, Call]) -> bool:
-    """Whether the device says how long each rank was in a collective."""
+    """Return whether the device says how long each rank was in a collective."""
     return all(call.took_s is not None for call in calls.values())
 
 

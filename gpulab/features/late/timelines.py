@@ -27,7 +27,7 @@ class Call:
 
 @dataclass
 class Timeline:
-    """Of one rank."""
+    """The timeline of one rank."""
 
     rank: int
     pid: int
@@ -51,7 +51,7 @@ class Timeline:
 
 @dataclass
 class Timelines:
-    """Of all ranks."""
+    """The timelines of all ranks."""
 
     ranks: dict[int, Timeline] = field(default_factory=dict)
     calls: dict[Key, dict[int, Call]] = field(default_factory=dict)

@@ -37,7 +37,7 @@ class Column:
         return seconds(value) if value >= _LEAST_S else "-"
 
     def says(self, job: JobReport) -> bool:
-        """Whether it takes a part of the step, or is known."""
+        """Return whether it takes a part of the step, or is known."""
         if self.seconds is None:
             return any(self.words(rank) for rank in job.ranks)
         values = (self.seconds(rank) or 0.0 for rank in job.ranks)

@@ -45,7 +45,7 @@ _SHOWN_S = 0.05
 
 
 def activity(progress: Progress) -> str:
-    """What it is doing: a stage, its variant, and what of it."""
+    """Return what it is doing: a stage, its variant, and what of it."""
     if progress.stage == Stage.MEASURE and progress.planned_processes:
         return f"measuring process {progress.process}"
     words = _DOING[progress.stage]
@@ -63,7 +63,7 @@ def time_left(progress: Progress) -> str:
 
 
 def draw_preparation(run: LiveRun, area: Area) -> None:
-    """What goes on and why, and what is known of each variant so far."""
+    """Draw what goes on and why, and what is known of each variant so far."""
     progress = run.report.progress
     area.put(0, 0, f"{activity(progress)}, {run.stage_s:.1f} s", "bold")
     rows = max(0, area.height - 2)
@@ -116,7 +116,7 @@ def state_of(run: LiveRun, variant: VariantReport) -> str:
 
 
 def draw_stages_so_far(run: LiveRun, area: Area) -> None:
-    """How long each stage took that has passed."""
+    """Draw how long each stage took that has passed."""
     stages = run.detail.stages
     spans: list[tuple[Stage, str | None, float]] = []
     if stages:

@@ -13,14 +13,14 @@ from gpulab.stats.verdicts import shown
 
 
 def headline(report: RunReport) -> str:
-    """What is going on, and since when."""
+    """Return what is going on, and since when."""
     if not report.scenario:
         return "starting"
     return f"{report.scenario} · {stage(report)} · {report.progress.elapsed_s:.0f} s"
 
 
 def subject(report: RunReport) -> str:
-    """What runs, beside a view of how far it is."""
+    """Return what runs, beside a view of how far it is."""
     params = " ".join(f"{name}={value}" for name, value in report.params.items())
     device = report.device.name if report.device else ""
     return " · ".join(
@@ -29,7 +29,7 @@ def subject(report: RunReport) -> str:
 
 
 def stage(report: RunReport) -> str:
-    """Where the run is: what it does, or how far the measurement is."""
+    """Return where the run is: what it does, or how far the measurement is."""
     progress = report.progress
     if progress.stage == Stage.MEASURE and progress.planned_processes:
         left = time_left(progress)

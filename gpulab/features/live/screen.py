@@ -90,7 +90,7 @@ def _under_way(run: LiveRun) -> str:
 
 
 def _panel(place: str) -> Panel:
-    """Of another feature."""
+    """Load the panel of another feature."""
     module, _, name = place.partition(":")
     panel: Panel = getattr(needed(module), name)
     return panel
@@ -148,8 +148,8 @@ class Place:
 
 
 def places(run: LiveRun, width: int, height: int) -> list[Place]:
-    """Where the panels stand below the line of the stages; those without room for them are left
-    out.
+    """Return where the panels stand below the line of the stages; those without room for them are
+    left out.
     """
     if height < 2:
         return []

@@ -8,12 +8,12 @@ from gpulab.features.memory.events import MemoryUsed
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about memory."""
 
     memory: MemoryUsed | None = None
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about memory."""
 
     sweet_spot: str | None = None

@@ -55,8 +55,8 @@ def _figure(marks: Sequence[Mark], name: str, label: Callable[[float], str]) -> 
 
 
 def memory_over(parameter: str, reports: Sequence[RunReport]) -> Block | None:
-    """Of a sweep about memory: the peak of each variant at each value, drawn over it, and how it
-    grows at the end.
+    """Show what a sweep about memory found: the peak of each variant at each value, drawn over it,
+    and how it grows at the end.
 
     None where the values are no numbers, or fewer than two runs know the peak.
     """

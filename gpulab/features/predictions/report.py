@@ -67,7 +67,7 @@ def limit_right(prediction: Prediction, report: RunReport) -> tuple[BoundKind, b
 
 
 def waits_for_memory(report: RunReport) -> bool:
-    """Whether the latency that limits the baseline is that of its memory accesses."""
+    """Return whether the latency that limits the baseline is that of its memory accesses."""
     cause = report.variant(report.baseline).cause if report.baseline else None
     return cause is not None and cause.reason.code in _OF_MEMORY
 

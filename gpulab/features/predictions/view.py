@@ -128,7 +128,7 @@ def _interval(measured: Comparison | PastComparison | None) -> tuple[float, floa
 
 
 def record_line(answered: int, near: int) -> str:
-    """How good the user's predictions have been; empty before the first."""
+    """Return how good the user's predictions have been; empty before the first."""
     if not answered:
         return ""
     return f"your record: {near} of {answered} within a factor of 2"
@@ -168,7 +168,7 @@ def judged(answered: Answered) -> str:
 
 
 def _judgement(predicted: float, comparison: Comparison | PastComparison) -> str:
-    """How near a predicted speedup is to the measured one."""
+    """Return how near a predicted speedup is to the measured one."""
     low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
     ratio = (comparison.speedup or predicted) / predicted
     if low <= predicted <= high:

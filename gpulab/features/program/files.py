@@ -60,8 +60,8 @@ def environment(folder: Path, command: Sequence[str], *, profile: bool) -> dict[
 
 
 def _is_without_site(command: Sequence[str]) -> bool:
-    """Whether a Python is started with -S: then it runs no sitecustomize, and a folder that is
-    first on its path stays there.
+    """Return whether a Python is started with -S: then it runs no sitecustomize, and a folder that
+    is first on its path stays there.
     """
     if not Path(command[0]).name.startswith("python"):
         return False
@@ -212,7 +212,7 @@ class Followers:
         return list(self._known.values())
 
     def read(self) -> Iterator[Event]:
-        """What is new, as events."""
+        """Yield what is new, as events."""
         for name in self._names():
             if name.endswith((".jsonl", ".start")) and name not in self._known:
                 self._known[name] = FollowedProcess(self._folder / name)
@@ -223,7 +223,9 @@ class Followers:
                 yield from self._events(process, message)
 
     def _names(self) -> list[str]:
-        """Of the regular files: a pipe of the program would block, and a link leads elsewhere."""
+        """Return the names of the regular files: a pipe of the program would block, and a link
+        leads elsewhere.
+        """
         with suppress(OSError), os.scandir(self._folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         return []

@@ -87,7 +87,9 @@ def _read(recorded: Recorded) -> Trace:
 
 
 def _partition(trace: Trace, recorded: Recorded) -> Partition:
-    """Of what it did not run, others took what the scheduler says; the rest it waited."""
+    """Partition a recording: of what it did not run, others took what the scheduler says; the rest
+    it waited.
+    """
     off_cpu = {"": max(0.0, recorded.seconds - recorded.cpu_s)}
     return partition(trace, off_cpu, recorded.delay_s or 0.0)
 

@@ -52,7 +52,7 @@ _RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
 
 @dataclass
 class _Steps:
-    """Of one process: its windows since its steps have the mark that they have."""
+    """The steps of one process: its windows since its steps have the mark that they have."""
 
     rank: int = 0
     mark: StepMark = StepMark.MODULE
@@ -97,7 +97,7 @@ def _step_s(window: StepsFollowed) -> float:
 
 
 def _time(steps: _Steps) -> Estimate | None:
-    """Of a step, over the plain windows."""
+    """Return the seconds of a step, over the plain windows."""
     windows = _plain(steps)
     if not windows:
         return None
@@ -121,7 +121,9 @@ def _before_recording(steps: _Steps) -> list[StepsFollowed]:
 
 
 def _slower_after(steps: _Steps) -> float | None:
-    """How much longer steps on a device take after its first recording; None where they do not."""
+    """Return how much longer steps on a device take after its first recording; None where they do
+    not.
+    """
     before = _before_recording(steps)
     after = [window for window in steps.of(WindowKind.PLAIN)[len(before) :] if window.peak_bytes]
     if min(len(before), len(after)) < _ENOUGH:
@@ -131,8 +133,8 @@ def _slower_after(steps: _Steps) -> float | None:
 
 
 def _following_s(steps: _Steps, plain: Estimate | None) -> float:
-    """What following added to the steps: between them, and in those that were recorded. Where all
-    steps after a recording take longer, that too.
+    """Return what following added to the steps: between them, and in those that were recorded.
+    Where all steps after a recording take longer, that too.
     """
     added_s = sum(window.between_s for window in steps.windows)
     if plain is None:

@@ -63,7 +63,7 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about a followed program."""
 
     program: ProgramReport | None = None
     """The program that was followed; None of every other run."""

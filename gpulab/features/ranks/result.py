@@ -19,7 +19,7 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about its ranks."""
 
     ranks: list[RankReport] = []
     """Of a scenario with several."""

@@ -34,7 +34,7 @@ def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
 def gate(
     entries: Sequence[OverRuns], required: Mapping[str, Required]
 ) -> tuple[ExitCode, Finding | None]:
-    """Whether every speedup over runs is shown to reach what is required, by the scenario."""
+    """Return whether every speedup over runs reaches what its scenario requires."""
     demanded = [
         (entry, least)
         for entry in entries

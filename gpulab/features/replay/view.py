@@ -30,7 +30,7 @@ class Origin:
         return self.at.partition("T")[0]
 
     def versions(self, *names: str) -> list[str]:
-        """Of those that are known."""
+        """Return the versions of the packages that are known."""
         versions = [(name, self.environment.get(name)) for name in names]
         return [f"{name} {version}" for name, version in versions if version]
 

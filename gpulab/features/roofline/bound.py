@@ -108,8 +108,8 @@ def _near_a_roof(facts: StepFacts, shares: RoofShares) -> Finding | None:
         return None
     as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if byte_share < NEAR else {}
     if above(byte_share, shares.bandwidth):
-        return findings.above_memory_roof.of(as_fast)
-    return findings.near_memory_roof.of({**as_fast, **facts.power_at_cap})
+        return findings.above_memory_roof.from_values(as_fast)
+    return findings.near_memory_roof.from_values({**as_fast, **facts.power_at_cap})
 
 
 def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
@@ -119,15 +119,15 @@ def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
         nearer = {"nearer_cache": True}
     if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
         counted = facts.dram_bytes / facts.bytes
-        return findings.few_bytes_in_memory.of({**nearer, "counted": counted})
+        return findings.few_bytes_in_memory.from_values({**nearer, "counted": counted})
     if memory > OVER:
         fewer = facts.dram_bytes is None and (facts.bytes or 0) > facts.cache_bytes
-        return findings.bytes_stay_in_cache.of({**nearer, "may_move_fewer_bytes": fewer})
+        return findings.bytes_stay_in_cache.from_values({**nearer, "may_move_fewer_bytes": fewer})
     return findings.bytes_fit_cache(**nearer)
 
 
 def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> Finding:
-    """What else takes the time, the first that is shown to."""
+    """Return what else takes the time, the first that is shown to."""
     costs = HostCosts.of(facts, roofs, end)
     counted = _counted_near_a_roof(facts, roofs, end) if facts.on_gpu else None
     if counted and (facts.waiting or 0.0) < _WAITING_FOR_ONE:
@@ -172,9 +172,9 @@ def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> Finding 
         if share >= NEAR:
             ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
             known = {**values, "dram": min(share, 1.0), "ratio": ratio}
-            return findings.counted_near_memory_roof.of(known)
+            return findings.counted_near_memory_roof.from_values(known)
     if facts.counters and (pipe := facts.counters.busiest_pipe(NEAR)):
-        return findings.pipe_is_busy.of({**values, "pipe": pipe})
+        return findings.pipe_is_busy.from_values({**values, "pipe": pipe})
     return None
 
 
@@ -201,7 +201,7 @@ def _while_on_device(facts: StepFacts) -> Finding | None:
 
 
 def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding | None:
-    """What else a CPU did: the largest part, where that explains what is lost."""
+    """Return what else a CPU did: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
     if facts.waited is not None and facts.waited >= _MOST_OF_IT:
@@ -234,7 +234,7 @@ def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Find
         operation, share = facts.longest_operation
         longest = {"operation": operation, "share": share}
     if not facts.bytes and not facts.flops:
-        return findings.no_work_declared.of(longest)
+        return findings.no_work_declared.from_values(longest)
     if shares.incomplete:
         return findings.ceilings_missing()
     host = {
@@ -245,7 +245,7 @@ def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Find
         "outside": facts.outside,
     }
     known = {name: share for name, share in host.items() if share is not None}
-    return findings.unexplained.of({**facts.counted, **known, **longest})
+    return findings.unexplained.from_values({**facts.counted, **known, **longest})
 
 
 def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
@@ -264,7 +264,7 @@ def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
         reason = findings.above_link_roof if share > OVER else findings.near_link_roof
     else:
         reason = findings.far_from_link_roof
-    return Bound(reason.of(values), link, link.median)
+    return Bound(reason.from_values(values), link, link.median)
 
 
 DIFFERS = 0.2
@@ -310,7 +310,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_drawable(self) -> bool:
-        """Whether it has a place below the roofs; a rate of bytes only has none."""
+        """Return whether it has a place below the roofs; a rate of bytes only has none."""
         return (
             self.intensity is not None
             and self.intensity > 0

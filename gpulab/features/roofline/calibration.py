@@ -107,7 +107,7 @@ class Calibration:
         self._pass(lambda probe: True, _LONG_S, brief=False)
 
     def links(self, ranks: Ranks, *, roof: str | None = None, brief: bool) -> None:
-        """What joins the ranks: all of it, or one link."""
+        """Measure what joins the ranks: all of it, or one link."""
         backend = "NCCL" if self._device.type == "cuda" else "gloo"
         method = between_ranks(backend=backend, ranks=ranks.count)
         for link in RANK_LINKS if roof is None else (roof,):
@@ -210,7 +210,7 @@ class Calibration:
             count += 1
 
     def _time_queueing(self, timings: _Timings, probe: Probe, seconds: float) -> None:
-        """What the host pays to start work, with nothing before it in the queue."""
+        """Time what the host pays to start work, with nothing before it in the queue."""
         step = probe.work.step
         wait = self._wall.wait
         step()
@@ -233,7 +233,9 @@ class Calibration:
         )
 
     def _is_cached(self, timings: _Timings) -> bool:
-        """Whether it is clearly faster than memory in the same way; of a GPU there is no doubt."""
+        """Return whether it is clearly faster than memory in the same way; of a GPU there is no
+        doubt.
+        """
         key = MEMORY, timings.kind
         memory = [
             other.ceiling() for other in self._timings.values() if (other.roof, other.kind) == key

@@ -129,11 +129,11 @@ class RoofSet:
         return max(known, key=lambda ceiling: (ceiling.processes > 0, ceiling.median), default=None)
 
     def launch_s(self) -> Ceiling | None:
-        """What starting one operation costs the host."""
+        """Return what starting one operation costs the host."""
         return self._cost(LAUNCH, "enqueue")
 
     def fault_s(self) -> Ceiling | None:
-        """What one page that a process touches for the first time costs it."""
+        """Return what one page that a process touches for the first time costs it."""
         return self._cost(PAGE_FAULT, "")
 
     def _cost(self, roof: str, kind: str) -> Ceiling | None:

@@ -140,7 +140,7 @@ def _order(operand: torch.Tensor) -> tuple[int, ...]:
 
 
 def _in_order(operand: torch.Tensor) -> bool:
-    """Whether its last dimension is innermost in memory, or channels are (convolutions)."""
+    """Return whether its last dimension is innermost in memory, or channels are (convolutions)."""
     channels_last = operand.dim() == 4 and operand.is_contiguous(memory_format=torch.channels_last)
     return channels_last or list(_order(operand)) == sorted(_order(operand))
 

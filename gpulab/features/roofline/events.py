@@ -58,8 +58,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steady(self) -> bool:
-        """Whether best and median, and the ends of its interval, agree well enough for the ceiling
-        to be used.
+        """Return whether best and median, and the ends of its interval, agree well enough for the
+        ceiling to be used.
 
         What was measured between the blocks of a run drifts with them, and is used as it is.
         """

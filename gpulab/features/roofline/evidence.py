@@ -63,7 +63,7 @@ class DeviceCounters:
 
     @property
     def at_power_cap(self) -> bool:
-        """Whether power capped the clocks, and the mean was nearly the limit."""
+        """Return whether power capped the clocks, and the mean was nearly the limit."""
         if not self.capped or self.power is None or not self.limit:
             return False
         return self.power >= _AT_CAP * self.limit
@@ -128,7 +128,7 @@ class StepFacts:
 
     @property
     def counted(self) -> dict[str, Value]:
-        """What the device counted, as values of a finding."""
+        """Return what the device counted, as values of a finding."""
         return self.counters.values if self.counters else {}
 
     @property
@@ -161,8 +161,9 @@ class StepFacts:
 
 @dataclass(frozen=True)
 class Share:
-    """Of a roof, between its ends: of exact intervals of the medians of the step's time and of the
-    roof, or, where there are too few values for that, between the least and the most that was seen.
+    """A share of a roof, between its ends: of exact intervals of the medians of the step's time and
+    of the roof, or, where there are too few values for that, between the least and the most that
+    was seen.
     """
 
     median: float
@@ -242,7 +243,7 @@ class RoofShares:
 
     @property
     def incomplete(self) -> bool:
-        """Whether some ceiling that the work could be held against is missing."""
+        """Return whether some ceiling that the work could be held against is missing."""
         return self.bytes is None or self.arithmetic is None
 
     @property
@@ -252,7 +253,7 @@ class RoofShares:
 
     @property
     def by_cache(self) -> bool:
-        """Whether `bytes` is the share of the last-level cache's roof."""
+        """Return whether `bytes` is the share of the last-level cache's roof."""
         return self.bandwidth is not None and self.bandwidth.roof == CACHE
 
     def _values(self, facts: StepFacts, roofs: RoofSet) -> dict[str, Value]:
@@ -271,7 +272,7 @@ class RoofShares:
 
 
 def _in_cache(facts: StepFacts, memory_share: float) -> bool:
-    """Whether a step's bytes come from the cache: counted, too fast, or too few to leave it."""
+    """Return whether a step's bytes are the cache's: counted, too fast, or too few to leave it."""
     if facts.dram_bytes is not None and facts.bytes:
         return facts.dram_bytes < _COUNTED * facts.bytes
     holds = facts.cache_bytes * (1 if facts.cache_seen else _FITS)
@@ -294,7 +295,7 @@ def attainable_below(
 
 
 def above(share: float, ceiling: Ceiling | None) -> bool:
-    """Whether it is more than the roof ever reached: the declaration or ceiling is wrong."""
+    """Return whether it is more than the roof ever reached: the declaration or ceiling is wrong."""
     return ceiling is not None and share * ceiling.median > OVER * ceiling.highest
 
 

@@ -76,8 +76,8 @@ def families(roofline: Roofline) -> list[str]:
 
 
 def first_family(roofline: Roofline) -> str:
-    """What is drawn where nobody chose: the first that has both a point to draw and roofs above
-    it.
+    """Return what is drawn where nobody chose: the first that has both a point to draw and roofs
+    above it.
     """
     candidates = [*families(roofline), family(None)]
     drawable = {point.family for point in roofline.points if point.is_drawable}
@@ -96,7 +96,7 @@ def per_second(value: float, unit: str) -> str:
 
 
 def roof_words(roof: Roof) -> str:
-    """What a roof is called: 62.8 TFLOP/s fp32 vector (datasheet 67.0 TFLOP/s)."""
+    """Return what a roof is called: 62.8 TFLOP/s fp32 vector (datasheet 67.0 TFLOP/s)."""
     ceiling = roof.ceiling
     is_slope = ceiling.roof in (MEMORY, CACHE)
     named = ceiling.roof if is_slope else f"{ceiling.kind} {ceiling.roof}"

@@ -54,7 +54,7 @@ def _percent(value: Value, otherwise: str) -> str:
 
 
 def _shares(evidence: dict[str, Value]) -> str:
-    """How near the step came to each roof."""
+    """Return how near the step came to each roof."""
     missing = _MISSING.get(str(evidence.get("missing")), "")
     names = {
         "memory": "memory",
@@ -72,7 +72,7 @@ def _shares(evidence: dict[str, Value]) -> str:
 
 
 def _far(evidence: dict[str, Value]) -> str:
-    """Of a step that declares nothing no share of a roof is known."""
+    """Say how far the step is from a roof; nothing of one that declares no work."""
     distance = _distance(evidence)
     return f", {distance}" if distance else ""
 
@@ -91,7 +91,7 @@ def _distance(evidence: dict[str, Value]) -> str:
 
 
 def _counters(evidence: dict[str, Value]) -> str:
-    """What the device counted, the pipes only where they did anything; with its power."""
+    """Return what the device counted, the pipes only where they did anything; with its power."""
     parts = []
     for key, name in _COUNTERS.items():
         share = evidence.get(key)
@@ -120,7 +120,7 @@ def _capped(evidence: dict[str, Value]) -> str:
 
 
 def _host(evidence: dict[str, Value]) -> str:
-    """What the host is known to have spent on something else than the work."""
+    """Return what the host is known to have spent on something else than the work."""
     shares = ((name, evidence.get(key)) for key, name in _HOST.items())
     return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
 

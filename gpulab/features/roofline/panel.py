@@ -66,8 +66,8 @@ def _draw(run: LiveRun, area: Area) -> None:
 
 
 def _roofs_are_to_come(report: RunReport) -> bool:
-    """Whether this run has yet to measure the roofs: until then they are those of a datasheet, of
-    an earlier run, or a part of its own.
+    """Return whether this run has yet to measure the roofs: until then they are those of a
+    datasheet, of an earlier run, or a part of its own.
     """
     device, known = report.device, report.ceilings
     if not report.under_way or device is None or known is None:

@@ -194,8 +194,9 @@ def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _
 def physics_of(
     state: RunState, variant: VariantState, samples: SampleView, roofs: RoofSet | None
 ) -> Examined | None:
-    """What the roofs say of a variant's rates, as no other place does: what cannot be is refused,
-    what is just above is a doubt. None where it declares no work, or no roof was measured for it.
+    """Return what the roofs say of a variant's rates, as no other place does: what cannot be is
+    refused, what is just above is a doubt. None where it declares no work, or no roof was measured
+    for it.
 
     Its values are those of the rate that comes nearest to its roof, or goes furthest above it.
     """
@@ -207,7 +208,7 @@ def physics_of(
     name = variant.info.name
     reason = None
     if not worst.possible:
-        reason = above_roof.of(worst.values, name)
+        reason = above_roof.from_values(worst.values, name)
     elif worst.ratio > _CLOSE:
         reason = just_above_roof(name, ratio=worst.ratio, roof=worst.roof)
     return Examined(

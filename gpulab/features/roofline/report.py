@@ -75,7 +75,7 @@ def step_facts(
     step_s: float,
     clocks: Mapping[str, float],
 ) -> StepFacts:
-    """What the events of a run say of one step of a variant."""
+    """Return what the events of a run say of one step of a variant."""
     built = variant.last(Built)
     job = state.timed_job
     counted = variant.last(Counted)
@@ -135,7 +135,7 @@ def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
 
 
 def _profile_of_thread(variant: VariantState, roofs: RoofSet) -> dict[str, Any]:
-    """What the profile says of a CPU's main thread; nothing without a profile or operations."""
+    """Return the profile of a CPU's main thread; nothing without a profile or operations."""
     profiled = variant.last(Profiled)
     counted = variant.last(Counted)
     if profiled is None:
@@ -255,7 +255,9 @@ def _not_working(profiled: Profiled, step_s: float) -> tuple[float, float]:
 
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
-    """What the device counted in the solo run, over its own time; None where it counted nothing."""
+    """Return what the device counted in the solo run, over its own time; None where it counted
+    nothing.
+    """
     telemetry = state.part(TelemetryHistory)
     solo = variant.last(SoloRun)
     means = telemetry.solo_means(variant.name)
@@ -313,8 +315,8 @@ def cause_and_point(
     time: Estimate | None,
     clocks: dict[str, float],
 ) -> tuple[Cause | None, Point | None]:
-    """What limits a variant, None if unknown; its point, None where no work is declared. Of a smoke
-    run, whose times are of a few steps, neither.
+    """Return what limits a variant, None if unknown; its point, None where no work is declared. Of
+    a smoke run, whose times are of a few steps, neither.
     """
     built = variant.last(Built)
     job = state.timed_job
@@ -386,15 +388,15 @@ NO_ROOFS = "no steady ceiling of this device is known: gpulab --calibrate measur
 
 
 def lacks_roofs(variant: VariantReport) -> bool:
-    """Whether its operations have no place only because no roof is known."""
+    """Return whether its operations have no place only because no roof is known."""
     rows = variant.goodput.operations if variant.goodput else []
     return not variant.operation_points and any(row.flops for row in rows)
 
 
 def _disagreements(draft: Draft) -> list[Finding]:
-    """Where what was declared is not what was counted, and ceilings that cannot be used."""
+    """Return where what was declared is not what was counted, and ceilings that cannot be used."""
     state = draft.state
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     if roofs is None:
         return []
     findings = []
@@ -430,7 +432,7 @@ def _disagreements(draft: Draft) -> list[Finding]:
 
 
 def _probed(state: RunState) -> dict[tuple[str, str], list[RoofProbed]]:
-    """What was measured of roofs between the blocks, by roof and kind."""
+    """Return what was measured of roofs between the blocks, by roof and kind."""
     by_key: dict[tuple[str, str], list[RoofProbed]] = defaultdict(list)
     for event in state.all(RoofProbed):
         by_key[event.roof, event.kind].append(event)
@@ -472,22 +474,22 @@ def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMe
     return structs.replace(event, ceilings=ceilings, cache_bytes=cache_bytes)
 
 
-def _judge(draft: Draft) -> Iterator[Examined]:
-    """What the roofs say of every variant; those that are faster than they allow are invalid."""
-    roofs = draft.once(roofs_of)
+def _derive_events(draft: Draft) -> Iterator[Examined]:
+    """Yield what the roofs say of every variant; those faster than they allow are invalid."""
+    roofs = draft.cached(roofs_of)
     for variant in draft.state.variants.values():
         if examined := physics_of(draft.state, variant, draft.samples, roofs):
             yield examined
 
 
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks)
     return report.with_parts(cause=cause, roofline=point)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
-    roofs = draft.once(roofs_of)
+    roofs = draft.cached(roofs_of)
     if roofs is None or not roofs.ceilings:
         return report
     event = draft.state.last(CeilingsMeasured) or CeilingsMeasured(t=draft.now)
@@ -508,7 +510,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
-    judge=_judge,
+    derive_events=_derive_events,
     of_variant=_of_variant,
     findings=_disagreements,
     of_run=_of_run,

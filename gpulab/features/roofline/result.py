@@ -9,7 +9,7 @@ from gpulab.features.roofline.events import CeilingsMeasured
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about the roofline."""
 
     cause: Cause | None = None
     """What limits its step, declared or not; None where unknown."""
@@ -21,7 +21,7 @@ class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about the roofline."""
 
     ceilings: CeilingsMeasured | None = None
     """With what the run itself measured of roofs, and what its datasheet says."""

@@ -108,7 +108,7 @@ class RoofProbes:
                 self._measure(probing, times)
 
     def events(self, process: int) -> Iterator[RoofProbed]:
-        """What was measured in this process."""
+        """Yield what was measured in this process."""
         for probing in self._probing or ():
             if probing.times_s:
                 yield RoofProbed(

@@ -58,7 +58,9 @@ def causes(variants: Iterable[VariantReport]) -> Text:
 
 
 def limits(variants: Sequence[VariantReport]) -> Text:
-    """What limits each, with points first, and what to do: no letters beside, no line after it."""
+    """Return what limits each, with points first, and what to do: no letters beside, no line after
+    it.
+    """
     points = [variant.roofline for variant in variants if variant.roofline]
     text = reasons(points, letters=False).append(causes(variants))
     text.rstrip()
@@ -170,8 +172,8 @@ def _shares(points: Sequence[Point]) -> list[str]:
 
 
 def _ends(point: Point) -> str:
-    """How far the ends of an interval are from its middle: one figure, or two where they are not
-    alike.
+    """Return how far the ends of an interval are from its middle: one figure, or two where they are
+    not alike.
     """
     if point.fraction_low is None or point.fraction_high is None:
         return ""
@@ -191,7 +193,7 @@ def _points(width: float) -> str:
 
 
 def _notes(points: Sequence[Point], family: str) -> list[str]:
-    """What letters and marks alone do not say."""
+    """Return what letters and marks alone do not say."""
     notes = []
     others: dict[str, list[str]] = {}
     for index, point in enumerate(points):

@@ -15,7 +15,7 @@ _FAR_APART = 4
 
 
 def curves_figure(reports: Sequence[RunReport], parameter: str = "") -> Figure:
-    """Of runs of one scenario that differ in one parameter: a curve a variant. ValueError of
+    """Draw runs of one scenario that differ in one parameter: a curve a variant. ValueError of
     others.
     """
     parameter = parameter or _varied(reports)

@@ -41,8 +41,8 @@ def contenders_of(parameter: str, finalists: Finalists) -> list[Contender]:
 
 
 def finalists_of(parameter: str, runs: Sequence[RunReport]) -> dict[str, list[Param]]:
-    """Of each variant that has several points: those whose interval overlaps the best's, and its
-    neighbours.
+    """Return the finalists of each variant that has several points: those whose interval overlaps
+    the best's, and its neighbours.
 
     None where the values are texts: they name different work, of which none is the best.
     """

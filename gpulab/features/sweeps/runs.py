@@ -110,7 +110,7 @@ class SweepRuns:
 
     @property
     def final_request(self) -> RunRequest | None:
-        """Of the final; None without finalists, or before every value has run."""
+        """Return the final's request; None without finalists, or before every value has run."""
         if self.final is not None or not self.in_final:
             return None
         finalists = finalists_of(self.parameter, self.reports)
@@ -118,7 +118,7 @@ class SweepRuns:
 
     @property
     def label(self) -> str:
-        """Of its scenario, in names of files."""
+        """Return the label of its scenario, as in names of files."""
         return self._launch.label
 
     @property

@@ -108,7 +108,7 @@ def _best(sweep: Sweep, points: Sequence[_Point]) -> Iterator[tuple[str, str]]:
 
 
 def _margin(sweep: Sweep, variant: str, final: RunReport) -> str:
-    """How much faster than the next, by the final, which compares all with the least median."""
+    """Return the speedup over the next, by the final, which compares all with the least median."""
     best = sweep.best[variant]
     reference, *others = [
         contender for contender in sweep.contenders if contender.variant == variant

@@ -62,7 +62,7 @@ class Host:
         psutil.cpu_percent()
 
     def sample(self, now: float) -> dict[str, float]:
-        """What is known: percent of a core (machine and others: of all), bytes, switches per
+        """Return what is known: percent of a core (machine and others: of all), bytes, switches per
         second, MHz.
         """
         values = {"machine_cpu": psutil.cpu_percent()}
@@ -143,7 +143,7 @@ class Sampler:
         self._last = began
 
     def _end(self) -> None:
-        """What the host did since the last reading, where that is long enough."""
+        """Send what the host did since the last reading, where that is long enough."""
         now = monotonic()
         if now - self._last >= _SHORTEST_S:
             self._emit(Telemetry(t=now, since=self._last, values=self._host.sample(now)))

@@ -111,7 +111,7 @@ class NoGpuError(Exception):
 
 
 def _fault(error: pynvml.NVMLError) -> Finding:
-    """What an error of the driver means."""
+    """Return what an error of the driver means."""
     known = _FAULTS.get(error.value)
     return known() if known else driver_error(message=str(error))
 
@@ -125,7 +125,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def probe() -> DriverProbe:
-    """What the driver reports of itself."""
+    """Return what the driver reports of itself."""
     try:
         _call(pynvml.nvmlInit)
         devices = []
@@ -188,7 +188,7 @@ def _find(wanted: str) -> Any:
 
 
 def _same(uuid: str, other: str | None) -> bool:
-    """Whether two UUIDs name one device, whatever kind each was taken for."""
+    """Return whether two UUIDs name one device, whatever kind each was taken for."""
     return other is not None and uuid.partition("-")[2] == other.partition("-")[2]
 
 
@@ -210,7 +210,7 @@ def _gpu_instance(handle: Any) -> int | None:
 
 
 def _answers(queries: Mapping[str, Callable[[], float]]) -> dict[str, float]:
-    """What the device reports; the rest is left out."""
+    """Return what the device reports; the rest is left out."""
     values = {}
     for name, query in queries.items():
         with suppress(pynvml.NVMLError, AttributeError):
@@ -347,7 +347,7 @@ class Gpu:
         return {name: code for name, code in self._unsupported.items() if name in FIELDS}
 
     def limits(self) -> dict[str, float]:
-        """What the scales of the device's own fields end at."""
+        """Return what the scales of the device's own fields end at."""
         whole = self._whole
         return _answers(
             {

@@ -21,7 +21,7 @@ from gpulab.proc.spawn import DEVNULL, PIPE, TimeoutExpired, spawn
 from gpulab.session.streams import Stream
 
 TELEMETRY = (sys.executable, "-P", "-m", "gpulab.features.telemetry")
-_PATIENCE_S = 0.3
+_GRACE_S = 0.3
 
 
 class TelemetryProcess:
@@ -61,11 +61,11 @@ class TelemetryProcess:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            self._process.wait(_PATIENCE_S)
+            self._process.wait(_GRACE_S)
         except TimeoutExpired:
             self._process.kill()
             with suppress(TimeoutExpired):
-                self._process.wait(_PATIENCE_S)
+                self._process.wait(_GRACE_S)
         events: list[Event] = []
         more = True
         while more:

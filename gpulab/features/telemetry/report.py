@@ -61,12 +61,12 @@ class SoloMeans:
 
 
 def belongs_to(reading: Telemetry, solo: SoloRun) -> bool:
-    """Whether the whole stretch of a reading lies within a solo run."""
+    """Return whether the whole stretch of a reading lies within a solo run."""
     return reading.since >= solo.started + _COUNTERS_LAG_S and reading.t <= solo.ended
 
 
 def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
-    """What was read while one variant ran alone; `readings` all belong to the run."""
+    """Return what was read while one variant ran alone; `readings` all belong to the run."""
     fields = {field for reading in readings for field in reading.values}
     late = [reading for reading in readings if reading.since >= solo.started + _AVERAGED_S]
     means = {}
@@ -169,7 +169,7 @@ class TelemetryHistory:
         self._count_power_caps()
 
     def solo_means(self, variant: str) -> SoloMeans | None:
-        """What was read while the variant ran alone; None where it did not."""
+        """Return what was read while the variant ran alone; None where it did not."""
         if variant not in self._solo:
             return None
         solo, readings = self._solo[variant]

@@ -60,12 +60,12 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about telemetry."""
 
     solo_run: SoloReport | None = None
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about telemetry."""
 
     telemetry: TelemetryReport | None = None

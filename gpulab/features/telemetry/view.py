@@ -79,20 +79,20 @@ def solo_runs(report: RunReport) -> Block | None:
 
 
 def _only_seems_busy(solo: SoloReport) -> bool:
-    """Whether some kernel runs nearly all the time, and most of the multiprocessors have nothing to
-    do.
+    """Return whether some kernel runs nearly all the time, and most of the multiprocessors have
+    nothing to do.
     """
     return solo.means.get("busy", 0.0) - solo.means.get("sm", 100.0) > _SEEMS_BUSY
 
 
 def _clock_legend(letters: str) -> str:
-    """What the letters of the clock states mean; empty where there are none."""
+    """Return what the letters of the clock states mean; empty where there are none."""
     meanings = [f"{letter} {name}" for letter, name in CLOCK_LETTERS.items() if letter in letters]
     return f"clocks: {', '.join(meanings)}" if meanings else ""
 
 
 def clocks_words(telemetry: TelemetryReport) -> str:
-    """What holds the clocks back now, and whether anything slowed them before."""
+    """Return what holds the clocks back now, and whether anything slowed them before."""
     names = ", ".join(name for letter, name in CLOCK_LETTERS.items() if letter in telemetry.clocks)
     held_back = f" ({names})" if names else ""
     slowed = " (slowed before)" if telemetry.slowed else ""
@@ -268,7 +268,9 @@ def _value(report: RunReport, field: str, value: float) -> str:
 
 
 def _validity(report: RunReport) -> tuple[str, str]:
-    """What makes the readings, or the measurement, less than they seem; else that nothing does."""
+    """Return what makes the readings, or the measurement, less than they seem; else that nothing
+    does.
+    """
     telemetry = report.telemetry
     assert telemetry is not None
     if telemetry.lost:

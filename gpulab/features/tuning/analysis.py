@@ -93,12 +93,12 @@ class Tournament:
 
     @property
     def rounds(self) -> int:
-        """Of the final."""
+        """Return the rounds of the final."""
         return self._rounds if self.final else 0
 
     @property
     def decided(self) -> bool:
-        """Whether the final can end: each finalist is slower than the best, or as good."""
+        """Return whether the final can end: each finalist is slower than the best, or as good."""
         if not self.final or self._rounds < FEWEST_FINAL_ROUNDS:
             return False
         best, *_ = self.leaders()

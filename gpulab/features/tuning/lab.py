@@ -75,7 +75,7 @@ class _Candidates:
     generators: Generators
 
     def work(self, text: str) -> Work:
-        """Of one candidate, as if it were the first."""
+        """Make the work of one candidate, as if it were the first."""
         self.generators.put_back()
         work: Any = self.make(**self.configs[text])
         if not isinstance(work, Work):
@@ -152,7 +152,9 @@ class Tuner:
         return tried.work(choice.tuning.tried[0].config)
 
     def _holds(self, tuning: Tuning, configs: Iterable[str]) -> bool:
-        """Whether an earlier choice is one of this run's candidates, and was given as much time."""
+        """Return whether an earlier choice is one of this run's candidates, and was given as much
+        time.
+        """
         return tuning.time_s >= self._job.time_s and tuning.tried[0].config in configs
 
     def _key(self, variant: str, configs: list[str]) -> str:
@@ -242,7 +244,9 @@ class Tuner:
         return built, failed
 
     def _output(self, build: Build) -> list[torch.Tensor]:
-        """What a step computes, not what an earlier candidate left in its place. ScenarioError."""
+        """Return what a step computes, not what an earlier candidate left in its place.
+        ScenarioError.
+        """
         returned = step(self._builder, build)
         build.adopt()
         live = read(build, returned)
@@ -319,7 +323,7 @@ def _agree(build: Build, output: list[torch.Tensor], expected: list[torch.Tensor
 
 @contextmanager
 def _left_alone(build: Build) -> Iterator[None]:
-    """What candidates share stays as it was: state is put back, and a candidate may not change its
+    """Keep what candidates share as it was: state is put back, and a candidate may not change its
     inputs.
     """
     inputs = tensors.live_leaves("inputs", build.work.inputs)

@@ -8,7 +8,7 @@ from gpulab.core.payloads import Tuning
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a variant."""
+    """The part of a variant's report about `gpulab.tune`."""
 
     tuning: Tuning | None = None
     """What `gpulab.tune` chose, and from which candidates."""

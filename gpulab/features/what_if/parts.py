@@ -19,7 +19,7 @@ _FALLBACKS = (PartKind.FORWARD, PartKind.BACKWARD, PartKind.OPTIMIZER)
 
 
 class PartsRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Of which variant of a job the parts are asked, and which operations are parts."""
+    """A request for the parts of a variant of a job, and which operations are parts."""
 
     job: Measure
     variant: str
@@ -104,6 +104,6 @@ def variants_of(
 
 
 def name_of(kind: PartKind, name: str, *, others: bool) -> str:
-    """Of the variant that delays a part, or all but it."""
+    """Return the name of the variant that delays a part, or all but it."""
     part = name if kind.value == name or kind == PartKind.OPERATION else f"{kind.value} {name}"
     return f"{part}: others longer" if others else f"{part}: longer"

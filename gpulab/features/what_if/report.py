@@ -28,8 +28,8 @@ class _Slope:
 
     @property
     def gain(self) -> _Slope:
-        """Where all others were delayed: what the part gains for each second that it is made
-        shorter.
+        """Return the gain for each second that the part is made shorter, where all others were
+        delayed.
         """
         low = None if self.high is None else 1 - self.high
         high = None if self.low is None else 1 - self.low

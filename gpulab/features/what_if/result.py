@@ -30,7 +30,9 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one step: how long each part was delayed, what the hooks cost, how long all of it took."""
+    """The gains from delaying the parts of one step: how long each part was delayed, what the hooks
+    cost, how long all of it took.
+    """
 
     delay_s: float
     less: float
@@ -43,7 +45,7 @@ class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the report of a run."""
+    """The part of a run's report about what-if."""
 
     what_if: WhatIfReport | None = None
     """What each part of a step would gain, of --what-if."""

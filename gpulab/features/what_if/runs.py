@@ -79,7 +79,7 @@ class Parts:
 
 
 def parts_of(asked: PartsRequest, look: Look) -> PartsSeen:
-    """What a step consists of. StoppedError, LookError."""
+    """Return what a step consists of. StoppedError, LookError."""
     worker = "gpulab.features.what_if.look"
     with temporary_folder() as folder:
         environment = worker_environment(replace_fields(asked.job, folder=str(folder)))

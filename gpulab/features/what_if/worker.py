@@ -176,7 +176,7 @@ class Hooks:
             self._left[get_ident()] = perf_counter(), thread_time(), self._owed()
 
     def worker_record(self) -> _Record | None:
-        """What loading took in worker processes; None where it took nothing."""
+        """Return the seconds that loading took in worker processes; None where it took nothing."""
         slots = range(1, _SLOTS)
         passes = sum(self._shared[slot * _FIELDS + _PASSES] for slot in slots)
         if not passes:
@@ -328,7 +328,7 @@ _active: Hooks | None = None
 
 
 def _slot() -> int:
-    """Of a worker process, or of the step's own one."""
+    """Return the slot of a worker process, or of the step's own one."""
     info = get_worker_info()
     return 0 if info is None else 1 + info.id % (_SLOTS - 1)
 
@@ -351,7 +351,7 @@ def _sleep(seconds: float) -> None:
 
 
 def _cycles_per_s(device: torch.device) -> float:
-    """Of `torch.cuda._sleep`, by the device's own clock."""
+    """Measure the cycles per second of `torch.cuda._sleep`, by the device's own clock."""
     with torch.cuda.device(device):
         begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -454,7 +454,7 @@ def _on_copies(hooks: Hooks) -> Iterator[None]:
 
 
 def _crosses(tensor: torch.Tensor, returned: Any, arguments: Sequence[Any]) -> bool:
-    """Whether a copy went from one kind of device to another."""
+    """Return whether a copy went from one kind of device to another."""
     others = [returned, *arguments]
     return any(
         isinstance(other, torch.Tensor) and other.device.type != tensor.device.type

@@ -98,7 +98,7 @@ class ScenarioList(OptionList):
 
     @property
     def letters(self) -> str:
-        """What the letters mean that it has where words have no room."""
+        """Return what the letters mean that it has where words have no room."""
         needs = [short_need(row.missing) for row in self._rows.values() if row.missing]
         letters = {need[0] for need in needs if need}
         meant = [f"{letter} needs {what}" for letter, what in NEEDS.items() if letter in letters]
@@ -256,8 +256,8 @@ class ScenarioList(OptionList):
         return line.append(right)
 
     def _outcome(self, row: ScenarioRow) -> Text:
-        """What the last run came to, with the verdict and how long ago it was where they have room;
-        else what it needs: where there is no room a letter.
+        """Return what the last run came to, with the verdict and how long ago it was where they
+        have room; else what it needs: where there is no room a letter.
         """
         mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
         verdicts = self._room >= _MARK + _VERDICT
@@ -294,7 +294,7 @@ def _row_style(row: ScenarioRow) -> str:
 
 
 def _row_note(row: ScenarioRow) -> str:
-    """What the list has room for beside a name: what is wrong with it, or its title."""
+    """Return what the list has room for beside a name: what is wrong with it, or its title."""
     if row.error:
         return row.error
     if row.missing and short_need(row.missing) is None:
@@ -390,10 +390,10 @@ class CatalogColumn(Vertical):
         """Put beside a scenario what its run of now came to; one that was stopped, and a smoke run,
         leave the last result there.
         """
-        from gpulab.tui.earlier import with_run
+        from gpulab.tui.earlier import add_run
 
         self._marked.add(name)
-        earlier = with_run(self.earlier.get(name), run, predicted)
+        earlier = add_run(self.earlier.get(name), run, predicted)
         if earlier is not None:
             self.earlier[name] = earlier
         if earlier is not None and earlier.has_newer:
@@ -414,12 +414,12 @@ class CatalogColumn(Vertical):
 
     def read_history(self) -> None:
         """In a thread: what earlier runs came to, so that the list knows it after a restart."""
-        from gpulab.tui.earlier import earlier_of
+        from gpulab.tui.earlier import previous_runs
 
         entries = [entry for entry in self.entries.values() if not entry.saved]
         if not entries:
             return
-        earlier_runs = earlier_of(entries)
+        earlier_runs = previous_runs(entries)
         self.app.call_from_thread(self._show_history, earlier_runs)
 
     def _show_history(self, earlier_runs: Mapping[str, EarlierRuns]) -> None:

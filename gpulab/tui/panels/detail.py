@@ -54,7 +54,7 @@ class Detail(TabbedContent):
         return self.query_one(f"#{self.tab}-pane", Pane)
 
     def about(self, *, under_way: bool) -> str:
-        """How to read what is in sight: a panel that was chosen, or the tab."""
+        """Return how to read what is in sight: a panel that was chosen, or the tab."""
         if under_way and self._panel is not None:
             zoomed = needed("live.screen").ZOOMED
             return next((panel.about for panel in zoomed if panel.name == self._panel), "")

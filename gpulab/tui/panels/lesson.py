@@ -24,5 +24,5 @@ def content(selection: Selection) -> Block:
 
 
 def changing(run: Run) -> Hashable:
-    """Whether a prediction still waits for its answer."""
+    """Return whether a prediction still waits for its answer."""
     return run.ended

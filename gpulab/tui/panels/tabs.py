@@ -78,7 +78,7 @@ class Tab:
     """It stays at its end as lines come in."""
 
     def content(self, selection: Selection) -> Block:
-        """What it shows."""
+        """Return the block that the tab shows."""
         content: Block = import_module(self.module).content(selection)
         return content
 
@@ -88,7 +88,7 @@ class Tab:
         return find(selection) if find else ""
 
     def changing(self, run: Run | None) -> Hashable:
-        """What must have changed for it to be laid out again."""
+        """Return what must change for the tab to be laid out again."""
         if run is None:
             return None
         changing: Hashable = import_module(self.module).changing(run)

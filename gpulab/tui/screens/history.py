@@ -139,7 +139,7 @@ class HistoryList(ScrollView, can_focus=True):
 
     @property
     def text(self) -> str:
-        """What of it is in sight."""
+        """Return what of it is in sight."""
         return "\n".join(self.render_line(y).text for y in range(self.size.height))
 
     @property
@@ -352,7 +352,7 @@ class HistoryScreen(Screen[None]):
         self._show_below()
 
     def _show_below(self) -> None:
-        """What the run under the cursor stands among."""
+        """Show what the run under the cursor stands among."""
         below, run = self.query_one("#below", Pane), self._list.chosen
         if run is None:
             if self._reading or self._problem:

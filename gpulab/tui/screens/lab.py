@@ -128,7 +128,7 @@ class LabScreen(Screen[int]):
         self._quitting = False
         self.complete = False
         """The tabs are there too; until then it cannot be left."""
-        self._stop_asked_at: float | None = None
+        self._stop_requested_at: float | None = None
         self._words_of_idle = idle
         self._line = StatusLine(self.runs, self._idle)
         self._ticks: Timer | None = None
@@ -278,14 +278,14 @@ class LabScreen(Screen[int]):
 
     @property
     def about(self) -> str:
-        """How to read what has the focus."""
+        """Return how to read what has the focus."""
         if self._detail is None or (self.has_class("-narrow") and not self.has_class("-detail")):
             return ABOUT_LIST
         return self._detail.about(under_way=self._shows_run is not None)
 
     @property
     def names(self) -> list[str]:
-        """Of all scenarios."""
+        """Return the names of all scenarios."""
         return list(self._catalog.entries)
 
     @property
@@ -294,7 +294,7 @@ class LabScreen(Screen[int]):
         return list(self._catalog.entries.values())
 
     def run_file(self, name: str) -> Path | None:
-        """Of the run of a scenario that is shown, or that would be."""
+        """Return the file of the run of a scenario that is shown, or that would be."""
         if (run := self.runs.of(name)) is not None:
             return run.source.path
         earlier = self._catalog.earlier.get(name)
@@ -328,11 +328,14 @@ class LabScreen(Screen[int]):
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return
-        if self._stop_asked_at is not None and monotonic() - self._stop_asked_at <= _CONFIRM_S:
+        if (
+            self._stop_requested_at is not None
+            and monotonic() - self._stop_requested_at <= _CONFIRM_S
+        ):
             self.runs.stop()
             self.say("")
         else:
-            self._stop_asked_at = monotonic()
+            self._stop_requested_at = monotonic()
             self.say(status.confirm_stop(self.runs.running), "yellow")
 
     def action_back(self) -> None:

@@ -15,7 +15,7 @@ from gpulab.report.report import RunReport
 
 
 @dataclass(frozen=True)
-class Record:
+class LoadedRun:
     """`problem` says why there is no more than the report."""
 
     report: RunReport
@@ -23,15 +23,15 @@ class Record:
     problem: str = ""
 
 
-def record_of(report: RunReport) -> Record:
+def load_run(report: RunReport) -> LoadedRun:
     """With what its run file has, where that can be read."""
     if not report.run_file:
-        return Record(report, problem="nothing of it was kept in a run file")
+        return LoadedRun(report, problem="nothing of it was kept in a run file")
     try:
         path = Path(report.run_file)
         events = with_todays_text(path, read_run_file(path).events)
     except OSError as error:
-        return Record(report, problem=f"{Path(report.run_file).name}: {error.strerror or error}")
+        return LoadedRun(report, problem=f"{Path(report.run_file).name}: {error.strerror or error}")
     except RunFileError as error:
-        return Record(report, problem=str(error))
-    return Record(report, next((e.request for e in events if isinstance(e, RunStarted)), None))
+        return LoadedRun(report, problem=str(error))
+    return LoadedRun(report, next((e.request for e in events if isinstance(e, RunStarted)), None))

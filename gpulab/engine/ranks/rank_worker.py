@@ -52,8 +52,8 @@ _SEEDS_APART = 7919
 """Between two ranks: each has data of its own, the same for every variant."""
 
 
-class Peer:
-    """Rank `rank` of a job. `orders` and `alarms` are its ends of two pipes."""
+class RankWorker:
+    """Rank `rank` of a job. `orders` and `failure_pipe` are its ends of two pipes."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Peer:
         seed: int,
         store: str,
         orders: Connection,
-        alarms: Connection,
+        failure_pipe: Connection,
         outputs: SharedTensors,
     ) -> None:
         self._job = job
@@ -72,7 +72,7 @@ class Peer:
         self._seed = seed + _SEEDS_APART * rank
         self._store = store
         self._orders = orders
-        self._alarms = alarms
+        self._failure_pipe = failure_pipe
         self._outputs = outputs
         self._builds: dict[int, Build] = {}
         self._returned: dict[int, object] = {}
@@ -80,7 +80,7 @@ class Peer:
         self._opened: tuple[torch.device, Device]
         self._builder: Builder
         self._group: dist.ProcessGroup
-        self._clock: _PeerClock
+        self._clock: _RankClock
         self._block = Answer()
         self._idle = False
         self._position = WorkerPosition()
@@ -115,7 +115,7 @@ class Peer:
         rank = RankOfLab(self._rank, job.ranks, self._group)
         lab = WorkerLab(device, info, self._position, rank)
         self._builder = Builder(lab, {}, self._seed, wait)
-        self._clock = _PeerClock(wait, self._wait_for_start)
+        self._clock = _RankClock(wait, self._wait_for_start)
 
     def _carry_out(self, order: AnyOrder) -> None:
         match order:
@@ -124,7 +124,7 @@ class Peer:
             case RunBlock():
                 problem, _ = self._problem_of(lambda: self._run_block(order))
                 if problem:  # rank 0 may be in a collective of the block, and hear no answer
-                    self._alarm(problem)
+                    self._report_failure(problem)
                 self._answer(Answer(problem=problem) if problem else self._block)
             case SendOutput():
                 self._send_output(order.key)
@@ -215,13 +215,15 @@ class Peer:
     def _unanswered(self, act: Callable[[], object]) -> None:
         problem, _ = self._problem_of(act)
         if problem:
-            self._alarm(problem)
+            self._report_failure(problem)
 
-    def _alarm(self, problem: str) -> None:
-        self._alarms.send_bytes(msgspec.json.encode(Failed(problem=problem)))
+    def _report_failure(self, problem: str) -> None:
+        self._failure_pipe.send_bytes(msgspec.json.encode(Failed(problem=problem)))
 
     def _problem_of(self, act: Callable[[], object]) -> tuple[str, bool]:
-        """What was raised, in words, and whether the variant asked to be left out."""
+        """Call a function; return what it raised, in words, and whether the variant asked to be
+        left out.
+        """
         try:
             act()
         except BaseException as error:
@@ -245,12 +247,12 @@ class Peer:
         """Answer each time that rank 0 asks where this rank is; the main thread may hang."""
         with suppress(EOFError, OSError):
             while True:
-                self._alarms.recv_bytes()
+                self._failure_pipe.recv_bytes()
                 here = place(self._path, idle=self._idle)
-                self._alarms.send_bytes(msgspec.json.encode(here))
+                self._failure_pipe.send_bytes(msgspec.json.encode(here))
 
 
-class _PeerClock(WallClock):
+class _RankClock(WallClock):
     """Times blocks that begin when rank 0 says so."""
 
     __slots__ = ("_wait_for_start", "starts_together")
@@ -268,10 +270,10 @@ class _PeerClock(WallClock):
         return super()._run(calls, steps)
 
 
-def silence(last_words: int) -> None:
-    """Rank 0 has printed what a scenario prints; `last_words` takes this rank's errors."""
+def redirect_output(stderr_tail: int) -> None:
+    """Rank 0 has printed what a scenario prints; `stderr_tail` takes this rank's errors."""
     sys.stdout.flush()
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
-    os.dup2(last_words, 2)
+    os.dup2(stderr_tail, 2)
     os.close(nothing)

@@ -33,9 +33,9 @@ _END = b'{"type":"%s"' % str(_ENDED).encode()
 
 
 def place_of(name: str) -> Path:
-    """Where to look for what somebody wants to watch: a folder of runs, by default that of this
-    user, or a run file, which may not be there yet. UsageError where there is nothing of that
-    name.
+    """Return the place to look for what somebody wants to watch: a folder of runs, by default that
+    of this user, or a run file, which may not be there yet. UsageError where there is nothing of
+    that name.
     """
     if not name:
         return runs_folder()
@@ -47,21 +47,21 @@ def place_of(name: str) -> Path:
     if os.sep in name:
         raise UsageError(f"there is no folder {path.parent if path.suffix else path}")
     with suppress(OSError):
-        for run in RunsFolder(runs_folder()).look():
+        for run in RunsFolder(runs_folder()).scan():
             if run.goes_on and run.scenario == name:
                 return run.path
     return find_run(name)
 
 
 def source_of(path: Path) -> Source:
-    """What gives the events of a run file that may grow. RunFileError and OSError of one that is
+    """Return the source of a run file that may grow. RunFileError and OSError of one that is
     packed, which does not.
     """
     return File(path) if path.suffix == PACKED else Tail(path)
 
 
 @dataclass(frozen=True)
-class FoundRun:
+class RunInfo:
     """A run by its file. `goes_on`: its process writes it, as far as can be seen from here."""
 
     path: Path
@@ -80,10 +80,10 @@ class RunsFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._changed: int | None = None
-        self._runs: dict[str, FoundRun] = {}
+        self._runs: dict[str, RunInfo] = {}
         self._newest: list[str] = []
 
-    def look(self) -> list[FoundRun]:
+    def scan(self) -> list[RunInfo]:
         """The newest runs, the newest first. OSError where the folder cannot be read; one that is
         not there has none.
         """
@@ -117,13 +117,13 @@ def _ages(entries: Iterator[os.DirEntry[str]]) -> Iterator[tuple[float, str]]:
                 yield entry.stat().st_mtime, entry.name
 
 
-def _found(path: Path, before: FoundRun | None) -> FoundRun | None:
+def _found(path: Path, before: RunInfo | None) -> RunInfo | None:
     """None where it is no run file, has not begun, or may not be read."""
     try:
         started = before.started if before else _start_of(path)
         if started is None:
             return None
-        return FoundRun(path, started, _goes_on(path, started))
+        return RunInfo(path, started, _goes_on(path, started))
     except (OSError, RunFileError, ValueError):
         return None
 
