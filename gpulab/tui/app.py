@@ -319,7 +319,7 @@ class LabApp(App[int]):
             return
         run = self._lab.runs.of(entry.name)
         if run is None:
-            return self._lab.say(status.nothing_to_copy(entry.name), "yellow")
+            return self._lab.say(f"{entry.name} has no result to copy: r runs it", "yellow")
         from gpulab.tui.copying import copy
 
         together = self._lab.runs.together.get(entry.name)

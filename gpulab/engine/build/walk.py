@@ -116,7 +116,7 @@ class Walk:
             yield from self.tensors(value)
 
     def _of_tensor(self, tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-        is_wrapper = _is_wrapper(tensor)
+        is_wrapper = _is_own(tensor) and (not _has_values(tensor))
         if self._live and is_wrapper and (inner := _inner_tensors(tensor)):
             yield from self._of_each(inner)
             return
@@ -274,11 +274,6 @@ def _read_only_or_shared() -> list[tuple[int, int]]:
 def _is_foreign(tensor: torch.Tensor) -> bool:
     """Whether torch did not make its memory, which may be bytes or a file that nobody writes to."""
     return tensor.device.type == "cpu" and not tensor.untyped_storage().resizable()
-
-
-def _is_wrapper(tensor: torch.Tensor) -> bool:
-    """Whether it is of a class that holds other tensors and has no memory of its own."""
-    return _is_own(tensor) and not _has_values(tensor)
 
 
 def _inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:
