@@ -194,6 +194,11 @@ _BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s
 """Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
 
 
+def builtins_of(value: Any) -> Any:
+    """What JSON is made of, with the parts that features add to a report among its other fields."""
+    return _with_parts(msgspec.to_builtins(value))
+
+
 def _with_parts(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_parts(item) for item in value]
@@ -216,4 +221,4 @@ def to_json(value: Any) -> bytes:
     """A report as JSON, with the sentences of its findings; UnicodeEncodeError where text of it is
     no Unicode, such as the name of a file.
     """
-    return msgspec.json.encode(with_sentences(_with_parts(msgspec.to_builtins(value))))
+    return msgspec.json.encode(with_sentences(builtins_of(value)))
