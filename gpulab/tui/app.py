@@ -20,7 +20,6 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Resize
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
@@ -422,14 +421,8 @@ class LabApp(App[int]):
         elif entry is not None:
             self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
 
-    def on_resize(self, event: Resize) -> None:
-        if isinstance(self._driver, LabDriver):
-            self._driver.resized(event.size)
-
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
-        if isinstance(self._driver, LabDriver):
-            self._driver.redraw()
         self.refresh(layout=True)
 
     async def action_quit(self) -> None:
