@@ -63,17 +63,6 @@ def colour_count() -> int:
     return 256 if "256color" in term else 16
 
 
-def erases_with_background() -> bool:
-    """Return whether the terminal says that what it erases has the background that is set (bce)."""
-    with suppress(ImportError, OSError, ValueError):
-        import curses
-
-        with suppress(curses.error):
-            curses.setupterm(fd=sys.__stdout__.fileno() if sys.__stdout__ else 1)
-            return curses.tigetflag("bce") == 1
-    return False
-
-
 def over_ssh() -> bool:
     """Return whether the terminal is at the other end of a connection."""
     return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))

@@ -40,10 +40,6 @@ class _AsciiFile:
         return self._file.write(to_ascii(text))
 
 
-def _in_ascii(file: TextIO) -> TextIO:
-    return cast("TextIO", _AsciiFile(file))
-
-
 class PlainConsole(Console):
     """Prints what it is given: no markup, no emoji codes, and of every text only what a reader can
     see.
@@ -53,7 +49,7 @@ class PlainConsole(Console):
         # Names, texts and errors come from scenarios: nothing of them is markup, an emoji code or a
         # number to colour.
         super().__init__(
-            file=_in_ascii(file) if ascii_only else file,
+            file=cast("TextIO", _AsciiFile(file)) if ascii_only else file,
             markup=False,
             emoji=False,
             highlight=False,

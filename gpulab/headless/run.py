@@ -139,7 +139,7 @@ def summary(reports: Sequence[RunReport]) -> Block:
     table.add_column("verdict")
     table.add_column("computing", no_wrap=True)
     for report in reports:
-        compared = _with_baseline(report)
+        compared = list(report.first_comparisons) if report.has_speedups else []
         failed = report.exit_code != ExitCode.MEASURED
         came_to = _outcome(report) if failed or not compared else ""
         table.add_row(Text(report.scenario, "bold"), "", "", came_to)
@@ -154,11 +154,6 @@ def summary(reports: Sequence[RunReport]) -> Block:
             )
     quick = any(report.quick for report in reports)
     return Group(table, Text(QUICK, "dim")) if quick else table
-
-
-def _with_baseline(report: RunReport) -> list[Comparison]:
-    """A comparison a variant: that with the baseline, where there is one."""
-    return list(report.first_comparisons) if report.has_speedups else []
 
 
 def _computing(report: RunReport, comparison: Comparison) -> str:
@@ -350,7 +345,7 @@ class _Command:
         if options.from_start is not None:
             report = with_from_start(report, options.from_start)
         row = planned_run.launch.entry.row
-        if _cannot_run(planned_run) and row.recording and not several:
+        if isinstance(planned_run.request, RunReport) and row.recording and not several:
             name = planned_run.launch.entry.name
             terminal.note(f"a recording of it, made on {row.recording}: gpulab --replay {name}")
         alone = not planned_run.launch.points and planned_run.repetition == 0
@@ -390,10 +385,6 @@ class _Command:
 
 def _nothing(_: str) -> Required:
     return Required()
-
-
-def _cannot_run(planned_run: PlannedRun) -> bool:
-    return isinstance(planned_run.request, RunReport)
 
 
 def _is_skipped(request: RunRequest | RunReport) -> bool:

@@ -20,7 +20,6 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Resize
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
@@ -319,7 +318,7 @@ class LabApp(App[int]):
             return
         run = self._lab.runs.of(entry.name)
         if run is None:
-            return self._lab.say(status.nothing_to_copy(entry.name), "yellow")
+            return self._lab.say(f"{entry.name} has no result to copy: r runs it", "yellow")
         from gpulab.tui.copying import copy
 
         together = self._lab.runs.together.get(entry.name)
@@ -422,14 +421,8 @@ class LabApp(App[int]):
         elif entry is not None:
             self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
 
-    def on_resize(self, event: Resize) -> None:
-        if isinstance(self._driver, LabDriver):
-            self._driver.resized(event.size)
-
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
-        if isinstance(self._driver, LabDriver):
-            self._driver.redraw()
         self.refresh(layout=True)
 
     async def action_quit(self) -> None:

@@ -19,12 +19,9 @@ from rich.style import Style
 from textual.color import Color
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
-from textual.geometry import Size
 
-from gpulab.core.terminal import erases_with_background
 from gpulab.core.text import plain
 from gpulab.draw.ascii import to_ascii
-from gpulab.tui.changed_cells import ChangedCells
 
 _POLL_S = 0.5
 _STOP = (signal.SIGTSTP,)
@@ -40,7 +37,6 @@ class LabDriver(LinuxDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._on_screen = self._stop_requested = False
-        self._changed_cells = ChangedCells(erases_with_background=erases_with_background())
         super().__init__(*arguments, **options)
         # Rich says 25 lines of a dumb terminal, and of one without a size, where this driver says
         # 24: two sizes would be laid out in turn for ever, and no key be read.
@@ -50,14 +46,6 @@ class LabDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._on_screen = True
 
-    def resized(self, size: Size) -> None:
-        """Send every cell of what comes, as far as the terminal has it."""
-        self._changed_cells.resize(size.width, size.height)
-
-    def redraw(self) -> None:
-        """Send every cell of what comes: somebody else may have written to the terminal."""
-        self._changed_cells.forget()
-
     def stop_application_mode(self) -> None:
         self._on_screen = False
         super().stop_application_mode()
@@ -66,7 +54,6 @@ class LabDriver(LinuxDriver):
         """Queue it for the terminal. Where that takes nothing this waits, but so that handlers of
         signals run.
         """
-        data = self._changed_cells.of(data)
         writer = self._writer_thread
         # it ends with an error once the terminal is gone
         while data and writer is not None and writer.is_alive():

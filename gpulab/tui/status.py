@@ -27,10 +27,6 @@ def no_operations(name: str) -> str:
     return f"no operations of {name} were recorded: the profile of a run does, at its end"
 
 
-def nothing_to_copy(name: str) -> str:
-    return f"{name} has no result to copy: r runs it"
-
-
 def nothing_to_predict(name: str) -> str:
     return f"{name} compares no variants here: there is no speedup to predict"
 
@@ -71,11 +67,6 @@ def cannot_run(problem: str, row: ScenarioRow) -> str:
     return problem
 
 
-def replays_only(name: str) -> str:
-    """Say that a replay has no run for the key pressed."""
-    return f"a replay runs nothing: gpulab --run {name} measures it here"
-
-
 def no_time(text: str) -> str:
     return f"{cut(one_line(text), NAME_LENGTH)}: write a time such as 90, 1:30 or 45%"
 
@@ -100,10 +91,6 @@ def another_runs(name: str) -> str:
 def looking(name: str) -> str:
     """Before a run that is derived from a step: it is taken in a process of its own."""
     return f"{name}: analyzing a step ..."
-
-
-def confirm_stop(name: str) -> str:
-    return f"s again stops {name}; what was measured stays"
 
 
 def before_a_run(row: ScenarioRow) -> Text:

@@ -170,7 +170,7 @@ def located(
         if expected.dim():
             place.append(f"element {_index(worst, expected.shape)}")
         values = [tensor.reshape(-1)[worst].item() for tensor in (actual, expected)]
-        if not any(_is_digest(value) for value in values):
+        if not any((isinstance(value, int) and abs(value) >= _DIGEST) for value in values):
             place.append("{}, the baseline's {}".format(*map(_text, values)))
     return Finding(
         code=reason.code,
@@ -204,10 +204,6 @@ def _index(place: int, shape: torch.Size) -> list[int]:
         place, position = divmod(place, size)
         index.append(position)
     return index[::-1]
-
-
-def _is_digest(value: bool | int | float | complex) -> bool:
-    return isinstance(value, int) and abs(value) >= _DIGEST
 
 
 def _text(value: bool | int | float | complex) -> str:

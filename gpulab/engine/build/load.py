@@ -83,13 +83,10 @@ class LongImports:
         if (
             perf_counter() - started > _LONG_S
             and _threads() == threads
-            and self._is_allowed(spec.name)
+            and (self._on_cpu or spec.name.startswith(_BEFORE_CUDA))
         ):
             self._modules.append(spec.name)
         return module
-
-    def _is_allowed(self, name: str) -> bool:
-        return self._on_cpu or name.startswith(_BEFORE_CUDA)
 
 
 def _threads() -> int:

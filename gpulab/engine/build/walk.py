@@ -101,7 +101,7 @@ class Walk:
             yield from self.tensors(value)
 
     def _of_tensor(self, tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-        is_wrapper = _is_wrapper(tensor)
+        is_wrapper = _is_own(tensor) and (not _has_values(tensor))
         if self._live and is_wrapper and (inner := _inner_tensors(tensor)):
             yield from self._of_each(inner)
             return
@@ -264,11 +264,6 @@ def _is_foreign(tensor: torch.Tensor) -> bool:
     to.
     """
     return tensor.device.type == "cpu" and not tensor.untyped_storage().resizable()
-
-
-def _is_wrapper(tensor: torch.Tensor) -> bool:
-    """Return whether it is of a class that holds other tensors and has no memory of its own."""
-    return _is_own(tensor) and not _has_values(tensor)
 
 
 def _inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:

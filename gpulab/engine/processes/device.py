@@ -105,7 +105,7 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
             kind="cpu",
             name=_cpu_name(),
             threads=threads,
-            memory_bytes=_memory_bytes(),
+            memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             l2_bytes=_last_level_cache(),
         )
     if not torch.cuda.is_available():
@@ -203,10 +203,6 @@ def _driver() -> str | None:
 def _cpu_name() -> str:
     match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return match.group(1).strip() if match else platform.machine()
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _last_level_cache() -> int:

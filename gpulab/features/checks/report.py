@@ -81,11 +81,6 @@ def results_of_checks() -> dict[CheckKind, Declaration[Any]]:
     return {each.shows: each for each in declarations().values() if each.shows}
 
 
-def checks_of(evidence: Evidence) -> list[Check]:
-    """Every kind of check, in its order."""
-    return [_check(evidence, kind) for kind in CheckKind]
-
-
 def _check(evidence: Evidence, kind: CheckKind) -> Check:
     examined = _examined(evidence, kind)
     check = _as_check(examined, kind) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
@@ -315,7 +310,7 @@ def _add_trust(draft: Draft, comparison: Comparison) -> Comparison:
 
 
 def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
-    checks = checks_of(evidence)
+    checks = [_check(evidence, kind) for kind in CheckKind]
     comparison = evidence.comparison
     if comparison.verdict in _REFUSED:
         return Trust(

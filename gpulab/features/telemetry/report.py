@@ -153,10 +153,6 @@ class TelemetryHistory:
             self._undecided.append((reading.t, bool(reading.reasons & POWER_CAP)))
             self._count_power_caps()
 
-    def stage_started(self) -> None:
-        """A solo run lies within one stage: readings before it are of no use to it."""
-        self._of_stage.clear()
-
     def solo_run(self, event: SoloRun) -> None:
         self._solo[event.variant] = (
             event,
@@ -332,7 +328,7 @@ FEATURE = Feature(
         Telemetry: _add,
         TelemetryLost: _ended,
         TelemetryEnded: _ended,
-        StageStarted: lambda state, _: state.part(TelemetryHistory).stage_started(),
+        StageStarted: lambda state, _: state.part(TelemetryHistory)._of_stage.clear(),
         Samples: _measured,
         SoloRun: lambda state, event: state.part(TelemetryHistory).solo_run(event),
     },

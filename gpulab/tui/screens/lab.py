@@ -336,7 +336,7 @@ class LabScreen(Screen[int]):
             self.say("")
         else:
             self._stop_requested_at = monotonic()
-            self.say(status.confirm_stop(self.runs.running), "yellow")
+            self.say(f"s again stops {self.runs.running}; what was measured stays", "yellow")
 
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""

@@ -71,7 +71,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
             runs_first=entry.name,
             idle=lambda _: "",
         )
-        self.read_only = status.replays_only(entry.name)
+        self.read_only = f"a replay runs nothing: gpulab --run {entry.name} measures it here"
         self._entry, self._playback = entry, playback
         ready = playback.ready
         environment = ready.environment if ready else {}
