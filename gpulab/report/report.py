@@ -89,7 +89,7 @@ class VariantReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
     flops: int | None = None
     dtype: str | None = None
     time_s: Estimate | None = None
-    clocks: dict[str, float] = {}
+    clocks_s: dict[str, float] = {}
     """Median seconds per step by each clock that was used."""
     items_per_s: float | None = None
     bytes_per_s: float | None = None

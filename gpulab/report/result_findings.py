@@ -188,7 +188,7 @@ def _solo_differs(
     A solo run is of one process: it differs where it lies outside the prediction interval of
     another process.
     """
-    interleaved_s = report.clocks.get(Clock.WALL)
+    interleaved_s = report.clocks_s.get(Clock.WALL)
     solo = variant.last(SoloRun)
     job = state.timed_job
     # most of a cold step is flushing the cache

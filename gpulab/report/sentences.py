@@ -14,6 +14,7 @@ from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, Verdict
 from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.features import folders, present
+from gpulab.features.telemetry.fields import json_key
 
 PARTS = "+"
 """The key that the parts of features have before they are put among the others."""
@@ -192,8 +193,10 @@ def with_sentences(value: Any) -> Any:
     return named
 
 
-_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks"))
+_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"))
 """Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
+_BY_FIELD = frozenset(("last", "peaks", "recent", "limits", "means", "unsupported"))
+"""Fields whose keys are fields of telemetry: `power` is power_w in JSON."""
 
 
 def builtins_of(value: Any) -> Any:
@@ -209,13 +212,15 @@ def _with_parts(value: Any) -> Any:
     fields = {name: _with_parts(item) for name, item in value.items() if name != PARTS}
     for part in value.get(PARTS, ()):
         fields |= _with_parts(part)
-    for name in _BY_KIND & fields.keys():
-        if isinstance(fields[name], dict):
-            fields[name] = {_json_key(kind): item for kind, item in fields[name].items()}
+    for name, item in fields.items():
+        if isinstance(item, dict) and name in _BY_KIND:
+            fields[name] = {_key_of_kind(kind): each for kind, each in item.items()}
+        if isinstance(item, dict) and name in _BY_FIELD:
+            fields[name] = {json_key(field): each for field, each in item.items()}
     return fields
 
 
-def _json_key(kind: str) -> str:
+def _key_of_kind(kind: str) -> str:
     return kind.replace(" ", "_").replace("-", "_")
 
 

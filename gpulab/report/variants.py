@@ -50,7 +50,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         reason=reason,
         unchecked=variant.unchecked,
         time_s=time,
-        clocks=_clocks(state, variant, time),
+        clocks_s=_clocks_s(state, variant, time),
         bytes_per_s=rate(getattr(built, "bytes", None), seconds),
         flops_per_s=rate(getattr(built, "flops", None), seconds),
         items_per_s=rate(variant.items, seconds),
@@ -129,14 +129,14 @@ def _warm_up_s(variant: VariantState) -> float | None:
     return warmed.steps * sum(time_s - settled_s for time_s in slower)
 
 
-def _clocks(state: RunState, variant: VariantState, time: Estimate | None) -> dict[str, float]:
-    clocks: dict[str, float] = {}
+def _clocks_s(state: RunState, variant: VariantState, time: Estimate | None) -> dict[str, float]:
+    clocks_s: dict[str, float] = {}
     if time and state.timed_job:
-        clocks[state.timed_job.clock.value] = time.value
+        clocks_s[state.timed_job.clock.value] = time.value
     for other in variant.all(OtherClock):
         if other.times_s:
-            clocks[other.clock.value] = median(other.times_s)
-    return clocks
+            clocks_s[other.clock.value] = median(other.times_s)
+    return clocks_s
 
 
 def rate(amount: float | None, seconds: float | None) -> float | None:

@@ -61,7 +61,7 @@ def clocks(report: RunReport) -> Block | None:
     if report.shows != Shows.CLOCKS:
         return None
     known = [
-        clock for clock in _HEADS if any(clock in variant.clocks for variant in report.variants)
+        clock for clock in _HEADS if any(clock in variant.clocks_s for variant in report.variants)
     ]
     if len(known) < 2:
         return None
@@ -70,10 +70,10 @@ def clocks(report: RunReport) -> Block | None:
     for clock in known:
         table.add_column(_HEADS[clock], justify="right", no_wrap=True)
     for variant in report.variants:
-        wall_s = variant.clocks.get(Clock.WALL)
+        wall_s = variant.clocks_s.get(Clock.WALL)
         cells = []
         for clock in known:
-            value = variant.clocks.get(clock)
+            value = variant.clocks_s.get(clock)
             if not value:
                 cells.append("")
             elif wall_s and clock != Clock.WALL:

@@ -57,20 +57,20 @@ def test_what_each_variant_does_shows_while_it_is_alone(measured):
     product, copy, launches = (
         measured.variant(name)["solo_run"]["means"] for name in ("product", "copy", "launches")
     )
-    assert product["sm"] > 80
-    assert product["tensor"] > 40
-    assert copy["dram"] > 60
-    assert copy["tensor"] < 3
-    assert launches["occupancy"] < 5
-    assert product["power"] > launches["power"]
+    assert product["sm_percent"] > 80
+    assert product["tensor_percent"] > 40
+    assert copy["dram_percent"] > 60
+    assert copy["tensor_percent"] < 3
+    assert launches["occupancy_percent"] < 5
+    assert product["power_w"] > launches["power_w"]
     assert measured.variant("product")["solo_run"]["energy_j"] > 0
     assert all(1 <= variant["solo_run"]["seconds"] < 3 for variant in measured.run["variants"])
 
 
 def test_both_clocks_stand_in_every_result(measured):
     product, launches = (
-        measured.variant("product")["clocks"],
-        measured.variant("launches")["clocks"],
+        measured.variant("product")["clocks_s"],
+        measured.variant("launches")["clocks_s"],
     )
     assert product["wall"] == pytest.approx(
         product["device"], rel=0.25
@@ -87,7 +87,7 @@ def test_the_device_clock_agrees_with_triton_s(measured):
     a = torch.randn(1 << 28, device="cuda")
     out = torch.empty_like(a)
     do_bench_s = do_bench(lambda: out.copy_(a), return_mode="median") * 1e-3
-    clock_s = measured.variant("copy")["clocks"]["device"]
+    clock_s = measured.variant("copy")["clocks_s"]["device"]
     print(
         f"device clock {clock_s * 1e6:.1f} us, do_bench {do_bench_s * 1e6:.1f} us, "
         f"{clock_s / do_bench_s:.4f}"
@@ -101,7 +101,7 @@ def test_cold_caches_are_slower_for_what_would_fit_them(lab):
     for cache in ("cold", "hot"):
         source = small.replace('clock="device"', f'clock="device", cache="{cache}"')
         done = run(lab, source, "--time", "2", "--telemetry", "off")
-        times[cache] = done.variant("copy")["clocks"]["device"]
+        times[cache] = done.variant("copy")["clocks_s"]["device"]
         assert done.run["method"]["cache"] == cache
         done.run_file.unlink()
     print(times)
@@ -110,7 +110,7 @@ def test_cold_caches_are_slower_for_what_would_fit_them(lab):
 
 def test_the_spin_knows_the_clock_of_the_sms(measured):
     clocks = [mhz for event in _samples(measured) for mhz in event.sm_mhz if mhz]
-    limit = measured.run["telemetry"]["limits"]["sm_clock"]
+    limit = measured.run["telemetry"]["limits"]["sm_clock_mhz"]
     print(f"SM clock by the spin: {min(clocks):.0f} to {max(clocks):.0f} MHz, at most {limit:.0f}")
     assert 0.3 * limit < min(clocks) <= max(clocks) < 1.05 * limit
 

@@ -155,7 +155,7 @@ def test_a_cold_solo_run_is_mostly_flushing_and_on_the_device_clock_the_wall_is_
     assert report.findings == [
         finding("solo_run_differs", "a", change=pytest.approx(0.8), seconds=2.0)
     ]
-    assert set(report.variant("a").clocks) == {"device", "wall"}
+    assert set(report.variant("a").clocks_s) == {"device", "wall"}
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def test_times_are_bars_from_zero_with_their_intervals_and_verdicts():
 
 def test_a_roofline_has_the_roofs_of_one_type_and_every_point_that_has_an_intensity():
     _, roofline = figures_of(report())
-    drawable = [point for point in h200().points if point.intensity]
+    drawable = [point for point in h200().points if point.flops_per_byte]
     assert [(mark.x, mark.y) for mark in roofline.marks] == [
-        (point.intensity, point.rate) for point in drawable
+        (point.flops_per_byte, point.rate) for point in drawable
     ]
     assert [mark.letter for mark in roofline.marks] == list("ABCDEGH")  # F only copies
     assert [mark.letter for mark in roofline.marks if mark.style == "dim"] == ["E"]

@@ -33,7 +33,7 @@ from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.features.live import progress
 from gpulab.features.live.screen import ZOOMED, live_view
-from gpulab.features.memory.events import MemoryUsed
+from gpulab.features.memory.result import MemoryReport
 from gpulab.features.memory.view import memory_over
 from gpulab.features.predictions import view as predict
 from gpulab.features.predictions.report import Prediction
@@ -164,7 +164,7 @@ def with_kernels(report):
 
 def of_memory(report, parameter, value):
     variants = [
-        variant.with_parts(memory=MemoryUsed(variant="", held=0, peak=1024))
+        variant.with_parts(memory=MemoryReport(held_bytes=0, peak_bytes=1024))
         for variant in report.variants
     ]
     return replace(report, variants=variants, shows=Shows.MEMORY, params={parameter: value})

@@ -135,13 +135,13 @@ def _solo(name: str, unit: str) -> Written:
 
 
 def _clock(clock: Clock) -> Written:
-    return _entry("clocks", clock, seconds)
+    return _entry("clocks_s", clock, seconds)
 
 
 def _step(place: int) -> Written:
     def fact(_: RunReport, variant: VariantReport) -> str | None:
         if (first_steps := variant.get("first_steps")) is not None:
-            steps = first_steps.steps
+            steps = first_steps.steps_s
             return seconds(steps[place].value) if place < len(steps) else None
         if place or variant.first_step_s is None:
             return None
@@ -216,14 +216,14 @@ FACTS: Mapping[str, Fact] = {
         _NO_ROOF,
     ),
     "intensity": Fact(
-        _field("roofline.intensity", "{:.3g} FLOP/byte".format), "FLOP per byte", _NO_ROOF
+        _field("roofline.flops_per_byte", "{:.3g} FLOP/byte".format), "FLOP per byte", _NO_ROOF
     ),
     "rate": Fact(_rate("flops_per_s", "FLOP/s"), "FLOP/s", _NO_RATE),
     "bandwidth": Fact(_rate("bytes_per_s", "B/s"), "bandwidth", _NO_RATE),
     "items": Fact(_items, "items per second", _NO_RATE),
-    "peak": Fact(_field("memory.peak", byte_count), "peak memory", _NO_MEMORY),
-    "held": Fact(_field("memory.held", byte_count), "memory held between steps", _NO_MEMORY),
-    "reserved": Fact(_field("memory.reserved", byte_count), "reserved memory", _NO_MEMORY),
+    "peak": Fact(_field("memory.peak_bytes", byte_count), "peak memory", _NO_MEMORY),
+    "held": Fact(_field("memory.held_bytes", byte_count), "memory held between steps", _NO_MEMORY),
+    "reserved": Fact(_field("memory.reserved_bytes", byte_count), "reserved memory", _NO_MEMORY),
     "sm": Fact(_solo("sm", "%"), "SM activity", _NO_TELEMETRY),
     "tensor": Fact(_solo("tensor", "%"), "activity of the tensor cores", _NO_TELEMETRY),
     "dram": Fact(_solo("dram", "%"), "DRAM activity", _NO_TELEMETRY),

@@ -234,8 +234,8 @@ def _memory_fits(step: Step) -> Answer:
     memory, device = step.variant.get("memory"), step.report.device
     if memory is None or device is None or not device.memory_bytes:
         return _unknown(NotMeasured("memory of the variant alone", "--profile all"))
-    used = (memory.reserved or memory.peak) / device.memory_bytes
-    peak = measured("peak", memory.peak, "bytes")
+    used = (memory.reserved_bytes or memory.peak_bytes) / device.memory_bytes
+    peak = measured("peak", memory.peak_bytes, "bytes")
     of_device = measured("of the device", used)
     return _yes_or_no(used < _FULL, peak, of_device, lesson="recomputation")
 

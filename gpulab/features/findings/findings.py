@@ -114,11 +114,11 @@ def compiles_in_steps(
 
 @finding(rank=Rank.EXPLAINING)
 def clocks_held_back(
-    *, slowed: float | None, clock: float | None, temperature: float | None
+    *, slowed: float | None, clock: float | None, temperature_c: float | None
 ) -> str:
     if slowed:
         return f"{slowed:.0%} of the readings show a slowdown of the clocks (heat or hardware)"
-    return f"runs at {clock or 0:.0%} of its highest clock at {temperature or 0:.0f} C"
+    return f"runs at {clock or 0:.0%} of its highest clock at {temperature_c or 0:.0f} C"
 
 
 @finding(

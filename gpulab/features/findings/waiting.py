@@ -390,17 +390,17 @@ def _held_back(step: Step) -> RuleResult:
         return None
     if solo is None or solo.slowed is None:
         return NotMeasured("clocks and temperature of a solo run", "--telemetry on --profile all")
-    clock = temperature = None
+    clock = temperature_c = None
     telemetry = step.report.telemetry
     highest = (telemetry.limits.get("sm_clock") if telemetry else None) or 0.0
     if highest and "sm_clock" in step.counters:
         clock = step.counters["sm_clock"] / highest
-        temperature = step.counters.get("temperature")
-    hot = temperature is not None and temperature >= _HOT.value
+        temperature_c = step.counters.get("temperature")
+    hot = temperature_c is not None and temperature_c >= _HOT.value
     below = hot and clock is not None and clock <= 1 - _BELOW_CLOCK.value
     if solo.slowed < _SLOWED.value and not below:
         return None
-    values = {"slowed": solo.slowed, "clock": clock, "temperature": temperature}
+    values = {"slowed": solo.slowed, "clock": clock, "temperature_c": temperature_c}
     evidence = [by_telemetry("readings with a slowdown", solo.slowed)]
     if clock is not None:
         evidence.append(by_telemetry("clock over the highest", clock))
@@ -528,7 +528,7 @@ RULES = (
             "nvidia-smi --query-gpu=clocks_event_reasons.active --format=csv",
         ),
         "utilization",
-        {"slowed": _SLOWED, "clock": _BELOW_CLOCK, "temperature": _HOT},
+        {"slowed": _SLOWED, "clock": _BELOW_CLOCK, "temperature_c": _HOT},
     ),
     Rule(
         findings.optimizer_not_fused,

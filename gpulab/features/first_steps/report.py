@@ -51,7 +51,7 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
     return CurveReport(
         processes=len(events),
         build_s=_over_processes([event.build_s for event in events]),
-        steps=steps,
+        steps_s=steps,
         settled_s=_over_processes(settled),
         settled_after=None if late else settled_after,
         excess_s=_over_processes(costs),

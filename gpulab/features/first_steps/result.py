@@ -17,7 +17,7 @@ class CurveReport(msgspec.Struct, frozen=True, kw_only=True):
 
     processes: int
     build_s: Estimate
-    steps: list[Estimate]
+    steps_s: list[Estimate]
     settled_s: Estimate
     settled_after: int | None
     excess_s: Estimate

@@ -27,14 +27,14 @@ def first_steps(report: RunReport) -> Block | None:
         label = Text(f"{letter_of(place)} ", style_of(place)).append(name, "not bold default")
         settled = curve.settled_s
         after = "never" if curve.settled_after is None else plural(curve.settled_after, "step")
-        times = [curve.build_s.value, *(step.value for step in curve.steps[:2])]
+        times = [curve.build_s.value, *(step.value for step in curve.steps_s[:2])]
         cells = [seconds(value) for value in times] + [""] * (3 - len(times))
         width = plus_minus(settled.low, settled.high, settled.value)
         cost = seconds(curve.excess_s.value) if curve.excess_s.value else "0"
         table.add_row(label, *cells, seconds(settled.value), width, after, cost)
         marks += [
             Mark(letter_of(place), "", number, step.value, style_of(place))
-            for number, step in enumerate(curve.steps, 1)
+            for number, step in enumerate(curve.steps_s, 1)
         ]
     processes = min(curve.processes for _, _, curve in known if curve)
     x = scale_around("number of the step", [mark.x for mark in marks], lambda value: f"{value:.0f}")

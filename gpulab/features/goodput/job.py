@@ -91,7 +91,7 @@ def _against(baseline: JobGoodput, job: JobGoodput, steps: int) -> JobGoodput:
 
 def _step_s(variant: VariantReport) -> float:
     """A steady step by the host's clock; 0 where none was timed."""
-    return variant.clocks.get("wall") or (variant.time_s.value if variant.time_s else 0.0)
+    return variant.clocks_s.get("wall") or (variant.time_s.value if variant.time_s else 0.0)
 
 
 def _rounded(value: float) -> int:

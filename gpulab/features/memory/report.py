@@ -6,6 +6,7 @@ from gpulab.core.jobs import Measure
 from gpulab.core.statuses import ExitCode, Shows
 from gpulab.features.memory import result
 from gpulab.features.memory.events import MemoryUsed
+from gpulab.features.memory.result import MemoryReport
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
@@ -17,7 +18,11 @@ latency.
 
 
 def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    return report.with_parts(memory=variant.last(MemoryUsed))
+    used = variant.last(MemoryUsed)
+    if used is None:
+        return report
+    memory = MemoryReport(held_bytes=used.held, peak_bytes=used.peak, reserved_bytes=used.reserved)
+    return report.with_parts(memory=memory)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:

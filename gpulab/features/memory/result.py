@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.features.memory.events import MemoryUsed
+
+class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant alone needs of the device's memory: as the event, in bytes."""
+
+    held_bytes: int
+    peak_bytes: int
+    reserved_bytes: int | None = None
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a variant's report about memory."""
 
-    memory: MemoryUsed | None = None
+    memory: MemoryReport | None = None
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,14 +18,16 @@ def memory(report: RunReport) -> Block | None:
     known = [
         (place, variant)
         for place, variant in enumerate(report.variants)
-        if variant.memory and variant.memory.peak
+        if variant.memory and variant.memory.peak_bytes
     ]
     if not known:
         return None
     drawn = report.shows == Shows.MEMORY
     table = columns_table()
     table.add_column("memory of one variant alone", overflow="fold", min_width=7)
-    on_gpu = any(variant.memory and variant.memory.reserved is not None for _, variant in known)
+    on_gpu = any(
+        variant.memory and variant.memory.reserved_bytes is not None for _, variant in known
+    )
     for head in ("peak", "held", *(["reserved"] if on_gpu else []), f"time/{report.per}"):
         table.add_column(head, justify="right", no_wrap=True)
     marks = []
@@ -34,14 +36,13 @@ def memory(report: RunReport) -> Block | None:
         needs, time = variant.memory, variant.time_per(report.per)
         name = Text(f"{letter_of(place)} " if drawn else "", style_of(place))
         name.append(variant.name, "not bold default")
-        reserved = (
-            [byte_count(needs.reserved) if needs.reserved is not None else ""] if on_gpu else []
-        )
+        reserved = "" if needs.reserved_bytes is None else byte_count(needs.reserved_bytes)
         shown = seconds(time.value) if time else ""
-        table.add_row(name, byte_count(needs.peak), byte_count(needs.held), *reserved, shown)
-        if time and needs.peak:
+        sizes = [byte_count(needs.peak_bytes), byte_count(needs.held_bytes)]
+        table.add_row(name, *sizes, *([reserved] if on_gpu else []), shown)
+        if time and needs.peak_bytes:
             letter, style = letter_of(place), style_of(place)
-            marks.append(Mark(letter, "", time.value, float(needs.peak), style))
+            marks.append(Mark(letter, "", time.value, float(needs.peak_bytes), style))
     parts: list[Block] = [table]
     if drawn and len(marks) > 1:
         parts += ["", _figure(marks, f"time per {report.per}", seconds)]
@@ -66,8 +67,8 @@ def memory_over(parameter: str, reports: Sequence[RunReport]) -> Block | None:
         if report.shows == Shows.MEMORY and isinstance(value, (int, float)) and value > 0:
             for variant in report.variants:
                 points = peaks.setdefault(variant.name, [])
-                if variant.memory and variant.memory.peak:
-                    points.append((value, variant.memory.peak))
+                if variant.memory and variant.memory.peak_bytes:
+                    points.append((value, variant.memory.peak_bytes))
     curves = {name: sorted(points) for name, points in peaks.items() if len(points) > 1}
     if not curves:
         return None

@@ -32,7 +32,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     for row, (name, words) in enumerate(lines[: area.height]):
         area.put(row, 0, name, "bold")
         area.put(row, _LABEL, words)
-    _draw_chart(program.recent, area, len(lines) + 1)
+    _draw_chart(program.recent_s, area, len(lines) + 1)
 
 
 def _draw_chart(recent: list[float], area: Area, top: int) -> None:

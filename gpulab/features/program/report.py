@@ -181,7 +181,7 @@ def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progr
         following_s=_following_s(steps, _time(steps)),
         loop_s=sum(window.seconds + window.between_s for window in loop),
         peak_bytes=max(peaks, default=None),
-        recent=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
+        recent_s=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
     )
 
 

@@ -55,7 +55,7 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     loop_s: float = 0.0
     peak_bytes: int | None = None
     """Of device memory that torch had allocated."""
-    recent: list[float] = []
+    recent_s: list[float] = []
     """Seconds of a step in each of the newest plain windows, the oldest first."""
     processes: list[FollowedReport] = []
     ranks: Any = None

@@ -288,7 +288,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     rate: float
     rate_low: float | None = None
     rate_high: float | None = None
-    intensity: float | None = None
+    flops_per_byte: float | None = None
     roof: str
     source: str
     attainable: float
@@ -312,8 +312,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     def is_drawable(self) -> bool:
         """Return whether it has a place below the roofs; a rate of bytes only has none."""
         return (
-            self.intensity is not None
-            and self.intensity > 0
+            self.flops_per_byte is not None
+            and self.flops_per_byte > 0
             and self.rate > 0
             and self.unit == "FLOP/s"
         )
@@ -376,7 +376,7 @@ def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | Non
         rate=amount / facts.seconds,
         rate_low=amount / facts.high_s if facts.high_s else None,
         rate_high=amount / facts.low_s if facts.low_s else None,
-        intensity=intensity,
+        flops_per_byte=intensity,
         roof=bound.ceiling.name,
         source=bound.ceiling.source,
         attainable=bound.attainable,

@@ -43,8 +43,8 @@ class DeviceCounters:
     fp32: float | None = None
     fp16: float | None = None
     dram: float | None = None
-    power: float | None = None
-    limit: float | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
     capped: bool = False
     """Whether the driver said that power held the clocks back."""
 
@@ -64,9 +64,9 @@ class DeviceCounters:
     @property
     def at_power_cap(self) -> bool:
         """Return whether power capped the clocks, and the mean was nearly the limit."""
-        if not self.capped or self.power is None or not self.limit:
+        if not self.capped or self.power_w is None or not self.power_limit_w:
             return False
-        return self.power >= _AT_CAP * self.limit
+        return self.power_w >= _AT_CAP * self.power_limit_w
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class StepFacts:
         """The power, of a step that runs at the limit: its roof was measured there too."""
         if self.counters is None or not self.counters.at_power_cap:
             return {}
-        return {name: self.counted[name] for name in ("power", "limit")}
+        return {name: self.counted[name] for name in ("power_w", "power_limit_w")}
 
     def share_of(self, ceiling: Ceiling) -> Share:
         """The share of a ceiling that the step reaches.

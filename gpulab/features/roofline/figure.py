@@ -133,7 +133,7 @@ def roofline_figure(roofline: Roofline, dtypes: str | None = None) -> Figure | N
 def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
     """Whole decades around the ridge and the points."""
     assert roofs.memory is not None
-    intensities = [point.intensity or 0.0 for point in points]
+    intensities = [point.flops_per_byte or 0.0 for point in points]
     left = min([_LEAST_INTENSITY * _LEFT, *intensities]) / _LEFT
     right = max([_MOST_INTENSITY * roofs.ridge, *intensities])
     top = roofs.flats[0].median * 2
@@ -168,13 +168,13 @@ def _arrows(roofline: Roofline) -> list[Line]:
     for start, end in roofline.arrows:
         before, after = roofline.points[start], roofline.points[end]
         if before.is_drawable and after.is_drawable:
-            ends = [(point.intensity or 0.0, point.rate) for point in (before, after)]
+            ends = [(point.flops_per_byte or 0.0, point.rate) for point in (before, after)]
             lines.append(Line(ends, style="magenta", dashed=True))
     return lines
 
 
 def _mark(index: int, point: Point, *, dim: bool) -> Mark:
     style = "dim" if dim else ""
-    intensity = point.intensity or 0.0
+    intensity = point.flops_per_byte or 0.0
     low, high = point.rate_low, point.rate_high
     return Mark(letter_of(index), point.variant, intensity, point.rate, style, low, high)

@@ -98,7 +98,7 @@ def _counters(evidence: dict[str, Value]) -> str:
         always = key in ("sm", "occupancy", "dram")
         if isinstance(share, float) and (always or share >= _LEAST_SHOWN):
             parts.append(f"{name} {share:.0%}")
-    if "power" in evidence:
+    if "power_w" in evidence:
         parts.append(_power(evidence))
     return ", ".join(parts)
 
@@ -109,14 +109,14 @@ def _counted(evidence: dict[str, Value]) -> str:
 
 
 def _power(evidence: dict[str, Value]) -> str:
-    power = evidence.get("power")
-    limit = evidence.get("limit")
+    power = evidence.get("power_w")
+    limit = evidence.get("power_limit_w")
     of_limit = f" of {limit:.0f}" if isinstance(limit, float) else ""
     return f"{power:.0f}{of_limit} W" if isinstance(power, float) else ""
 
 
 def _capped(evidence: dict[str, Value]) -> str:
-    return f", at the power limit ({_power(evidence)})" if "power" in evidence else ""
+    return f", at the power limit ({_power(evidence)})" if "power_w" in evidence else ""
 
 
 def _host(evidence: dict[str, Value]) -> str:

@@ -73,7 +73,7 @@ def step_facts(
     variant: VariantState,
     roofs: RoofSet,
     step_s: float,
-    clocks: Mapping[str, float],
+    clocks_s: Mapping[str, float],
 ) -> StepFacts:
     """Return what the events of a run say of one step of a variant."""
     built = variant.last(Built)
@@ -82,7 +82,7 @@ def step_facts(
     assert built is not None
     assert job is not None
     on_gpu = state.on_gpu
-    device_s = _device_s(variant, clocks)
+    device_s = _device_s(variant, clocks_s)
     waiting, launching = _waiting(state, variant, step_s, device_s)
     one_thread = not on_gpu and state.device is not None and state.device.threads == 1
     preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
@@ -199,10 +199,10 @@ def _cache_bytes(state: RunState) -> tuple[bool, int]:
     return False, state.device.l2_bytes if state.device else 0
 
 
-def _device_s(variant: VariantState, clocks: Mapping[str, float]) -> float | None:
+def _device_s(variant: VariantState, clocks_s: Mapping[str, float]) -> float | None:
     """The device's own time of a step; None where its clock has gaps between launches in it."""
     device = variant.last(OtherClock, Clock.DEVICE)
-    return None if device and device.exposed else clocks.get(Clock.DEVICE)
+    return None if device and device.exposed else clocks_s.get(Clock.DEVICE)
 
 
 def _waiting(
@@ -272,13 +272,13 @@ def _counters(state: RunState, variant: VariantState, device_s: float) -> Device
         for name in ("sm", "occupancy", "tensor", "fp64", "fp32", "fp16", "dram")
         if name in means.means
     }
-    power = means.means.get("power")
-    if not shares and power is None:
+    power_w = means.means.get("power")
+    if not shares and power_w is None:
         return None
     return DeviceCounters(
         **shares,
-        power=power,
-        limit=started.limits.get("power") if started else None,
+        power_w=power_w,
+        power_limit_w=started.limits.get("power") if started else None,
         capped=bool(means.reasons and means.reasons & POWER_CAP),
     )
 
@@ -313,7 +313,7 @@ def cause_and_point(
     variant: VariantState,
     roofs: RoofSet | None,
     time: Estimate | None,
-    clocks: dict[str, float],
+    clocks_s: dict[str, float],
 ) -> tuple[Cause | None, Point | None]:
     """Return what limits a variant, None if unknown; its point, None where no work is declared. Of
     a smoke run, whose times are of a few steps, neither.
@@ -329,7 +329,7 @@ def cause_and_point(
         for key, events in _probed(state).items()
     }
     facts = replace(
-        step_facts(state, variant, known, time.value, clocks),
+        step_facts(state, variant, known, time.value, clocks_s),
         low_s=time.low,
         high_s=time.high,
         beside=beside,
@@ -484,7 +484,7 @@ def _derive_events(draft: Draft) -> Iterator[Examined]:
 
 def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     roofs = draft.cached(roofs_of)
-    cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks)
+    cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks_s)
     return report.with_parts(cause=cause, roofline=point)
 
 

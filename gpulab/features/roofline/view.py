@@ -151,9 +151,13 @@ def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
 
 def _intensity(point: Point) -> str:
     """In FLOP/byte; empty where no FLOPs or no bytes are declared."""
-    if point.intensity is None:
+    if point.flops_per_byte is None:
         return ""
-    return three_digits(point.intensity) if point.intensity >= 0.1 else f"{point.intensity:.2g}"
+    return (
+        three_digits(point.flops_per_byte)
+        if point.flops_per_byte >= 0.1
+        else f"{point.flops_per_byte:.2g}"
+    )
 
 
 def _shares(points: Sequence[Point]) -> list[str]:

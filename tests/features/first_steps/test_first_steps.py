@@ -18,7 +18,7 @@ def curve_of(processes):
 
 def test_a_slow_first_step_costs_what_it_takes_beyond_a_settled_one():
     curve = curve_of([[5.0, 2.0] + [1.0] * 28] * 8)
-    assert [step.value for step in curve.steps[:3]] == [5.0, 2.0, 1.0]
+    assert [step.value for step in curve.steps_s[:3]] == [5.0, 2.0, 1.0]
     assert curve.settled_s.value == 1.0
     assert curve.settled_after == 2
     assert curve.excess_s.value == 5.0
@@ -36,7 +36,7 @@ def test_what_never_gets_steady_has_no_settled_step():
 
 def test_processes_of_different_lengths_are_cut_to_the_shortest():
     curve = curve_of([[1.0] * 20, [1.0] * 9, [1.0] * 64])
-    assert len(curve.steps) == 9
+    assert len(curve.steps_s) == 9
     assert curve.settled_s.low is None  # three processes carry no interval
 
 
@@ -48,7 +48,7 @@ def test_nothing_is_no_curve():
 @given(st.lists(TIMES, min_size=1, max_size=12))
 def test_intervals_hold_their_medians_and_costs_are_never_negative(processes):
     curve = curve_of(processes)
-    for ends in (*curve.steps, curve.settled_s, curve.excess_s):
+    for ends in (*curve.steps_s, curve.settled_s, curve.excess_s):
         assert ends.value >= 0
         assert ends.low is None or ends.low <= ends.value <= ends.high
         assert (ends.low is None) == (len(processes) < 8)

@@ -30,7 +30,7 @@ def variant(name, step_s=1e-3, useful=0.5, **changes):
         )
     )
     usual = {"build_s": 0.5, "first_step_s": 0.1 + step_s, "warm_up_s": 0.0, "items": 1.0}
-    times = {"time_s": Estimate(value=step_s), "clocks": {"wall": step_s}}
+    times = {"time_s": Estimate(value=step_s), "clocks_s": {"wall": step_s}}
     return variant_report(
         name=name, status=Status.OK, goodput=goodput, **{**times, **usual, **changes}
     )

@@ -216,7 +216,7 @@ def test_what_a_cpu_does_beside_the_work(facts, kind, code, values):
 
 ON_GPU = replace(TINY, on_gpu=True, launches=4)
 IN_FLIGHT = DeviceCounters(
-    sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2, power=400.0, limit=700.0
+    sm=0.9, occupancy=0.3, tensor=0.1, fp32=0.1, dram=0.2, power_w=400.0, power_limit_w=700.0
 )
 
 
@@ -254,7 +254,7 @@ IN_FLIGHT = DeviceCounters(
             replace(ON_GPU, waiting=0.0, counters=IN_FLIGHT),
             "unexplained",
             "unexplained",
-            {"sm": 0.9, "power": 400.0},
+            {"sm": 0.9, "power_w": 400.0},
         ),
         (
             replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, sm=0.4)),
@@ -287,10 +287,10 @@ IN_FLIGHT = DeviceCounters(
             {},
         ),
         (
-            replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, power=690.0, capped=True)),
+            replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, power_w=690.0, capped=True)),
             "power",
             "at_power_cap",
-            {"power": 690.0, "limit": 700.0},
+            {"power_w": 690.0, "power_limit_w": 700.0},
         ),
         (
             replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, capped=True)),

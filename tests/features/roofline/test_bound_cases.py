@@ -47,7 +47,7 @@ MIB = 2**20
 
 def on_h100(seconds, counters=(), **facts):
     """A step of an H100, with the shares that its solo run counted."""
-    known = {"limit": 700.0, **dict(counters)}
+    known = {"power_limit_w": 700.0, **dict(counters)}
     return StepFacts(
         seconds, on_gpu=True, cache_bytes=52428800, counters=DeviceCounters(**known), **facts
     )
@@ -68,7 +68,7 @@ RECORDED = {
                 "tensor": 0.328,
                 "fp32": 0.102,
                 "dram": 0.04,
-                "power": 699,
+                "power_w": 699,
                 "capped": True,
             },
             **{
@@ -89,7 +89,7 @@ RECORDED = {
                 "occupancy": 0.2,
                 "tensor": 1.0,
                 "dram": 0.3,
-                "power": 698.0,
+                "power_w": 698.0,
                 "capped": True,
             },
             **{
@@ -110,7 +110,7 @@ RECORDED = {
                 "occupancy": 0.123,
                 "fp32": 0.782,
                 "dram": 0.07,
-                "power": 702.0,
+                "power_w": 702.0,
                 "capped": True,
             },
             **{
@@ -131,7 +131,7 @@ RECORDED = {
                 "occupancy": 0.462,
                 "tensor": 0.312,
                 "dram": 0.446,
-                "power": 693.0,
+                "power_w": 693.0,
                 "capped": True,
             },
             **{
@@ -147,7 +147,7 @@ RECORDED = {
     "a stream": (
         on_h100(
             5.3e-4,
-            {"sm": 0.987, "occupancy": 0.819, "fp32": 0.008, "dram": 0.9, "power": 510.0},
+            {"sm": 0.987, "occupancy": 0.819, "fp32": 0.008, "dram": 0.9, "power_w": 510.0},
             **{
                 "bytes": 1610612736,
                 "flops": 134217728,
@@ -166,7 +166,7 @@ RECORDED = {
                 "occupancy": 0.726,
                 "fp32": 0.209,
                 "dram": 0.763,
-                "power": 692.0,
+                "power_w": 692.0,
                 "capped": True,
             },
             **{
@@ -182,7 +182,7 @@ RECORDED = {
     "an optimizer that goes through memory three times": (
         on_h100(
             2e-3,
-            {"sm": 0.803, "occupancy": 0.398, "dram": 0.691, "power": 429.0},
+            {"sm": 0.803, "occupancy": 0.398, "dram": 0.691, "power_w": 429.0},
             **{
                 "bytes": 1410662400,
                 "launches": 203,
@@ -196,7 +196,7 @@ RECORDED = {
     "an optimizer that starts a thousand operations": (
         on_h100(
             6.96e-3,
-            {"sm": 0.341, "occupancy": 0.124, "dram": 0.223, "power": 178.0},
+            {"sm": 0.341, "occupancy": 0.124, "dram": 0.223, "power_w": 178.0},
             **{
                 "bytes": 1410662400,
                 "launches": 962,
@@ -210,7 +210,7 @@ RECORDED = {
     "a copy at 109 % of the memory roof": (
         on_h100(
             3.93e-6,
-            {"sm": 0.486, "occupancy": 0.281, "power": 238.0},
+            {"sm": 0.486, "occupancy": 0.281, "power_w": 238.0},
             **{
                 "bytes": 13107200,
                 "launches": 1,
@@ -224,7 +224,7 @@ RECORDED = {
     "a smaller copy in the cache": (
         on_h100(
             2.7e-6,
-            {"sm": 0.29, "occupancy": 0.148, "power": 181.0},
+            {"sm": 0.29, "occupancy": 0.148, "power_w": 181.0},
             **{
                 "bytes": 6553600,
                 "launches": 1,
@@ -238,7 +238,7 @@ RECORDED = {
     "a tiny product": (
         on_h100(
             8.01e-6,
-            {"sm": 0.442, "occupancy": 0.024, "fp32": 0.064, "power": 170.0},
+            {"sm": 0.442, "occupancy": 0.024, "fp32": 0.064, "power_w": 170.0},
             **{
                 "bytes": 786432,
                 "flops": 33554432,
@@ -253,7 +253,7 @@ RECORDED = {
     "forty tiny products in a loop": (
         on_h100(
             4.77e-4,
-            {"sm": 0.044, "occupancy": 0.001, "fp32": 0.008, "power": 133.0},
+            {"sm": 0.044, "occupancy": 0.001, "fp32": 0.008, "power_w": 133.0},
             **{
                 "bytes": 13107200,
                 "flops": 167772160,
@@ -268,7 +268,7 @@ RECORDED = {
     "the same products in one call": (
         on_h100(
             1.23e-5,
-            {"sm": 0.683, "occupancy": 0.051, "fp32": 0.213, "power": 393.0},
+            {"sm": 0.683, "occupancy": 0.051, "fp32": 0.213, "power_w": 393.0},
             **{
                 "bytes": 13107200,
                 "flops": 167772160,
@@ -283,7 +283,7 @@ RECORDED = {
     "a training loop launched from Python": (
         on_h100(
             2.08e-2,
-            {"sm": 0.107, "occupancy": 0.01, "power": 127.0},
+            {"sm": 0.107, "occupancy": 0.01, "power_w": 127.0},
             **{
                 "flops": 1342177280,
                 "launches": 520,
@@ -297,7 +297,7 @@ RECORDED = {
     "the same loop as a graph of tiny kernels": (
         on_h100(
             2.58e-3,
-            {"sm": 0.131, "occupancy": 0.012, "power": 150.0},
+            {"sm": 0.131, "occupancy": 0.012, "power_w": 150.0},
             **{
                 "flops": 1342177280,
                 "launches": 16,
@@ -311,7 +311,7 @@ RECORDED = {
     "a transposing copy": (
         on_h100(
             2.65e-3,
-            {"sm": 0.99, "occupancy": 0.906, "fp32": 0.004, "dram": 0.373, "power": 561.0},
+            {"sm": 0.99, "occupancy": 0.906, "fp32": 0.004, "dram": 0.373, "power_w": 561.0},
             **{
                 "bytes": 1073807360,
                 "flops": 536870912,
@@ -326,7 +326,7 @@ RECORDED = {
     "batches that wait for their data": (
         on_h100(
             0.624,
-            {"sm": 0.025, "occupancy": 0.005, "power": 137.0},
+            {"sm": 0.025, "occupancy": 0.005, "power_w": 137.0},
             **{"flops": 549755813888, "launches": 197, "waiting_phase": ("data", 0.96)},
         ),
         "latency",
@@ -334,7 +334,7 @@ RECORDED = {
     "copies from the host beside products": (
         on_h100(
             1.37e-2,
-            {"sm": 0.864, "fp32": 0.656, "power": 542.0},
+            {"sm": 0.864, "fp32": 0.656, "power_w": 542.0},
             **{
                 "bytes": 536870912,
                 "flops": 549755813888,

@@ -81,14 +81,16 @@ def roofline(points):
 
 def test_each_point_stands_where_its_declared_work_places_it(points, roofline):
     assert (
-        roofline["streams"]["intensity"] == roofline["cached"]["intensity"] == pytest.approx(1 / 12)
+        roofline["streams"]["flops_per_byte"]
+        == roofline["cached"]["flops_per_byte"]
+        == pytest.approx(1 / 12)
     )
-    assert roofline["multiplies"]["intensity"] == pytest.approx(512 / 12)
+    assert roofline["multiplies"]["flops_per_byte"] == pytest.approx(512 / 12)
     assert (roofline["multiplies"]["roof"], roofline["multiplies"]["source"]) == (
         "matrix fp32",
         "measured",
     )
-    assert (roofline["closed"]["intensity"], roofline["closed"]["unit"]) == (None, "B/s")
+    assert (roofline["closed"]["flops_per_byte"], roofline["closed"]["unit"]) == (None, "B/s")
     for name, point in roofline.items():
         variant = points.variant(name)
         amount = variant["bytes"] if point["unit"] == "B/s" else variant["flops"]

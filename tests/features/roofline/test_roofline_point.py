@@ -17,7 +17,7 @@ def placed(facts, roofs):
 
 def test_a_point_carries_the_interval_of_its_time():
     point = placed(replace(STREAM, low_s=0.9, high_s=1.25), ROOFS)
-    assert point.intensity == pytest.approx(0.125)
+    assert point.flops_per_byte == pytest.approx(0.125)
     assert point.attainable == pytest.approx(12.5 * GIGA)
     assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx(
         (0.8, 0.64, 0.8 / 0.9)
@@ -25,7 +25,12 @@ def test_a_point_carries_the_interval_of_its_time():
     assert point.rate_low < point.rate < point.rate_high
     assert (point.reason.code, point.is_drawable) == ("near_memory_roof", True)
     bar = placed(replace(STREAM, flops=None), ROOFS)
-    assert (bar.intensity, bar.unit, bar.rate_low, bar.is_drawable) == (None, "B/s", None, False)
+    assert (bar.flops_per_byte, bar.unit, bar.rate_low, bar.is_drawable) == (
+        None,
+        "B/s",
+        None,
+        False,
+    )
     assert bar.fraction == pytest.approx(0.8)
 
 

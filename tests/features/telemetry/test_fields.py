@@ -7,6 +7,8 @@ from sampling import Driver
 
 from gpulab.features.telemetry.fields import FIELDS
 from gpulab.features.telemetry.gpu import METRICS
+from gpulab.features.telemetry.result import TelemetryReport
+from gpulab.report.sentences import builtins_of
 
 UNSUPPORTED = {
     "power": "f186",
@@ -34,6 +36,15 @@ def driver(lab, standin, monkeypatch):
     driver = Driver(lab, standin, monkeypatch)
     yield driver
     driver.stop()
+
+
+def test_keys_of_json_end_with_the_unit():
+    last = dict.fromkeys(FIELDS, 1.0)
+    keys = builtins_of(TelemetryReport(last=last))["last"]
+    ends = ("_percent", "_bytes", "_bytes_per_s", "_per_s", "_w", "_j", "_mhz", "_c")
+    without = [key for key in keys if not key.endswith(ends)]
+    assert without == ["reasons", "processes"]
+    assert {"power_w", "sm_clock_mhz", "memory_used_bytes", "switches_per_s"} <= set(keys)
 
 
 def values(sampling, count):

@@ -100,7 +100,7 @@ def measured(module_lab, standin):
 def test_the_gpu_that_was_asked_for_is_read_beside_the_run(measured):
     telemetry = measured.run["telemetry"]
     assert (telemetry["gpu"], telemetry["uuid"]) == ("NVIDIA Stand-in H100", "GPU-stand-in-1")
-    assert telemetry["limits"]["power"] == 700
+    assert telemetry["limits"]["power_w"] == 700
     assert (telemetry["unsupported"], telemetry["lost"], telemetry["no_gpu_reason"]) == (
         {},
         None,
@@ -114,10 +114,10 @@ def test_the_gpu_that_was_asked_for_is_read_beside_the_run(measured):
 def test_each_variant_is_read_while_it_runs_alone(measured):
     for variant in measured.run["variants"]:
         solo = variant["solo_run"]
-        assert {"sm": 10, "occupancy": 15, "tensor": 25, "dram": 50, "power": 410}.items() <= solo[
-            "means"
-        ].items()
-        assert solo["means"]["worker_cpu"] < 50  # its steps sleep
+        shares = {"sm_percent": 10, "occupancy_percent": 15, "tensor_percent": 25}
+        means = {**shares, "dram_percent": 50, "power_w": 410}
+        assert means.items() <= solo["means"].items()
+        assert solo["means"]["worker_cpu_percent"] < 50  # its steps sleep
         assert solo["energy_j"] == pytest.approx(350 * solo["time_s"], rel=0.2)
         assert solo["clocks"] == "P"
     (heads,) = (line for line in measured.stdout.splitlines() if "SM %" in line)

@@ -101,19 +101,19 @@ def test_clocks_stand_side_by_side_and_nothing_is_compared(module_lab):
     finished = module_lab.run(module_lab.write("clocks.py", CLOCKS), "--smoke")
     assert finished.code == 0, finished.stderr
     assert finished.run["comparisons"] == []
-    clocks = finished.variant("waits")["clocks"]
+    clocks = finished.variant("waits")["clocks_s"]
     assert set(clocks) == {"wall", "return", "each_step"}
     later = finished.variant("returns")
     assert later["status"] == Status.OK, later["reason"]
-    assert later["clocks"]["return"] < later["clocks"]["each_step"]
-    assert later["clocks"]["return"] < clocks["return"]
+    assert later["clocks_s"]["return"] < later["clocks_s"]["each_step"]
+    assert later["clocks_s"]["return"] < clocks["return"]
 
 
 @pytest.mark.slow
 def test_memory_is_what_a_variant_alone_holds_and_needs(module_lab):
     finished = module_lab.run(module_lab.write("memory.py", MEMORY), "--profile", "on", time_s="1")
     whole, parts = (finished.variant(name)["memory"] for name in ("in_one_piece", "in_pieces"))
-    assert 8 * MIB <= whole["held"] < 8.5 * MIB
-    assert 24 * MIB <= whole["peak"] < 24.5 * MIB
-    assert 12 * MIB <= parts["peak"] < 12.5 * MIB
-    assert whole["reserved"] is None, "on a CPU torch reserves nothing"
+    assert 8 * MIB <= whole["held_bytes"] < 8.5 * MIB
+    assert 24 * MIB <= whole["peak_bytes"] < 24.5 * MIB
+    assert 12 * MIB <= parts["peak_bytes"] < 12.5 * MIB
+    assert whole["reserved_bytes"] is None, "on a CPU torch reserves nothing"
