@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import short_need
+from gpulab.core.estimate import value_of
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
-from gpulab.core.units import plural, span, three_digits, times
+from gpulab.core.units import interval, plural, three_digits, times
 from gpulab.draw.blocks import Block, Group, Inside, Markdown, Table, Text, rows_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features import present
@@ -230,10 +231,12 @@ def mark(run: RunReport | PastRun) -> OutcomeMark:
     word: str = best.verdict
     speedup = times(best.speedup)
     if best.verdict == Verdict.INCONCLUSIVE:
-        speedup = f"{three_digits(best.speedup or 0.0)}x?"
+        speedup = f"{three_digits(value_of(best.speedup) or 0.0)}x?"
         word = ""
+    elif found.imprecise and found.bound and found.at_least_ratio:
+        speedup = f">{times(found.at_least_ratio)}"
     elif found.imprecise and found.bound:
-        speedup = f">{times(best.low)}" if found.at_least_ratio else f"<{times(best.high)}"
+        speedup = f"<{times(found.at_most_ratio)}"
     return OutcomeMark(with_star(speedup, quick=run.quick), STYLES[best.verdict], word)
 
 
@@ -247,7 +250,7 @@ def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | N
         if entry.speedup is not None and entry.against == run.comparisons[0].against
     ]
     named = next((entry for entry in measured if entry.variant == run.best), None)
-    return named or max(measured, key=lambda entry: entry.speedup or 0.0, default=None)
+    return named or max(measured, key=lambda entry: value_of(entry.speedup) or 0.0, default=None)
 
 
 def age(seconds: float) -> str:
@@ -276,6 +279,6 @@ def last_run(run: PastRun) -> str:
     best = best_comparison(run)
     if best is None or not run.measured or run.smoke:
         return mark(run).verdict or mark(run).text
-    interval = f" ({span(best.low, best.high)})" if best.low else ""
+    ends = interval(best.speedup)
     speedup = f"{best.variant} {times(best.speedup)} over {best.against}"
-    return f"{speedup}{interval}, {shown(best).words}"
+    return f"{speedup}{f' ({ends})' if ends else ''}, {shown(best).words}"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
+
+
+def value_of(estimate: Estimate | None) -> float | None:
+    """Return the value of an estimate, where there is one."""
+    return estimate.value if estimate else None
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +24,11 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     n: int | None = None
 
     @property
+    def has_interval(self) -> bool:
+        """Return whether there were values enough for one."""
+        return self.low is not None and self.high is not None
+
+    @property
     def ends(self) -> tuple[float, float]:
         """Return the ends of the interval, low and high; the value where there is none."""
         if self.low is None or self.high is None:
@@ -25,5 +37,12 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     def over(self, count: float) -> Estimate:
         """Return the estimate of one of `count` parts."""
-        low, high = (None if end is None else end / count for end in (self.low, self.high))
-        return Estimate(value=self.value / count, low=low, high=high, n=self.n)
+        return self.moved(lambda value: value / count)
+
+    def moved(self, function: Callable[[float], float]) -> Estimate:
+        """Return the estimate of what is a monotonic function of it."""
+        value = function(self.value)
+        if not self.has_interval:
+            return Estimate(value=value, n=self.n)
+        low, high = sorted(map(function, self.ends))
+        return Estimate(value=value, low=low, high=high, n=self.n)

@@ -4,6 +4,7 @@ units.
 
 from __future__ import annotations
 
+from gpulab.core.estimate import Estimate
 from gpulab.scenario import GiB, KiB, MiB
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
@@ -33,25 +34,25 @@ def about(value: float | None) -> str:
     return "" if value is None else f"about {times(value)}"
 
 
-def times(value: float | None) -> str:
+def times(speedup: Estimate | float | None) -> str:
     """A speedup, such as 11.8x."""
+    value = speedup.value if isinstance(speedup, Estimate) else speedup
     if value is None:
         return "n/a"
-    return (
-        f"{value:.3f}x"
-        if 0.9 <= value < 1.1
-        else f"{value:.2g}x"
-        if value < 0.1
-        else f"{three_digits(value)}x"
-    )
+    if 0.9 <= value < 1.1:
+        return f"{value:.3f}x"
+    return f"{value:.2g}x" if value < 0.1 else f"{three_digits(value)}x"
 
 
-def with_interval(speedup: float | None, low: float | None, high: float | None) -> str:
+def with_interval(speedup: Estimate | None) -> str:
     """Such as 1.52x (1.50 to 1.54)."""
-    ends = span(low, high)
-    if not ends:
-        return times(speedup)
-    return f"{times(speedup)} ({ends})"
+    ends = interval(speedup)
+    return f"{times(speedup)} ({ends})" if ends else times(speedup)
+
+
+def interval(speedup: Estimate | None) -> str:
+    """Return the ends of a speedup's interval; empty where there is none."""
+    return span(speedup.low, speedup.high) if speedup else ""
 
 
 def span(low: float | None, high: float | None) -> str:
@@ -102,11 +103,11 @@ def plural(count: int, noun: str, plurals: str = "") -> str:
     return f"{count:,} {plurals or plural_of(noun)}"
 
 
-def plus_minus(low: float | None, high: float | None, median: float) -> str:
+def plus_minus(time: Estimate) -> str:
     """Half the width of an interval, relative to its median."""
-    if low is None or high is None or not median:
+    if time.low is None or time.high is None or not time.value:
         return ""
-    width = (high - low) / 2 / median
+    width = (time.high - time.low) / 2 / time.value
     return f"±{width:.1%}" if width < 1 else "unstable"
 
 

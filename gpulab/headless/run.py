@@ -17,7 +17,7 @@ from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import Required, RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
-from gpulab.core.units import duration, seconds, span, times
+from gpulab.core.units import duration, interval, seconds, times
 from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.styles import QUICK, STYLES, with_star
 from gpulab.features import part, present
@@ -104,7 +104,7 @@ def run_line(report: RunReport, number: int, count: int, *, name_width: int = 0)
     comparison = best_comparison(report)
     if comparison is not None:
         text.append(f" {comparison.variant}  ")
-        text.append(span(comparison.low, comparison.high), "dim")
+        text.append(interval(comparison.speedup), "dim")
     return text
 
 
@@ -148,7 +148,7 @@ def summary(reports: Sequence[RunReport]) -> Block:
             table.add_row(
                 f"  {comparison.variant}",
                 times(comparison.speedup),
-                span(comparison.low, comparison.high),
+                interval(comparison.speedup),
                 Text(word, STYLES[comparison.verdict]),
                 _computing(report, comparison),
             )

@@ -204,24 +204,23 @@ def _together(draft: Draft) -> Together | None:
         if comparison.against == named:  # a fix upon another one gains over that
             first.setdefault(comparison.variant, comparison)
     total = first.pop(ALL_TOGETHER, None)
-    gains = [comparison.speedup for comparison in first.values() if comparison.speedup]
+    gains = [comparison.speedup.value for comparison in first.values() if comparison.speedup]
     if total is None or total.speedup is None or len(gains) < 2:
         return None
     product = prod(gains)
     relation = Relation.MULTIPLY
-    if product > (total.high or total.speedup):
+    low, high = total.speedup.ends
+    if product > high:
         relation = Relation.OVERLAP
-    elif product < (total.low or total.speedup):
+    elif product < low:
         relation = Relation.COMPOUND
-    return Together(
-        **fields_of(total, "speedup", "low", "high"), product=product, relation=relation
-    )
+    return Together(speedup=total.speedup, product=product, relation=relation)
 
 
 def _method(draft: Draft) -> Method:
     state = draft.state
     calibrated = (variant.last(Calibrated) for variant in state.variants.values())
-    intervals = sum(comparison.low is not None for comparison in draft.comparisons)
+    intervals = sum(comparison.speedup is not None for comparison in draft.comparisons)
     stopped = state.last(Stopped)
     return Method(
         **fields_of(state.timed_job, "clock", "cache"),

@@ -53,7 +53,7 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their
     medians in order.
 
-    `low` and `high` are those of the exact 99 % interval of the median over runs, None of fewer
+    The interval of `speedup` is the exact 99 % interval of the median over runs, None of fewer
     than 8. `against` and everything about a speedup are None of a function, which is compared with
     nothing. `span_s` is the time from the start of the first run to the end of the last, None where
     that is not known: what changes in longer than that is in no interval.
@@ -63,9 +63,7 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Param] = {}
     variant: str
     against: str | None = None
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
+    speedup: Estimate | None = None
     verdict: Verdict | None = None
     runs: int
     span_s: float | None = None

@@ -7,12 +7,15 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import value_of
 from gpulab.core.events import Examined, Planned, ProcessStarted, Stopped, VariantFailed
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure, Required, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
 from gpulab.report import findings
 from gpulab.report.feature import Draft
+from gpulab.report.gates import GateOutcome
+from gpulab.report.gates import outcome_of as reached
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison, compare, pairs_of, refused
@@ -86,7 +89,9 @@ def control_differs(control: Comparison | None) -> Finding | None:
     """That the control is faster or slower than the baseline; None where it is not."""
     if control is None or control.verdict not in _DIFFERS:
         return None
-    return findings.control_differs(verdict=control.verdict.value, speedup=control.speedup)
+    return findings.control_differs(
+        verdict=control.verdict.value, speedup=value_of(control.speedup)
+    )
 
 
 def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
@@ -124,7 +129,7 @@ def best_of(draft: Draft) -> tuple[str | None, list[str]]:
             continue
         if variant is None or variant.status not in (Status.OK, Status.PENDING):
             continue
-        speedups[variant.name] = comparison.speedup
+        speedups[variant.name] = comparison.speedup.value
         if theta := samples.interval((variant.name, baseline)):
             thetas[variant.name] = theta
     ranked = sorted(speedups, key=lambda name: speedups[name], reverse=True)
@@ -220,12 +225,12 @@ def _against_required(
     """
     demanded = [(entry, least) for entry in comparisons if (least := required.of(entry.variant))]
     for comparison, least in demanded:
-        if comparison.high is not None and comparison.high < least:
+        if reached(least, comparison.speedup) == GateOutcome.FAILS:
             return ExitCode.SLOWER, findings.below_required(comparison.variant, required=least)
     for comparison, least in demanded:
         reason = comparison.reason
         contradicted = reason and reason.code == findings.sustained_contradicts.code
-        if comparison.low is None or comparison.low < least or contradicted:
+        if reached(least, comparison.speedup) != GateOutcome.HOLDS or contradicted:
             missed = findings.not_shown_to_reach(comparison.variant, required=least)
             return ExitCode.INCONCLUSIVE, missed
     compared = {comparison.variant for comparison, _ in demanded}

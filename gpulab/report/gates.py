@@ -7,9 +7,10 @@ from enum import StrEnum
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import ExitCode, first_in_order
-from gpulab.core.units import span, times
+from gpulab.core.units import times, with_interval
 from gpulab.report.sentences import sentence
 
 
@@ -31,7 +32,7 @@ class GateOutcome(StrEnum):
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What was demanded of one variant, or of a whole scenario, and what came of it.
 
-    `threshold` is a speedup, or a share: 0.03 allows 3 % more time. `ratio` with its ends is what
+    `threshold` is a speedup, or a share: 0.03 allows 3 % more time. `ratio` is what
     was measured: the speedup, or how many times as fast B is as A. `reason` says why nothing is
     concluded from it.
     """
@@ -41,9 +42,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     kind: GateKind
     threshold: float
     outcome: GateOutcome
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
+    ratio: Estimate | None = None
     reason: Finding | None = None
 
     @property
@@ -57,9 +56,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """Describe in a line what was demanded and what was measured."""
         text = f"{self.variant or self.scenario}: {self.demand}"
         if self.ratio is not None:
-            text += f", measured {times(self.ratio)}"
-        if self.low is not None:
-            text += f" ({span(self.low, self.high)})"
+            text += f", measured {with_interval(self.ratio)}"
         if self.reason:
             text += f": {sentence(self.reason)}"
         return text
@@ -70,11 +67,13 @@ def least_ratio(kind: GateKind, threshold: float) -> float:
     return threshold if kind == GateKind.SPEEDUP else 1 / (1 + threshold)
 
 
-def outcome_of(least: float, low: float | None, high: float | None) -> GateOutcome:
-    """By the interval of a ratio, None where there is none."""
-    if low is None or high is None or low < least <= high:
+def outcome_of(least: float, ratio: Estimate | None) -> GateOutcome:
+    """Judge by the interval of a ratio, None where there is none."""
+    if ratio is None or ratio.low is None or ratio.high is None:
         return GateOutcome.INCONCLUSIVE
-    return GateOutcome.HOLDS if low >= least else GateOutcome.FAILS
+    if ratio.low < least <= ratio.high:
+        return GateOutcome.INCONCLUSIVE
+    return GateOutcome.HOLDS if ratio.low >= least else GateOutcome.FAILS
 
 
 def exit_code_of(gates: Sequence[Gate]) -> ExitCode:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import RunStarted
 from gpulab.core.jobs import Job, Measure, subject_of
 from gpulab.core.machine import Device
@@ -23,8 +24,9 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
-from gpulab.report.report import RunReport
+from gpulab.report.report import RunReport, fields_of
 from gpulab.report.state import RunState
+from gpulab.stats.comparison import Comparison
 
 _WHOLE = ("torch", "cuda", "driver", "triton", "cupy-cuda12x", "cupy-cuda13x")
 _MAJOR = ("gpulab", "python", "numpy")
@@ -38,9 +40,32 @@ class PastComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     variant: Name
     against: Name
     verdict: Verdict
-    speedup: PositiveAmount | None = None
+    measured: PositiveAmount | None = msgspec.field(default=None, name="speedup")
     low: PositiveAmount | None = None
     high: PositiveAmount | None = None
+
+    @property
+    def speedup(self) -> Estimate | None:
+        """Return the speedup with its interval; None where none was claimed."""
+        if self.measured is None:
+            return None
+        return Estimate(value=self.measured, low=self.low, high=self.high)
+
+
+def past_comparison(comparison: Comparison | PastComparison) -> PastComparison:
+    """Return what is kept of a comparison. ValidationError where its values are out of range."""
+    if isinstance(comparison, PastComparison):
+        return comparison
+    speedup = comparison.speedup
+    kept = {
+        "variant": comparison.variant,
+        "against": comparison.against,
+        "verdict": comparison.verdict,
+        "speedup": speedup and speedup.value,
+        "low": speedup and speedup.low,
+        "high": speedup and speedup.high,
+    }
+    return msgspec.convert(kept, PastComparison)
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -135,8 +160,10 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         return None
     limits = report.telemetry.limits if report.telemetry else {}
     times_s = [variant.time_s.value for variant in report.variants if variant.time_s]
+    kept = fields_of(report, *(set(PastRun.__struct_fields__) & set(report.__struct_fields__)))
+    kept["comparisons"] = tuple(map(past_comparison, report.comparisons))
     return replace(
-        msgspec.convert(report, PastRun, from_attributes=True),
+        msgspec.convert(kept, PastRun, from_attributes=True),
         at=started.at,
         host=started.host,
         path=subject.path,

@@ -166,9 +166,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     product: float
-    speedup: float
-    low: float | None = None
-    high: float | None = None
+    speedup: Estimate
     relation: Relation
 
 

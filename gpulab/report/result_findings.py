@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import value_of
 from gpulab.core.events import Checked, FindingMade, OtherClock, SoloRun, WarmedUp
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TimeFunctions, subject_of
@@ -97,14 +98,14 @@ def explaining_findings(
             explanations.append(same_operations(comparison.variant, against=comparison.against))
     functions = isinstance(state.job, TimeFunctions)
     if functions and control and control.verdict in (Verdict.FASTER, Verdict.SLOWER):
-        explanations.append(builds_differ(speedup=control.speedup))
+        explanations.append(builds_differ(speedup=value_of(control.speedup)))
     if together:
         explanations.append(
             _TOGETHER[together.relation](
                 product=together.product,
-                speedup=together.speedup,
-                low=together.low,
-                high=together.high,
+                speedup=together.speedup.value,
+                low=together.speedup.low,
+                high=together.speedup.high,
             )
         )
     for variant in variants:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Declaration, Finding, Rank
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, Verdict
@@ -56,11 +57,7 @@ class _Judged(msgspec.Struct, frozen=True):
     """The part of a comparison that its words are made of."""
 
     verdict: Verdict
-    low: float | None
-    high: float | None
-
-
-_JUDGED = set(_Judged.__struct_fields__)
+    speedup: Estimate | None
 
 
 def sentence(finding: Finding) -> str:
@@ -185,14 +182,20 @@ def with_sentences(value: Any) -> Any:
         text = sentence(msgspec.convert(value, Finding))
         return {"code": value["code"], "sentence": text, **value}
     named = {name: with_sentences(item) for name, item in value.items()}
-    if value.keys() >= _JUDGED and value["verdict"] is not None:
-        from gpulab.stats.verdicts import shown
+    for ratio in _RATIOS:
+        if ratio in value and value.get("verdict") is not None:
+            from gpulab.stats.verdicts import shown
 
-        judged = msgspec.convert(value, _Judged)
-        named["shown"] = msgspec.to_builtins(shown(judged))
+            speedup = value[ratio]
+            if isinstance(speedup, float):  # of a run before, as the store has it
+                speedup = {"value": speedup, "low": value["low"], "high": value["high"]}
+            judged = msgspec.convert({"verdict": value["verdict"], "speedup": speedup}, _Judged)
+            named["shown"] = msgspec.to_builtins(shown(judged))
     return named
 
 
+_RATIOS = ("speedup", "ratio")
+"""What a verdict stands beside: of a run, and of a comparison of two."""
 _BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"))
 """Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
 _BY_FIELD = frozenset(("last", "peaks", "recent", "limits", "means", "unsupported"))

@@ -82,7 +82,7 @@ class History:
             for comparison in run.comparisons:
                 if comparison.speedup is not None:
                     pair = comparison.variant, comparison.against
-                    speedups.setdefault(pair, []).append(comparison.speedup)
+                    speedups.setdefault(pair, []).append(comparison.speedup.value)
         events = present("history.events")
         if events is None or not speedups:
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.core.jobs import FunctionFile, Program, RunRequest, subject_of
-from gpulab.core.units import byte_count, plus_minus, seconds, span, times
+from gpulab.core.units import byte_count, interval, plus_minus, seconds, times
 from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features import part
 from gpulab.options import Options
@@ -52,7 +52,7 @@ def answer(loaded: LoadedRun) -> Answer:
     comparison = LiveRun(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
-        spread = plus_minus(time.low, time.high, time.value)
+        spread = plus_minus(time)
         words = f"{variant.name}, per {report.per} {spread}"
         return Answer(seconds(time.value), "", words.rstrip())
     if comparison is None or comparison.speedup is None:
@@ -60,10 +60,10 @@ def answer(loaded: LoadedRun) -> Answer:
     words = f"{comparison.variant} against {comparison.against}"
     sustained = comparison.sustained
     if sustained and sustained.headline_reason:
-        speedup, ends = times(sustained.speedup), span(sustained.low, sustained.high)
+        speedup, ends = times(sustained.speedup), interval(sustained.speedup)
         words += f", sustained; interleaved {times(comparison.speedup)}"
     else:
-        speedup, ends = times(comparison.speedup), span(comparison.low, comparison.high)
+        speedup, ends = times(comparison.speedup), interval(comparison.speedup)
     if ends:
         words += f" · {report.method.confidence:.0%} interval {ends}"
     verdict = with_star(shown(comparison).words, quick=report.quick)

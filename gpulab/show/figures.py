@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.core.units import seconds, span, times
+from gpulab.core.units import seconds, with_interval
 from gpulab.draw.axis import tick_seconds
 from gpulab.draw.figure import (
     Bar,
@@ -33,8 +33,7 @@ def times_figure(report: RunReport) -> Figure | None:
         comparison = report.comparison(variant.name)
         style = ""
         if comparison is not None and comparison.speedup is not None:
-            ends = span(comparison.low, comparison.high)
-            words += f"  {times(comparison.speedup)} ({ends}) {shown(comparison).words}"
+            words += f"  {with_interval(comparison.speedup)} {shown(comparison).words}"
             style = STYLES[comparison.verdict]
         low, high = time.ends
         bars.append(Bar(variant.name, time.value, low, high, words, style))

@@ -94,4 +94,4 @@ def _weight(report: RunReport, name: str) -> tuple[bool, float]:
         return False, time.value if time else 0.0
     comparison = report.comparison(name)
     speedup = comparison.speedup if comparison else None
-    return name == report.best, abs(log(speedup)) if speedup else 0.0
+    return name == report.best, abs(log(speedup.value)) if speedup else 0.0

@@ -20,7 +20,16 @@ from gpulab.core.statuses import (
     Verdict,
 )
 from gpulab.core.text import without_boilerplate
-from gpulab.core.units import about, byte_count, plural, plural_of, plus_minus, seconds, span, times
+from gpulab.core.units import (
+    about,
+    byte_count,
+    interval,
+    plural,
+    plural_of,
+    plus_minus,
+    seconds,
+    times,
+)
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features import part
@@ -161,7 +170,7 @@ def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
     time = variant.time_per(report.per)
     if time is None:
         return [name, "", ""]
-    return [name, seconds(time.value), plus_minus(time.low, time.high, time.value)]
+    return [name, seconds(time.value), plus_minus(time)]
 
 
 def _conclusion(
@@ -219,7 +228,7 @@ def _speedup(report: RunReport, comparison: Comparison) -> list[Block]:
         return [Text(about(report.preliminary_speedup(comparison)), style="dim"), "", ""]
     return [
         Text(times(comparison.speedup)),
-        Text(span(comparison.low, comparison.high)),
+        Text(interval(comparison.speedup)),
         verdict,
     ]
 
@@ -230,7 +239,7 @@ def _control(report: RunReport, control: Comparison) -> list[Block]:
         "",
         "",
         Text(times(control.speedup), style="dim"),
-        Text(span(control.low, control.high), style="dim"),
+        Text(interval(control.speedup), style="dim"),
         Text(with_star(control.verdict, quick=report.quick), style=STYLES[control.verdict]),
     ]
 
@@ -300,9 +309,9 @@ def _reached(report: RunReport) -> list[Line]:
     """By the comparison that is nearest to what is required of it."""
     demands = Required(every=report.fail_below, variants=report.fail_below_of)
     reached = [
-        (entry.low / least, entry.low, least, entry.variant)
+        (entry.speedup.low / least, entry.speedup.low, least, entry.variant)
         for entry in report.comparisons
-        if entry.low is not None and (least := demands.of(entry.variant))
+        if entry.speedup and entry.speedup.low and (least := demands.of(entry.variant))
     ]
     if report.exit_code != ExitCode.MEASURED or not reached:
         return []
@@ -386,7 +395,7 @@ def _bound(comparison: Comparison) -> str:
     if reason and (unclear or reason.code == failed_after.code):
         return sentence(reason)
     found = shown(comparison)
-    text = f"{found.words} ({span(comparison.low, comparison.high)})"
+    text = f"{found.words} ({interval(comparison.speedup)})"
     if unclear or (found.imprecise and found.bound):
         marked = ", imprecise" if not unclear else ""
         return f"{text}{marked}: more --time, or a quieter machine, narrows it"
@@ -487,10 +496,10 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     sustained = comparison.sustained
     if sustained and sustained.headline_reason:
         text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
-        ends = span(sustained.low, sustained.high)
+        ends = interval(sustained.speedup)
         return text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
     text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
-    text.append(f"  99 %: {span(comparison.low, comparison.high)}")
+    text.append(f"  99 %: {interval(comparison.speedup)}")
     found = shown(comparison)
     return text.append(found.words.removeprefix(comparison.verdict))
 

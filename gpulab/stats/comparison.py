@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimedJob, TimeFunctions
 from gpulab.core.statuses import CheckKind, CheckState, Grade, IntervalUnit, Verdict
@@ -123,11 +124,8 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
     `headline_reason` says why it stands before the interleaved speedup, where it does.
     """
 
-    speedup: float
-    low: float | None = None
-    high: float | None = None
-    processes: int = 0
-    """In which both ran alone."""
+    speedup: Estimate
+    """Of the processes in which both ran alone."""
     items_per_s: float | None = None
     headline_reason: Finding | None = msgspec.field(default=None, name="heads")
 
@@ -217,9 +215,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     variant: str
     against: str
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
+    speedup: Estimate | None = None
     mde: float | None = None
     pairs: int = 0
     dropped: int = 0
@@ -315,9 +311,7 @@ def compare(
         verdict = Verdict.NO_DIFFERENCE
     return replace(
         blank,
-        speedup=speedup.median,
-        low=speedup.low,
-        high=speedup.high,
+        speedup=speedup.estimate,
         mde=FLOOR + 1.5 * theta.half_width,
         verdict=verdict,
     )
@@ -325,9 +319,7 @@ def compare(
 
 def refused(comparison: Comparison, verdict: Verdict, reason: Finding | None) -> Comparison:
     """The comparison with a verdict that claims no speedup."""
-    return replace(
-        comparison, verdict=verdict, reason=reason, speedup=None, low=None, high=None, mde=None
-    )
+    return replace(comparison, verdict=verdict, reason=reason, speedup=None, mde=None)
 
 
 def is_narrow_time(time: Interval | None, width: float = NARROW) -> bool:

@@ -15,6 +15,8 @@ from math import atan, comb, cos, exp, lgamma, log, pi, sin, sqrt
 from operator import mul
 from statistics import median as median
 
+from gpulab.core.estimate import Estimate
+
 CONFIDENCE = 0.99
 _EXACT_UP_TO = 512
 """Values up to which ranks are counted in integers; beyond, tails are summed in floats, to a
@@ -40,6 +42,11 @@ class Interval:
     @property
     def half_width(self) -> float:
         return (self.high - self.low) / 2
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return it as it is reported."""
+        return Estimate(value=self.median, low=self.low, high=self.high, n=self.n)
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Verdict
 from gpulab.core.units import times
 from gpulab.stats.statistics import Interval, as_speedup
@@ -34,9 +35,7 @@ class Judged(Protocol):
     @property
     def verdict(self) -> Verdict | None: ...
     @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
+    def speedup(self) -> Estimate | None: ...
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,10 +71,11 @@ def verdict_of(theta: Interval) -> Verdict:
 
 def shown(entry: Judged) -> Shown:
     """Return the words of a comparison; where there is no interval, its verdict alone."""
-    verdict, low, high = entry.verdict, entry.low, entry.high
+    verdict, speedup = entry.verdict, entry.speedup
     words = "" if verdict is None else str(verdict)
-    if not words or not low or high is None:
+    if not words or speedup is None or not speedup.low or speedup.high is None:
         return Shown(words=words)
+    low, high = speedup.ends
     imprecise = high > IMPRECISE * low
     # one that its sustained speedup contradicts lies on one side, and excludes nothing
     excludes = verdict in _NO_EFFECT and low <= 1 + FLOOR and high >= 1 - FLOOR
@@ -104,11 +104,11 @@ def in_table(entry: Judged) -> str:
     return str(entry.verdict) if entry.verdict == Verdict.INCONCLUSIVE else shown(entry).words
 
 
-def in_bar(speedup: float | None, entry: Judged) -> str:
+def in_bar(entry: Judged) -> str:
     """A comparison beside a bar, in 24 cells: its speedup and verdict, or else its bound."""
     found = shown(entry)
     if found.words == entry.verdict:
-        return f"{times(speedup)} {entry.verdict}"
+        return f"{times(entry.speedup)} {entry.verdict}"
     return found.bound if entry.verdict == Verdict.INCONCLUSIVE else found.words
 
 

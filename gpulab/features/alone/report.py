@@ -8,6 +8,7 @@ from math import exp, inf, log
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Event, Examined, FindingMade, RunInvalid
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure
@@ -184,15 +185,15 @@ def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
         ratio = _as_unsure_as(ratio, solo)
     if ratio is None:
         return comparison
+    speedup = ratio.estimate
     has_width = ratio.low < ratio.high
+    if not has_width:
+        speedup = Estimate(value=ratio.median, n=ratio.n)
     headline_reason = None
     if has_width or capped:
         headline_reason = _headline_reason(comparison, ratio, samples, capped=capped)
     sustained = Sustained(
-        speedup=ratio.median,
-        low=ratio.low if has_width else None,
-        high=ratio.high if has_width else None,
-        processes=ratio.n,
+        speedup=speedup,
         items_per_s=_items_per_s(state, after, capped=capped),
         headline_reason=headline_reason,
     )
@@ -216,7 +217,7 @@ def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | Non
     if after.solo_run is None or before.solo_run is None:
         return None
     ratio = ratio_of(_per_item(before), _per_item(after))
-    known = None not in (after.solo_run.low_s, before.solo_run.low_s)
+    known = after.solo_run.time_s.has_interval and before.solo_run.time_s.has_interval
     return ratio if known else Interval(ratio.median, ratio.median, ratio.median, ratio.n)
 
 
@@ -240,18 +241,19 @@ def _per_item(variant: VariantReport) -> Interval:
     solo = variant.solo_run
     items = variant.items or 1.0
     assert solo is not None
-    ends = [solo.time_s if end is None else end for end in (solo.low_s, solo.high_s)]
-    return Interval(solo.time_s / items, ends[0] / items, ends[1] / items, 0)
+    low, high = solo.time_s.ends
+    return Interval(solo.time_s.value / items, low / items, high / items, 0)
 
 
 def _headline_reason(
     comparison: Comparison, ratio: Interval, samples: SampleView, *, capped: bool
 ) -> Finding | None:
     """Why the sustained speedup is what a user gets, where it is not the interleaved one."""
-    low = comparison.low
-    high = comparison.high
-    if capped and low is not None and high is not None and not low <= ratio.median <= high:
-        return power_cap_alone(comparison.variant)
+    interleaved = comparison.speedup
+    if capped and interleaved is not None and interleaved.has_interval:
+        low, high = interleaved.ends
+        if not low <= ratio.median <= high:
+            return power_cap_alone(comparison.variant)
     speedups = [exp(-theta) for theta in samples.units((comparison.variant, comparison.against))]
     if differ(ratio, of_another_process(speedups)):
         return differs_alone(comparison.variant)
@@ -260,13 +262,15 @@ def _headline_reason(
 
 def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None:
     """The sustained interval lies on the other side of 1x than the verdict says."""
-    if sustained.low is None or sustained.high is None:
+    interleaved = comparison.speedup
+    if interleaved is None or not sustained.speedup.has_interval:
         return None
-    slower_alone = comparison.verdict == Verdict.FASTER and sustained.high < 1
-    faster_alone = comparison.verdict == Verdict.SLOWER and sustained.low > 1
+    low, high = sustained.speedup.ends
+    slower_alone = comparison.verdict == Verdict.FASTER and high < 1
+    faster_alone = comparison.verdict == Verdict.SLOWER and low > 1
     if not slower_alone and not faster_alone:
         return None
-    values = {"interleaved": comparison.speedup, "sustained": sustained.speedup}
+    values = {"interleaved": interleaved.value, "sustained": sustained.speedup.value}
     return sustained_contradicts(comparison.variant, **values)
 
 

@@ -55,4 +55,4 @@ def _sustained(report: RunReport) -> list[tuple[Comparison, Sustained]]:
 
 def _speedup(sustained: Sustained) -> str:
     """With its interval, where it has one."""
-    return with_interval(sustained.speedup, sustained.low, sustained.high)
+    return with_interval(sustained.speedup)

@@ -200,13 +200,13 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
     if control is None:
         return _not_made(evidence, kind)
     reason = control.reason or control_differs(control)
-    low, high = control.low, control.high
-    if low is None or high is None:
+    if control.speedup is None or not control.speedup.has_interval:
         state = CheckState.FAILED if control.verdict in _REFUSED else CheckState.NOT_RUN
         return Check(kind=kind, state=state, result=reason)
     if reason is not None:
         return Check(kind=kind, state=CheckState.FAILED, result=reason)
-    values: dict[str, Value] = {"speedup": control.speedup, "low": low, "high": high}
+    low, high = control.speedup.ends
+    values: dict[str, Value] = {"speedup": control.speedup.value, "low": low, "high": high}
     if not low <= 1 <= high:
         doubt = control_leaves_out_1.from_values(values)
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
@@ -222,7 +222,7 @@ def _effect(comparison: Comparison) -> float | None:
     """The log of the speedup that is claimed; None where none is."""
     if comparison.speedup is None or comparison.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
         return None
-    return abs(log(comparison.speedup))
+    return abs(log(comparison.speedup.value))
 
 
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:

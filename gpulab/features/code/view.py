@@ -273,11 +273,11 @@ def measured(name: str, report: RunReport | None) -> tuple[str, str]:
     variant = report.variant(name)
     text = ""
     if time := variant.time_per(report.per):
-        text = f"{seconds(time.value)} {plus_minus(time.low, time.high, time.value)}".strip()
+        text = f"{seconds(time.value)} {plus_minus(time)}".strip()
     comparison = report.comparison(name)
     if comparison is None or comparison.speedup is None:
         return text or variant.status, STYLES[variant.status]
-    return f"{text}  {in_bar(comparison.speedup, comparison)}", STYLES[comparison.verdict]
+    return f"{text}  {in_bar(comparison)}", STYLES[comparison.verdict]
 
 
 def _changed_lines(code: SourceFunction, other: SourceFunction | None) -> set[int]:

@@ -301,10 +301,10 @@ def _claimed(run: SavedRun, name: str) -> Comparison | None:
 
 
 def _speedup(entries: Sequence[Comparison]) -> Estimate:
-    if len(entries) == 1:
-        only = entries[0]
-        return Estimate(value=only.speedup or 1.0, low=only.low, high=only.high)
-    return _mean([entry.speedup or 1.0 for entry in entries])
+    speedups = [entry.speedup for entry in entries if entry.speedup]
+    if len(speedups) == 1:
+        return replace(speedups[0], n=None)
+    return _mean([speedup.value for speedup in speedups])
 
 
 def _mean(values: Sequence[float]) -> Estimate:
@@ -327,7 +327,7 @@ def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
         times = [time for run in runs if (time := _time(run, name))]
         estimate = _mean([time.value for time in times])
         if len(times) == 1:
-            estimate = Estimate(value=times[0].value, low=times[0].low, high=times[0].high)
+            estimate = replace(times[0], n=None)
         estimates.append(estimate)
     return replace(row, a=estimates[0], b=estimates[1])
 
@@ -372,7 +372,7 @@ def _compared(
     result = compare((name, name), theta, pairs=0, units=fewest)
     return Row(
         variant=name,
-        **fields_of(result, "low", "high", "mde", "verdict", "reason"),
+        **fields_of(result, "mde", "verdict", "reason"),
         ratio=result.speedup,
     )
 

@@ -105,16 +105,13 @@ def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[G
 def _speedup_gate(scenario: str, row: Row, demanded: float) -> Gate:
     """Judge B's own speedup, over its own baseline."""
     own = row.own_speedup
-    low, high = (own.low, own.high) if own else (None, None)
     return Gate(
         scenario=scenario,
         variant=row.variant,
         kind=GateKind.SPEEDUP,
         threshold=demanded,
-        outcome=outcome_of(demanded, low, high),
-        ratio=own.value if own else None,
-        low=low,
-        high=high,
+        outcome=outcome_of(demanded, own),
+        ratio=own,
         reason=None if own else row.reason,
     )
 
@@ -124,7 +121,7 @@ def _slowdown_gate(comparison: ScenarioComparison, row: Row, most: float) -> Gat
     is shown of the code, unless both were measured in turn: then the environment is what is
     compared.
     """
-    outcome = outcome_of(least_ratio(GateKind.SLOWDOWN, most), row.low, row.high)
+    outcome = outcome_of(least_ratio(GateKind.SLOWDOWN, most), row.ratio)
     reason = row.reason if row.ratio is None else None
     kinds = (DifferenceKind.ENVIRONMENT, DifferenceKind.PARAMETERS)
     changed = [each.what for each in comparison.differences if each.kind in kinds]
@@ -138,7 +135,5 @@ def _slowdown_gate(comparison: ScenarioComparison, row: Row, most: float) -> Gat
         threshold=most,
         outcome=outcome,
         ratio=row.ratio,
-        low=row.low,
-        high=row.high,
         reason=reason,
     )

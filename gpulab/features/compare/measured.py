@@ -81,7 +81,7 @@ def is_decided(comparison: Comparison, most_slower: float | None) -> bool:
     if most_slower is None:
         return True
     least = least_ratio(GateKind.SLOWDOWN, most_slower)
-    outcome = outcome_of(least, comparison.low, comparison.high)
+    outcome = outcome_of(least, comparison.speedup)
     return outcome != GateOutcome.INCONCLUSIVE
 
 
@@ -112,8 +112,6 @@ def row_of(name: str, steps: Mapping[str, Pairs], differs: str, against: str | N
     return replace(
         row,
         ratio=result.speedup,
-        low=result.low,
-        high=result.high,
         mde=result.mde,
         verdict=result.verdict,
         reason=reason,
@@ -129,7 +127,7 @@ def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
     if interval is None:
         return None
     speedup = as_speedup(interval)
-    return Estimate(value=speedup.median, low=speedup.low, high=speedup.high, n=speedup.n)
+    return speedup.estimate
 
 
 def _times(seconds: Sequence[float]) -> Estimate | None:
@@ -138,4 +136,4 @@ def _times(seconds: Sequence[float]) -> Estimate | None:
     interval = median_interval(seconds)
     if interval is None:
         return Estimate(value=median(seconds), n=len(seconds))
-    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)
+    return interval.estimate

@@ -106,9 +106,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     against: str | None = None
     a: Estimate | None = None
     b: Estimate | None = None
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
+    ratio: Estimate | None = None
     mde: float | None = None
     """The minimum detectable effect."""
     pairing: Pairing = Pairing.UNPAIRED
@@ -116,6 +114,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Of B over `against`, within its own run: what a gate for a speedup is about."""
     verdict: Verdict = Verdict.INCONCLUSIVE
     reason: Finding | None = None
+
+    @property
+    def speedup(self) -> Estimate | None:
+        """Return the ratio, by the name that comparisons of a run have for it."""
+        return self.ratio
 
     @property
     def changed(self) -> bool:

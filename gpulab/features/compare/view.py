@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpulab.core.units import plural, span, times
+from gpulab.core.units import interval, plural, times
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table, rows_table
 from gpulab.draw.styles import STYLES
 from gpulab.features.compare.differences import in_common
@@ -142,7 +142,7 @@ def _table(rows: Sequence[Row], widths: tuple[int, int]) -> Table:
             value(row, row.a),
             value(row, row.b),
             times(row.ratio) if row.ratio else "",
-            span(row.low, row.high),
+            interval(row.ratio),
             Text(row.verdict, STYLES[row.verdict]),
         )
     return table

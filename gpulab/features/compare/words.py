@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from gpulab.core.estimate import Estimate
+from gpulab.core.estimate import Estimate, value_of
 from gpulab.core.statuses import ExitCode, Verdict
-from gpulab.core.units import plural, seconds, span, times
+from gpulab.core.units import interval, plural, seconds, times
 from gpulab.features.compare.findings import environment_changed
 from gpulab.features.compare.report import (
     ChangedLine,
@@ -72,7 +72,7 @@ def change(row: Row) -> str:
     text = f"{title(row)}: "
     if row.a and row.b:
         text += f"{value(row, row.a)} → {value(row, row.b)}, "
-    return f"{text}{times(row.ratio)} as fast ({span(row.low, row.high)})"
+    return f"{text}{times(row.ratio)} as fast ({interval(row.ratio)})"
 
 
 def measured_side(side: Side) -> str:
@@ -94,7 +94,7 @@ def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
     change.
     """
     changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
-    changed.sort(key=lambda entry: entry[1].ratio or 1.0)
+    changed.sort(key=lambda entry: value_of(entry[1].ratio) or 1.0)
     changed.sort(key=lambda entry: entry[1].verdict != Verdict.SLOWER)
     if not changed:
         return [_nothing_changed(report)]
@@ -115,7 +115,7 @@ def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
         return Verdict.SAME, "identical code: nothing to measure"
     if not rows:
         return Verdict.INVALID, with_reason("not compared", report.reason)
-    ends = [(row.low, row.high) for row in rows if row.low and row.high]
+    ends = [row.ratio.ends for row in rows if row.ratio and row.ratio.has_interval]
     if not ends:
         return Verdict.INVALID, "no row can be compared: the verdicts below say why"
     bound = excluded(min(low for low, _ in ends), max(high for _, high in ends))
@@ -131,8 +131,8 @@ def conclusion(row: Row) -> str:
     if row.ratio is None:
         return with_reason(f"{title(row)}: {row.verdict}", row.reason)
     if row.verdict == Verdict.SAME:
-        return f"{title(row)}: same ({span(row.low, row.high)})"
-    return f"{title(row)}: {shown(row).words} ({span(row.low, row.high)} as fast)"
+        return f"{title(row)}: same ({interval(row.ratio)})"
+    return f"{title(row)}: {shown(row).words} ({interval(row.ratio)} as fast)"
 
 
 def line_text(line: ChangedLine) -> str:

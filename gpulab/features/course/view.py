@@ -41,7 +41,7 @@ def _speedup(report: RunReport, variant: VariantReport) -> str | None:
     comparison = report.comparison(variant.name)
     if comparison is None or comparison.speedup is None:
         return None
-    return with_interval(comparison.speedup, comparison.low, comparison.high)
+    return with_interval(comparison.speedup)
 
 
 def _not_over_baseline(report: RunReport, variant: VariantReport) -> Comparison | None:
@@ -211,7 +211,7 @@ FACTS: Mapping[str, Fact] = {
     "alloc": Fact(_part("alloc"), "alloc", _NO_PROFILE),
     "bound": Fact(_field("cause", _bound), "bound", "nothing that was measured shows it"),
     "roof": Fact(
-        _field("roofline.fraction", lambda share: f"{percent_of_roof(share)} %"),
+        _field("roofline.fraction.value", lambda share: f"{percent_of_roof(share)} %"),
         "share of the roof",
         _NO_ROOF,
     ),

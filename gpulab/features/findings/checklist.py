@@ -263,8 +263,8 @@ def _slower(step: Step) -> Answer:
     comparison = step.report.comparison(step.variant.name)
     if comparison is None or comparison.speedup is None:
         return _unknown(NotMeasured("a comparison with a baseline"))
-    ratio = measured("speedup", comparison.speedup, f"x {comparison.verdict}")
-    return _yes_or_no(comparison.speedup < 1, ratio)
+    ratio = measured("speedup", comparison.speedup.value, f"x {comparison.verdict}")
+    return _yes_or_no(comparison.speedup.value < 1, ratio)
 
 
 def _on_gpu(step: Step) -> bool:

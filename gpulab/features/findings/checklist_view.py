@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpulab.core.estimate import value_of
 from gpulab.core.statuses import Status
 from gpulab.draw.blocks import Block, Group, Table, Text
 from gpulab.features.findings.checklist import Answer, Question, Said, checklist
@@ -30,7 +31,7 @@ def checklists(report: RunReport) -> Block:
 def _usual(report: RunReport) -> list[str]:
     """The baseline, and the fastest of those that are compared with it."""
     timed = [entry for entry in report.comparisons if entry.speedup]
-    fastest = max(timed, key=lambda entry: entry.speedup or 0.0, default=None)
+    fastest = max(timed, key=lambda entry: value_of(entry.speedup) or 0.0, default=None)
     names = [report.baseline, report.best or (fastest and fastest.variant)]
     return [name for name in names if name]
 

@@ -161,7 +161,7 @@ class Step:
     @property
     def fraction(self) -> float | None:
         """Return the share of its roof, by declared work."""
-        return self.variant.roofline.fraction if self.variant.roofline else None
+        return self.variant.roofline.fraction.value if self.variant.roofline else None
 
     @property
     def at_roof(self) -> bool:

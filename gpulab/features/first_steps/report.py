@@ -63,7 +63,7 @@ def _over_processes(values: Sequence[float]) -> Estimate:
     interval = interval_of_sorted(sorted(values))
     if interval is None:
         return Estimate(value=median(values))
-    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)
+    return interval.estimate
 
 
 def _step_time(variant: VariantState) -> Estimate | None:

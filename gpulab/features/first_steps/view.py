@@ -29,7 +29,7 @@ def first_steps(report: RunReport) -> Block | None:
         after = "never" if curve.settled_after is None else plural(curve.settled_after, "step")
         times = [curve.build_s.value, *(step.value for step in curve.steps_s[:2])]
         cells = [seconds(value) for value in times] + [""] * (3 - len(times))
-        width = plus_minus(settled.low, settled.high, settled.value)
+        width = plus_minus(settled)
         cost = seconds(curve.excess_s.value) if curve.excess_s.value else "0"
         table.add_row(label, *cells, seconds(settled.value), width, after, cost)
         marks += [

@@ -256,7 +256,7 @@ FIXES: Sequence[Fix] = (
 
 def gaining(tried: Sequence[FixReport]) -> list[Fix]:
     """Return the fix that gains most of each group, in the order in which they are applied."""
-    speedups = {fix.name: fix.speedup or 0.0 for fix in tried if fix.gained}
+    speedups = {fix.name: fix.speedup.value for fix in tried if fix.gained and fix.speedup}
     best: dict[str, Fix] = {}
     for fix in FIXES:
         speedup = speedups.get(fix.name, 0.0)

@@ -40,10 +40,10 @@ def _measured(fix: FixReport, variant: VariantReport, report: RunReport) -> FixR
         return replace(fix, reason=variant.reason or _failure(report, variant.name))
     return replace(
         fix,
-        **fields_of(comparison, "speedup", "low", "high", "verdict"),
+        **fields_of(comparison, "speedup", "verdict"),
         **fields_of(variant, "error", "tolerance"),
         reason=variant.reason or comparison.reason or _failure(report, variant.name),
-        gained=comparison.low is not None and comparison.low > 1,
+        gained=comparison.speedup is not None and (comparison.speedup.low or 0.0) > 1,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Verdict
 
@@ -11,8 +12,8 @@ from gpulab.core.statuses import Verdict
 class FixReport(msgspec.Struct, frozen=True, kw_only=True):
     """One fix. `why_not`: why it does not apply here; then nothing else is known of it.
 
-    `answers` is the code of the finding of the step as it is that names this fix. `speedup` with
-    its interval is what was measured; `error` of the output against the step as it is, within
+    `answers` is the code of the finding of the step as it is that names this fix. `speedup` is
+    what was measured; `error` of the output against the step as it is, within
     `tolerance`. `gained`: whether the interval lies above 1x. `lines` of the program have to be
     edited to have it for good, as `edit` says.
     """
@@ -21,9 +22,7 @@ class FixReport(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     why_not: str = ""
     answers: str | None = None
-    speedup: float | None = None
-    low: float | None = None
-    high: float | None = None
+    speedup: Estimate | None = None
     verdict: Verdict | None = None
     error: float | None = None
     tolerance: float | None = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpulab.core.statuses import Verdict
 from gpulab.core.text import one_line
-from gpulab.core.units import span, times
+from gpulab.core.units import interval, times
 from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features.fixes.declarations import gaining
@@ -62,11 +62,10 @@ def _table(rows: Sequence[FixReport], *, quick: bool) -> Block:
     table.add_column("verdict", no_wrap=True)
     for fix in rows:
         gained = "" if fix.speedup is None else times(fix.speedup)
-        interval = "" if fix.low is None or fix.high is None else span(fix.low, fix.high)
         verdict = Text("not run" if fix.verdict is None else "")
         if fix.verdict is not None:
             verdict = Text(with_star(in_table(fix), quick=quick), STYLES[fix.verdict])
-        table.add_row(fix.name, gained, interval, _error(fix), verdict)
+        table.add_row(fix.name, gained, interval(fix.speedup), _error(fix), verdict)
     return table
 
 

@@ -11,6 +11,7 @@ from math import exp, log
 from operator import or_
 from statistics import median
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.features.fleet.figures import Group, Unit, groups_of, middles_of, spreads_of
 from gpulab.features.fleet.findings import (
@@ -64,7 +65,7 @@ class Fleet:
         reports = [self._gpu(unit) for unit in self._by_unit]
 
         def place(gpu: GpuReport) -> tuple[bool, float, str, str]:
-            lowest = gpu.ratios[gpu.lowest].ratio if gpu.lowest else 0.0
+            lowest = gpu.ratios[gpu.lowest].ratio.value if gpu.lowest else 0.0
             return not gpu.outlier, lowest, gpu.host, gpu.uuid
 
         return sorted(reports, key=place)
@@ -100,7 +101,7 @@ class Fleet:
             files=[facts.path.name for facts in files],
             ratios=ratios,
             outlier=cause is not None,
-            slowest=min(low, key=lambda resource: ratios[resource].ratio, default=None),
+            slowest=min(low, key=lambda resource: ratios[resource].ratio.value, default=None),
             cause=cause,
         )
 
@@ -134,7 +135,7 @@ class Fleet:
             if resource not in low or (unit, resource) not in self._clocks:
                 continue
             mhz, usual = self._clocks[unit, resource]
-            share = min(1.0, log(mhz / usual) / log(self._ratios[unit][resource].ratio))
+            share = min(1.0, log(mhz / usual) / log(self._ratios[unit][resource].ratio.value))
             if share < _EXPLAINS:
                 continue
             if resource == Resource.MEMORY:
@@ -145,7 +146,7 @@ class Fleet:
 
 
 def _is_low(ratio: Ratio) -> bool:
-    return ratio.ratio < ratio.limit and (ratio.high is None or ratio.high < 1)
+    return ratio.ratio.value < ratio.limit and ratio.ratio.ends[1] < 1
 
 
 def _ratios(group: Group) -> dict[Unit, Ratio]:
@@ -154,12 +155,13 @@ def _ratios(group: Group) -> dict[Unit, Ratio]:
     limit = 1 - max(_LEAST, _DEVIATIONS * _SIGMA * _mad(list(middles.values())))
     ratios = {}
     for unit, values in group.items():
-        ratios[unit] = Ratio(
-            ratio=middles[unit],
-            low=median_of([value.low for value in values if value.low is not None]),
-            high=median_of([value.high for value in values if value.high is not None]),
-            limit=limit,
+        ends = [value.speed.ends for value in values if value.speed.has_interval]
+        ratio = Estimate(
+            value=middles[unit],
+            low=median_of([low for low, _ in ends]),
+            high=median_of([high for _, high in ends]),
         )
+        ratios[unit] = Ratio(ratio=ratio, limit=limit)
     return ratios
 
 

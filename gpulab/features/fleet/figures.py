@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR, family
 from gpulab.features.fleet.reading import FileFacts
 from gpulab.features.fleet.report import Resource
@@ -33,18 +34,14 @@ _BY_ROOF = {
 
 @dataclass(frozen=True)
 class Value:
-    """A speed of one file with its interval, what limits it, and the clock that it follows."""
+    """A speed of one file, what limits it, and the clock that it follows."""
 
-    speed: float
-    low: float | None = None
-    high: float | None = None
+    speed: Estimate
     resource: Resource = Resource.OTHER
     mhz: float | None = None
 
     def over(self, speed: float) -> Value:
-        low = self.low and self.low / speed
-        high = self.high and self.high / speed
-        return replace(self, speed=self.speed / speed, low=low, high=high)
+        return replace(self, speed=self.speed.over(speed))
 
 
 Group = dict[Unit, list[Value]]
@@ -61,7 +58,7 @@ def groups_of(files: Sequence[FileFacts]) -> Groups:
 def spreads_of(files: Sequence[FileFacts]) -> Groups:
     """Group the spread of times in each scenario, as if that were a speed."""
     return _grouped(
-        (facts, (facts.device.name, *facts.subject), Value(facts.spread))
+        (facts, (facts.device.name, *facts.subject), Value(Estimate(value=facts.spread)))
         for facts in files
         if facts.device and facts.spread
     )
@@ -85,7 +82,7 @@ def _grouped(values: Iterable[tuple[FileFacts, Key, Value]]) -> Groups:
 
 def middles_of(group: Group) -> dict[Unit, float]:
     """One speed of each GPU."""
-    return {unit: median(value.speed for value in values) for unit, values in group.items()}
+    return {unit: median(value.speed.value for value in values) for unit, values in group.items()}
 
 
 def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
@@ -99,7 +96,9 @@ def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
         if ceiling.source == MEASURED and _is_steady_kind(ceiling.roof, ceiling.kind):
             resource = _BY_ROOF[ceiling.roof]
             mhz = _mhz(facts, resource, ceiling.sm_mhz)
-            yield (model, ceiling.name), Value(ceiling.median, *ceiling.ends, resource, mhz)
+            low, high = ceiling.ends
+            speed = Estimate(value=ceiling.median, low=low, high=high)
+            yield (model, ceiling.name), Value(speed, resource, mhz)
 
 
 def _is_steady_kind(roof: str, kind: str) -> bool:
@@ -112,13 +111,11 @@ def _is_steady_kind(roof: str, kind: str) -> bool:
 
 
 def _value(facts: FileFacts, name: str, medians_s: Sequence[float]) -> Value:
-    speed = 1 / median(medians_s)
-    resource = _limit(facts, name, speed)
-    mhz = _mhz(facts, resource, facts.sm_mhz.get(name))
     interval = median_interval(medians_s)
-    if interval is None:
-        return Value(speed, resource=resource, mhz=mhz)
-    return Value(speed, 1 / interval.high, 1 / interval.low, resource, mhz)
+    time = interval.estimate if interval else Estimate(value=median(medians_s))
+    speed = time.moved(lambda seconds: 1 / seconds)
+    resource = _limit(facts, name, speed.value)
+    return Value(speed, resource, _mhz(facts, resource, facts.sm_mhz.get(name)))
 
 
 def _mhz(facts: FileFacts, resource: Resource, sm_mhz: float | None) -> float | None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Conclusion, ExitCode
 
@@ -27,9 +28,7 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
     too few processes for one. Below `limit` it makes an outlier.
     """
 
-    ratio: float
-    low: float | None = None
-    high: float | None = None
+    ratio: Estimate
     limit: float
 
 
@@ -48,7 +47,9 @@ class GpuReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lowest(self) -> Resource | None:
-        return min(self.ratios, key=lambda resource: self.ratios[resource].ratio, default=None)
+        return min(
+            self.ratios, key=lambda resource: self.ratios[resource].ratio.value, default=None
+        )
 
 
 class SkippedFile(msgspec.Struct, frozen=True, kw_only=True):

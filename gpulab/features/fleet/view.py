@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gpulab.core.units import plural, span, times
+from gpulab.core.units import interval, plural, times
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.features.fleet.report import FleetReport, GpuReport
 from gpulab.report.sentences import sentence
@@ -60,7 +60,7 @@ def _gpus(gpus: Sequence[GpuReport], *, whole_names: bool) -> Table:
             gpu.host,
             gpu.uuid if whole_names else _short(gpu.uuid),
             times(ratio.ratio) if ratio else "n/a",
-            span(ratio.low, ratio.high) if ratio else "",
+            interval(ratio.ratio) if ratio else "",
             resource or "",
             Text(sentence(gpu.cause) if gpu.cause else "", "red" if gpu.outlier else ""),
         )

@@ -54,8 +54,6 @@ class Speedup(Judged, Protocol):
     def variant(self) -> str: ...
     @property
     def against(self) -> str | None: ...
-    @property
-    def speedup(self) -> float | None: ...
 
 
 def _run(report: RunReport, name: str) -> Iterator[Case]:
@@ -85,18 +83,16 @@ def _comparison(suite: str, entry: Speedup, reason: Finding | None, least: float
         status = CaseStatus.FAILURE if verdict == Verdict.WRONG else CaseStatus.ERROR
         return Case(suite=suite, name=name, status=status, kind=verdict, message=message)
     if least is None:
-        measured = f"{with_interval(entry.speedup, entry.low, entry.high)} {shown(entry).words}"
+        measured = f"{with_interval(entry.speedup)} {shown(entry).words}"
         return Case(suite=suite, name=name, message=measured)
     gate = Gate(
         scenario=suite,
         variant=entry.variant,
         kind=GateKind.SPEEDUP,
         threshold=least,
-        outcome=outcome_of(least, entry.low, entry.high),
+        outcome=outcome_of(least, entry.speedup),
         ratio=entry.speedup,
-        low=entry.low,
-        high=entry.high,
-        reason=reason if entry.low is None else None,
+        reason=None if entry.speedup else reason,
     )
     return case_of(gate, name)
 

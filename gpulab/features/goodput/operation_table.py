@@ -147,14 +147,14 @@ _FIGURES = (
     _Figure(
         SortBy.RATE,
         "rate",
-        lambda row: row.point.rate if row.point else None,
+        lambda row: row.point.rate.value if row.point else None,
         rate,
         5,
     ),
     _Figure(
         SortBy.ROOF,
         "of roof",
-        lambda row: row.point.fraction if row.point else None,
+        lambda row: row.point.fraction.value if row.point else None,
         operation_of_roof,
         2,
     ),

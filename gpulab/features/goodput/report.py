@@ -300,7 +300,7 @@ def goodput_of(
     partition = step.recording
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
     cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
-    ideal_s = point.fraction * time.value if point and time and not cold else None
+    ideal_s = point.fraction.value * time.value if point and time and not cold else None
     on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
     useful_s = step.seconds.get(USEFUL, 0.0)
     hidden = None

@@ -277,7 +277,7 @@ def _cell(column: str, summary: GoodputReport, point: Point | None) -> str:
     if value is None:
         return ""
     if column == "product" and point:
-        value = point.fraction  # the same, but always of the step that the roofline is about
+        value = point.fraction.value  # the same, but always of the step that the roofline is about
     elif column in _SHARES_OF_ROOF and summary.step_source == StepSource.PROFILER:
         return ""
     if column in _SHARES_OF_ROOF:

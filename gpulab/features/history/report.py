@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import value_of
 from gpulab.core.findings import Finding
 from gpulab.features.history.events import EarlierRuns
 from gpulab.features.history.findings import outside_earlier_runs
@@ -18,9 +19,8 @@ def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
     earlier = draft.state.last(EarlierRuns)
     if earlier is None:
         return comparison
-    interval = None
-    if comparison.low is not None and comparison.high is not None:
-        interval = (comparison.low, comparison.high)
+    speedup = comparison.speedup
+    interval = speedup.ends if speedup and speedup.has_interval else None
     for past in earlier.comparisons:
         if (past.variant, past.against) == (comparison.variant, comparison.against):
             return replace(comparison, earlier=earlier_of(past.speedups, interval))
@@ -34,7 +34,7 @@ def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
         if earlier is not None and earlier.outside:
             yield outside_earlier_runs(
                 comparison.variant,
-                speedup=comparison.speedup,
+                speedup=value_of(comparison.speedup),
                 runs=earlier.runs,
                 low=earlier.low,
                 high=earlier.high,

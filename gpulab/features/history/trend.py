@@ -180,7 +180,7 @@ def _trend(runs: Sequence[PastRun], pair: tuple[str, str]) -> Trend:
             point = Point(
                 at=run.at,
                 run_file=run.run_file,
-                speedup=entry.speedup,
+                speedup=entry.speedup.value,
                 low=entry.low,
                 high=entry.high,
             )

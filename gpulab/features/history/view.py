@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.catalog.view import ago, best_comparison, mark
 from gpulab.core.statuses import ExitCode
-from gpulab.core.units import duration, plural, seconds, span, times
+from gpulab.core.units import duration, interval, plural, seconds, span, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, around
 from gpulab.draw.blocks import Text
@@ -88,7 +88,7 @@ def line(run: PastRun, now: datetime, width: int, name: int = 24, differ: str = 
         figure = ""
     value = ""
     if best:
-        value = span(best.low, best.high)
+        value = interval(best.speedup)
     elif run.fastest_s:
         value = seconds(run.fastest_s)
     text = Text(no_wrap=True, overflow="ellipsis")
@@ -197,7 +197,7 @@ def others_on_one_axis(
             label = f">{label[1:]}"
         before = run
         area.put(row, 0, label, "bold" if run is chosen else "", most=16)
-        area.interval(row, 17, axis, (entry.low or 1.0, entry.speedup or 1.0, entry.high or 1.0))
+        area.interval(row, 17, axis, (entry.low or 1.0, entry.measured or 1.0, entry.high or 1.0))
     return canvas.text()
 
 
@@ -227,7 +227,7 @@ def _best_variant(runs: Sequence[PastRun]) -> str:
     """The best variant of the first run whose best speedup has an interval."""
     for run in runs:
         best = best_comparison(run)
-        if best and best.low:
+        if best and best.speedup and best.speedup.low:
             return best.variant
     return ""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import ceil, exp, floor, log, log2
 from statistics import median
 
-from gpulab.core.units import span, three_digits, times
+from gpulab.core.units import interval, span, three_digits, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.panel import Panel, Rows
@@ -42,7 +42,7 @@ def _heading(run: LiveRun) -> tuple[str, str]:
         return "confidence", ""
     control = run.report.control
     right = "● a process  ┃ median so far"
-    if control is not None and control.low is not None:
+    if control is not None and control.speedup is not None:
         right += f"  control {control.verdict}"
     return f"confidence: {comparison.variant} over {comparison.against}", right
 
@@ -165,12 +165,12 @@ def _draw_control(run: LiveRun, area: Area) -> None:
     """The last row: whether the baseline comes out the same as itself."""
     control, row = run.report.control, area.height - 1
     area.put(row, 0, "control", most=_LABEL)
-    if control is None or control.low is None:
+    if control is None or control.speedup is None:
         area.put(row, _LABEL + 1, "the baseline against itself: not yet known")
         return
-    text = f"the baseline against itself {span(control.low, control.high)}: "
+    text = f"the baseline against itself {interval(control.speedup)}: "
     if _LABEL + 1 + len(text) + len(control.verdict) > area.width:
-        text = f"{span(control.low, control.high)}: "
+        text = f"{interval(control.speedup)}: "
     area.put(row, _LABEL + 1, text)
     area.put(row, _LABEL + 1 + len(text), control.verdict, STYLES[control.verdict])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from statistics import median
 
-from gpulab.core.units import plural, seconds, span, times
+from gpulab.core.units import interval, plural, seconds, times
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows
 from gpulab.draw.styles import STYLES
@@ -72,7 +72,7 @@ def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
         found = shown(comparison)
         word = str(comparison.verdict)
         words = f"{word.upper()}{found.words.removeprefix(word)}   "
-        words += f"{span(comparison.low, comparison.high)}   (99 %)"
+        words += f"{interval(comparison.speedup)}   (99 %)"
         return times(comparison.speedup), words, STYLES[comparison.verdict]
     if comparison is not None and (ratios := run.ratios(comparison)):
         words = f"the median of {plural(len(ratios), 'process', 'processes')}"

@@ -66,7 +66,7 @@ def _draw(run: LiveRun, area: Area) -> None:
             for above, mark in enumerate(tall_levels(count, most, band.height)):
                 area.put(row - above, names + 1 + cell, mark, style)
         if time := variant.time_per(run.report.per):
-            area.put_right(row, plus_minus(time.low, time.high, time.value))
+            area.put_right(row, plus_minus(time))
 
 
 _ABOUT = (

@@ -53,8 +53,8 @@ def verdict_lines(report: RunReport) -> list[str]:
     lines = []
     for comparison in report.comparisons:
         interval = ""
-        if comparison.speedup is not None and comparison.low is not None:
-            ends = f"{times(comparison.low)} to {times(comparison.high)}"
+        if comparison.speedup is not None and comparison.speedup.has_interval:
+            ends = f"{times(comparison.speedup.low)} to {times(comparison.speedup.high)}"
             interval = f" {times(comparison.speedup)} ({ends})"
         against = ""
         if comparison.against != report.baseline:
@@ -79,7 +79,7 @@ def one_line(report: RunReport) -> str:
         time, comparison = variant.time_s, report.comparison(variant.name)
         if report.progress.stage != Stage.MEASURE or time is None:
             continue
-        spread = plus_minus(time.low, time.high, time.value)
+        spread = plus_minus(time)
         speedup = ""
         if comparison and comparison.speedup is None:
             speedup = about(report.preliminary_speedup(comparison))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.core.statuses import Per, Status
-from gpulab.core.units import about, plus_minus, seconds, span, times
+from gpulab.core.units import about, interval, plus_minus, seconds, times
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Band, Panel, Rows, bands, name_width
 from gpulab.draw.styles import STYLES
@@ -59,12 +59,12 @@ def _draw_variant(
         for bar_row in range(band.row, band.row + band.height):
             area.bar(bar_row, start, time.value / longest, cells, style)
         if wide:
-            area.put(row, start + cells + 1, plus_minus(time.low, time.high, time.value))
+            area.put(row, start + cells + 1, plus_minus(time))
     said, style = _said(run, variant)
     column = start + cells + 1 + _SPREAD * wide
     area.put(row, column, said, style, most=_WORDS + 1)
     if wide and (comparison := report.comparison(variant.name)):
-        area.put(row, column + _WORDS + 1, span(comparison.low, comparison.high))
+        area.put(row, column + _WORDS + 1, interval(comparison.speedup))
 
 
 def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
@@ -79,7 +79,7 @@ def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
         return "baseline" * (variant.name == run.report.baseline), ""
     if comparison.speedup is None:
         return about(run.report.preliminary_speedup(comparison)), ""
-    return in_bar(comparison.speedup, comparison), STYLES[comparison.verdict]
+    return in_bar(comparison), STYLES[comparison.verdict]
 
 
 _ABOUT = (

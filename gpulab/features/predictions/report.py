@@ -12,7 +12,7 @@ import msgspec
 
 from gpulab.core.statuses import BoundKind
 from gpulab.core.values import PositiveAmount
-from gpulab.report.past import PastComparison
+from gpulab.report.past import PastComparison, past_comparison
 from gpulab.report.report import RunReport
 from gpulab.stats.comparison import Comparison
 
@@ -97,7 +97,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         measured = self.measured.speedup
         if len(self.prediction.speedups) > 1 or not measured:
             return None
-        return self.prediction.middle / measured
+        return self.prediction.middle / measured.value
 
 
 def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> Answered:
@@ -109,7 +109,7 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
         at=datetime.now(UTC).isoformat(),
         scenario=report.scenario,
         prediction=prediction,
-        measured=msgspec.convert(best, PastComparison, from_attributes=True),
+        measured=past_comparison(best),
         limit_right=right,
     )
     with Store() as store:

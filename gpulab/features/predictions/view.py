@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import best_comparison, title_without_name, variants_table
+from gpulab.core.estimate import value_of
 from gpulab.core.findings import Finding
-from gpulab.core.units import span, times
+from gpulab.core.units import times, with_interval
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.blocks import Block, Text
@@ -122,9 +123,10 @@ def axis_view(
 
 def _interval(measured: Comparison | PastComparison | None) -> tuple[float, float, float] | None:
     """(low, median, high), where all of them are there."""
-    if measured and measured.low and measured.speedup and measured.high:
-        return measured.low, measured.speedup, measured.high
-    return None
+    if measured is None or measured.speedup is None or not measured.speedup.has_interval:
+        return None
+    low, high = measured.speedup.ends
+    return low, measured.speedup.value, high
 
 
 def record_line(answered: int, near: int) -> str:
@@ -142,7 +144,7 @@ def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Te
     if comparison is None or not comparison.speedup:
         return []
     word = "median prediction" if len(prediction.speedups) > 1 else "predicted"
-    measured = f"measured {times(comparison.speedup)} ({span(comparison.low, comparison.high)})"
+    measured = f"measured {with_interval(comparison.speedup)}"
     judgement = _judgement(prediction.middle, comparison)
     words = f"{word} {times(prediction.middle)}; {measured}: {judgement}"
     promise = promised(report.claim)
@@ -170,7 +172,7 @@ def judged(answered: Answered) -> str:
 def _judgement(predicted: float, comparison: Comparison | PastComparison) -> str:
     """Return how near a predicted speedup is to the measured one."""
     low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
-    ratio = (comparison.speedup or predicted) / predicted
+    ratio = (value_of(comparison.speedup) or predicted) / predicted
     if low <= predicted <= high:
         return "right, within the interval"
     return f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"

@@ -105,7 +105,7 @@ def _time(steps: _Steps) -> Estimate | None:
     interval = correlated_interval(times_s)
     if interval is None:
         return Estimate(value=median(times_s))
-    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)
+    return interval.estimate
 
 
 def _plain(steps: _Steps) -> list[StepsFollowed]:

@@ -48,7 +48,7 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     yield "steps", words
     time = report.variants[0].time_s if report.variants else None
     if time is not None:
-        words = f"{seconds(time.value)} {plus_minus(time.low, time.high, time.value)}".rstrip()
+        words = f"{seconds(time.value)} {plus_minus(time)}".rstrip()
         yield "step", f"{words}, without the profiler"
     if program.peak_bytes:
         yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"

@@ -17,6 +17,7 @@ from gpulab.report.findings import (
     not_shown_to_reach,
     nothing_compared,
 )
+from gpulab.report.gates import GateOutcome, outcome_of
 from gpulab.report.report import RunReport
 from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
 from gpulab.stats.verdicts import verdict_of
@@ -41,13 +42,13 @@ def gate(
         if (least := required[entry.scenario].of(entry.variant)) is not None
     ]
     for entry, least in demanded:
-        if entry.high is not None and entry.high < least:
+        if outcome_of(least, entry.speedup) == GateOutcome.FAILS:
             return ExitCode.SLOWER, below_required(entry.variant, required=least)
     for entry, least in demanded:
-        if entry.low is None:
+        if entry.speedup is None or not entry.speedup.has_interval:
             too_few = too_few_runs(entry.variant, runs=entry.runs, needed=FEWEST)
             return ExitCode.INCONCLUSIVE, too_few
-        if entry.low < least:
+        if outcome_of(least, entry.speedup) != GateOutcome.HOLDS:
             return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=least)
     compared = {(entry.scenario, entry.variant) for entry, _ in demanded}
     for scenario, of_scenario in required.items():
@@ -92,18 +93,14 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
         if (comparison.variant, comparison.against) != (variant, against):
             continue
         if comparison.speedup:
-            speedups.append(comparison.speedup)
+            speedups.append(comparison.speedup.value)
             verdicts.add(comparison.verdict)
     if not speedups:
         return None
-    speedup = median(speedups)
-    low = high = None
+    speedup = Estimate(value=median(speedups))
     verdict = Verdict.INCONCLUSIVE
     if theta := median_interval([-log(value) for value in speedups]):
-        interval = as_speedup(theta)
-        speedup = interval.median
-        low = interval.low
-        high = interval.high
+        speedup = as_speedup(theta).estimate
         verdict = verdict_of(theta)
     if Verdict.UNCHECKED in verdicts:
         verdict = Verdict.UNCHECKED
@@ -114,8 +111,6 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
         variant=variant,
         against=against,
         speedup=speedup,
-        low=low,
-        high=high,
         verdict=verdict,
         runs=len(speedups),
         span_s=_span_s(reports),
@@ -153,4 +148,4 @@ def _time(times_s: Sequence[float]) -> Estimate | None:
         return None
     if (interval := median_interval(times_s)) is None:
         return Estimate(value=median(times_s))
-    return Estimate(value=interval.median, low=interval.low, high=interval.high, n=interval.n)
+    return interval.estimate

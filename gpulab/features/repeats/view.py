@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.core.units import duration, plural, seconds, span, times
+from gpulab.core.units import duration, interval, plural, seconds, span, times
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES
 from gpulab.features.repeats.report import OverRuns
@@ -82,9 +82,7 @@ def _median(entry: OverRuns) -> str:
 def _between(entry: OverRuns) -> str:
     """The interval; of too few runs the range."""
     if entry.against is not None:
-        if entry.low is not None and entry.high is not None:
-            return span(entry.low, entry.high)
-        return span(min(entry.speedups), max(entry.speedups))
+        return interval(entry.speedup) or span(min(entry.speedups), max(entry.speedups))
     if entry.time_s and entry.time_s.low is not None and entry.time_s.high is not None:
         return f"{seconds(entry.time_s.low)} to {seconds(entry.time_s.high)}"
     return f"{seconds(min(entry.times_s))} to {seconds(max(entry.times_s))}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding, Value
 from gpulab.core.payloads import LINKS, MEMORY, family
 from gpulab.core.statuses import BoundKind
@@ -168,7 +169,7 @@ def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> Finding 
     values = facts.counted
     if facts.dram_bytes is not None and memory is not None:
         roof = end.of(memory.median, *reversed(memory.ends))
-        share = facts.dram_bytes / (facts.device_s or facts.seconds) / roof
+        share = facts.dram_bytes / (facts.device_s or facts.time_s.value) / roof
         if share >= NEAR:
             ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
             known = {**values, "dram": min(share, 1.0), "ratio": ratio}
@@ -276,8 +277,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     `rate` is in FLOP/s, or in B/s where no FLOPs are declared; `intensity` in FLOP/byte, None where
     it has none. Both are of declared work; `bytes_counted` is what the device counted between
-    itself and its memory, in a step. `fraction` is rate over attainable; `low` and `high` are the
-    ends of an interval, which holds the roof's error as well as the time's. `roof_processes`: in
+    itself and its memory, in a step. `fraction` is rate over attainable; its interval holds
+    the roof's error as well as the time's. `roof_processes`: in
     how many processes the roof was measured between the blocks, `fraction` then being the median of
     what the blocks of each process give; 0 where the roof is of another time.
     """
@@ -285,16 +286,12 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     variant: str
     dtype: str
     unit: str
-    rate: float
-    rate_low: float | None = None
-    rate_high: float | None = None
+    rate: Estimate
     flops_per_byte: float | None = None
     roof: str
     source: str
     attainable: float
-    fraction: float
-    fraction_low: float | None = None
-    fraction_high: float | None = None
+    fraction: Estimate
     bound: BoundKind
     or_else: list[BoundKind] = []
     """Other bounds within the intervals of times and roofs: with any it is unsure."""
@@ -314,7 +311,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         return (
             self.flops_per_byte is not None
             and self.flops_per_byte > 0
-            and self.rate > 0
+            and self.rate.value > 0
             and self.unit == "FLOP/s"
         )
 
@@ -373,16 +370,12 @@ def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | Non
         variant=variant,
         dtype=facts.units,
         unit="FLOP/s" if facts.flops and not on_link else "B/s",
-        rate=amount / facts.seconds,
-        rate_low=amount / facts.high_s if facts.high_s else None,
-        rate_high=amount / facts.low_s if facts.low_s else None,
+        rate=facts.time_s.moved(lambda seconds: amount / seconds),
         flops_per_byte=intensity,
         roof=bound.ceiling.name,
         source=bound.ceiling.source,
         attainable=bound.attainable,
-        fraction=share.median,
-        fraction_low=share.low if share.exact else None,
-        fraction_high=share.high if share.exact else None,
+        fraction=share.estimate,
         bound=bound.kind,
         or_else=list(bound.or_else),
         reason=bound.reason,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from statistics import median
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Value
 from gpulab.core.payloads import CACHE, LINKS, MEMORY
 from gpulab.features.roofline.ceilings import RoofSet
@@ -73,10 +74,7 @@ class DeviceCounters:
 class StepFacts:
     """One step. Bytes and FLOPs are declared; the rest was measured, or is None."""
 
-    seconds: float
-    low_s: float | None = None
-    high_s: float | None = None
-    """The ends of the interval of `seconds`."""
+    time_s: Estimate
     beside: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
     """By roof: what a step takes of it in each process, for a byte or FLOP."""
     bytes: int | None = None
@@ -152,10 +150,9 @@ class StepFacts:
                 return Share(interval.median, interval.low, interval.high, processes=count)
             return Share(median(beside), min(beside), max(beside), exact=False, processes=count)
         low, high = ceiling.ends
-        slow_s = self.high_s or self.seconds
-        fast_s = self.low_s or self.seconds
-        exact = self.low_s is not None and self.high_s is not None
-        share = amount / self.seconds / ceiling.median
+        fast_s, slow_s = self.time_s.ends
+        share = amount / self.time_s.value / ceiling.median
+        exact = self.time_s.low is not None
         return Share(share, amount / slow_s / high, amount / fast_s / low, exact=exact)
 
 
@@ -173,6 +170,13 @@ class Share:
     processes: int = 0
     """In which both were measured in the same rounds; 0 where they were not."""
 
+    @property
+    def estimate(self) -> Estimate:
+        """Return it as it is reported: with exact ends, or none."""
+        if not self.exact:
+            return Estimate(value=self.median)
+        return Estimate(value=self.median, low=self.low, high=self.high)
+
     def at(self, end: End) -> float:
         return end.of(self.median, self.low, self.high)
 
@@ -187,7 +191,8 @@ class HostCosts:
 
     @classmethod
     def of(cls, facts: StepFacts, roofs: RoofSet, end: End) -> HostCosts:
-        seconds = end.of(facts.seconds, facts.high_s or facts.seconds, facts.low_s or facts.seconds)
+        fast_s, slow_s = facts.time_s.ends
+        seconds = end.of(facts.time_s.value, slow_s, fast_s)
         running = 1 - (facts.preempted or 0.0) - (facts.waited or 0.0)
         running_s = seconds * max(_LEAST_RUNNING, running)
         bare = _cost(facts.launches, roofs.launch_s(), end, running_s)

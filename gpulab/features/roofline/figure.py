@@ -137,7 +137,7 @@ def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
     left = min([_LEAST_INTENSITY * _LEFT, *intensities]) / _LEFT
     right = max([_MOST_INTENSITY * roofs.ridge, *intensities])
     top = roofs.flats[0].median * 2
-    rates = [point.rate for point in points] or [roofs.memory.median * left]
+    rates = [point.rate.value for point in points] or [roofs.memory.median * left]
     bottom = min(*rates, top / _BELOW) / _BELOW
     x = Scale("FLOP/byte", left, right, decade, ticks=decades(left, right))
     return x, Scale("FLOP/s", bottom, top, decade, ticks=decades(bottom, top))
@@ -168,7 +168,7 @@ def _arrows(roofline: Roofline) -> list[Line]:
     for start, end in roofline.arrows:
         before, after = roofline.points[start], roofline.points[end]
         if before.is_drawable and after.is_drawable:
-            ends = [(point.flops_per_byte or 0.0, point.rate) for point in (before, after)]
+            ends = [(point.flops_per_byte or 0.0, point.rate.value) for point in (before, after)]
             lines.append(Line(ends, style="magenta", dashed=True))
     return lines
 
@@ -176,5 +176,6 @@ def _arrows(roofline: Roofline) -> list[Line]:
 def _mark(index: int, point: Point, *, dim: bool) -> Mark:
     style = "dim" if dim else ""
     intensity = point.flops_per_byte or 0.0
-    low, high = point.rate_low, point.rate_high
-    return Mark(letter_of(index), point.variant, intensity, point.rate, style, low, high)
+    rate = point.rate
+    name = point.variant
+    return Mark(letter_of(index), name, intensity, rate.value, style, rate.low, rate.high)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.payloads import REST
 from gpulab.features.goodput.analysis import summed
 from gpulab.features.roofline.bound import OperationPoint, bound_of, point_of
@@ -35,7 +36,7 @@ def operation_points(
         if not seconds or not (row.flops or row.bytes):
             continue
         facts = StepFacts(
-            seconds=seconds / row.calls,
+            time_s=Estimate(value=seconds / row.calls),
             bytes=_of_a_call(row.bytes, row.calls),
             flops=_of_a_call(row.flops, row.calls) if row.dtype in _FLOATING else None,
             dtype=row.dtype if row.dtype in _FLOATING else None,

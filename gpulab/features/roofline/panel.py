@@ -57,11 +57,11 @@ def _draw(run: LiveRun, area: Area) -> None:
     for (name, point), band in zip(shown, bands(len(shown), area.height), strict=True):
         row = band.middle
         area.put(row, 0, name, most=names)
-        share = f"{percent_of_roof(point.fraction)} %"
+        share = f"{percent_of_roof(point.fraction.value)} %"
         area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
         style = "" if name == run.report.baseline else "cyan"
         for bar_row in range(band.row, band.row + band.height):
-            area.bar(bar_row, names + _PERCENT + 2, point.fraction, cells, style)
+            area.bar(bar_row, names + _PERCENT + 2, point.fraction.value, cells, style)
         area.put(row, names + _PERCENT + 2 + cells + 1, marked(point))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, Counted, Examined
 from gpulab.core.findings import Value
 from gpulab.core.jobs import TimedJob
@@ -43,9 +44,7 @@ _NEARER_CACHES = 4 << 20
 class DeclaredWork:
     """What a step is said to do, and what limits how fast it could."""
 
-    seconds: float
-    high_s: float | None
-    """The slow end of the time's interval; None where there is none."""
+    time_s: Estimate
     bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
@@ -108,18 +107,14 @@ def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
 def _check(
     work: DeclaredWork, unit: str, amount: float, limit: _Limit, *, times: float = 1.0
 ) -> RateCheck:
-    rate = amount / work.seconds
-    if work.high_s is None:
-        most = MOST_WITHOUT_INTERVAL
-        slowest_rate = rate
-    else:
-        most = MOST
-        slowest_rate = amount / work.high_s
+    rate = amount / work.time_s.value
+    slowest_rate = amount / work.time_s.ends[1]
+    most = MOST if work.time_s.has_interval else MOST_WITHOUT_INTERVAL
     allowed = (most if limit.steady else MOST_OF_UNSTEADY) * times
     return RateCheck(
         declared=amount,
         unit=unit,
-        time_s=work.seconds,
+        time_s=work.time_s.value,
         rate=rate,
         roof=limit.name,
         roof_rate=limit.rate,
@@ -235,14 +230,13 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     name = variant.info.name
     items = variant.items
     interval = samples.interval((name,))
-    per_item_s = interval.median if interval else samples.rough(name)
-    if not per_item_s:
+    per_item_s = interval.estimate if interval else Estimate(value=samples.rough(name) or 0.0)
+    if not per_item_s.value:
         return None
     ceilings = state.last(CeilingsMeasured)
     cache_bytes = ceilings.cache_bytes if ceilings else None
     return DeclaredWork(
-        seconds=per_item_s * items,
-        high_s=interval.high * items if interval else None,
+        time_s=per_item_s.over(1 / items),
         bytes=moved,
         flops=built.flops,
         dtype=built.dtype,

@@ -94,7 +94,7 @@ def step_facts(
     return StepFacts(
         **fields_of(built, "flops", "dtype"),
         bytes=None if between_ranks else built.bytes,
-        seconds=step_s,
+        time_s=Estimate(value=step_s),
         launches=counted.operations if counted else None,
         on_gpu=on_gpu,
         waiting=waiting if on_gpu else None,
@@ -329,10 +329,7 @@ def cause_and_point(
         for key, events in _probed(state).items()
     }
     facts = replace(
-        step_facts(state, variant, known, time.value, clocks_s),
-        low_s=time.low,
-        high_s=time.high,
-        beside=beside,
+        step_facts(state, variant, known, time.value, clocks_s), time_s=time, beside=beside
     )
     declared = bool(facts.bytes or facts.flops)
     bound = bound_of(facts, known) if declared else _bound_by_counts(facts, variant, known)

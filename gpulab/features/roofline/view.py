@@ -140,7 +140,7 @@ def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
         cells = (
             letter_of(index),
             point.variant,
-            per_second(point.rate, point.unit),
+            per_second(point.rate.value, point.unit),
             _intensity(point),
             f"{shares[index]}{star}",
             marked(point),
@@ -163,9 +163,9 @@ def _intensity(point: Point) -> str:
 def _shares(points: Sequence[Point]) -> list[str]:
     """Percent of what is attainable, with its interval: the time's error and the roof's."""
     values = [
-        operation_of_roof(point.fraction)
+        operation_of_roof(point.fraction.value)
         if isinstance(point, OperationPoint)
-        else f"{percent_of_roof(point.fraction)} %"
+        else f"{percent_of_roof(point.fraction.value)} %"
         for point in points
     ]
     digits = max(map(len, values), default=0)
@@ -179,12 +179,11 @@ def _ends(point: Point) -> str:
     """Return how far the ends of an interval are from its middle: one figure, or two where they are
     not alike.
     """
-    if point.fraction_low is None or point.fraction_high is None:
+    fraction = point.fraction
+    if not fraction.has_interval:
         return ""
-    below, above = (
-        100 * (point.fraction - point.fraction_low),
-        100 * (point.fraction_high - point.fraction),
-    )
+    low, high = fraction.ends
+    below, above = 100 * (fraction.value - low), 100 * (high - fraction.value)
     if max(below, above) > max(_UNLIKE * min(below, above), _FAR_END):
         return f" +{_points(above)} -{_points(below)}"
     return f" ±{_points((below + above) / 2)}"

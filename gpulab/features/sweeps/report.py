@@ -128,8 +128,7 @@ def _by_pairs(group: Sequence[Contender], final: RunReport) -> list[Param] | Non
 
 def _theta(comparison: Comparison | None, processes: int) -> Interval | None:
     """The interval of log(time / time of the reference)."""
-    if comparison is None or not comparison.speedup or not comparison.low or not comparison.high:
+    if comparison is None or comparison.speedup is None or not comparison.speedup.has_interval:
         return None
-    return Interval(
-        -log(comparison.speedup), -log(comparison.high), -log(comparison.low), processes
-    )
+    low, high = comparison.speedup.ends
+    return Interval(-log(comparison.speedup.value), -log(high), -log(low), processes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status
-from gpulab.core.units import plural, plus_minus, seconds, span, times
+from gpulab.core.units import interval, plural, plus_minus, seconds, times, with_interval
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import OUTCOME_STYLES, QUICK, STYLES, with_star
 from gpulab.features import present
@@ -116,14 +116,14 @@ def _margin(sweep: Sweep, variant: str, final: RunReport) -> str:
     speedups = {}
     for contender in others:
         comparison = final.comparison(contender.name)
-        if comparison and comparison.speedup and comparison.low and comparison.high:
-            speedups[contender.value] = comparison.speedup, comparison.low, comparison.high
+        if comparison and comparison.speedup and comparison.speedup.has_interval:
+            speedups[contender.value] = comparison.speedup
     if best in speedups:
-        other, (speedup, low, high) = reference.value, speedups[best]
+        other, speedup = reference.value, speedups[best]
     else:
-        other, (slower, lowest, highest) = max(speedups.items(), key=lambda item: item[1])
-        speedup, low, high = 1 / slower, 1 / highest, 1 / lowest
-    return f", {times(speedup)} ({span(low, high)}) against {sweep.parameter}={other}"
+        other, slower = max(speedups.items(), key=lambda item: item[1].value)
+        speedup = slower.moved(lambda ratio: 1 / ratio)
+    return f", {with_interval(speedup)} against {sweep.parameter}={other}"
 
 
 def _rank(sweep: Sweep, variant: str, value: object) -> str:
@@ -152,20 +152,20 @@ def _table(parameter: str, points: Sequence[_Point]) -> Table:
 
 
 def _cells(point: _Point) -> list[Block]:
-    median = width = speedup = interval = ""
+    median = width = speedup = ends = ""
     if time := point.time:
         median = seconds(time.value)
         if time.low != time.high:
-            width = plus_minus(time.low, time.high, time.value)
+            width = plus_minus(time)
     status = point.variant.status
     word: str = "" if status == Status.OK else status
     style = STYLES[status]
     if comparison := point.report.comparison(point.variant.name):
         word = in_table(comparison)
         style = STYLES[comparison.verdict]
-        interval = span(comparison.low, comparison.high)
+        ends = interval(comparison.speedup)
         if comparison.speedup:
             speedup = times(comparison.speedup)
     verdict = Text(with_star(word, quick=point.report.quick), style)
     name = point.variant.name
-    return [name, median, width, speedup, interval, verdict, Text(point.rank, "bold")]
+    return [name, median, width, speedup, ends, verdict, Text(point.rank, "bold")]

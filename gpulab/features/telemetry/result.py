@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 
 
@@ -14,10 +15,8 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
 
     seconds: float
     readings: int
-    time_s: float
-    low_s: float | None = None
-    high_s: float | None = None
-    """The ends of the interval of `time_s`; None where it had too few blocks for one."""
+    time_s: Estimate
+    """Without an interval where it had too few blocks for one."""
     items_per_s: float | None = None
     energy_j: float | None = None
     means: dict[str, float] = {}

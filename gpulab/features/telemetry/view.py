@@ -112,7 +112,7 @@ def _head(column: str) -> str:
 
 def _cell(solo: SoloReport, column: str) -> str:
     if column == "time":
-        return seconds(solo.time_s)
+        return seconds(solo.time_s.value)
     if column == "energy":
         return "" if solo.energy_j is None else f"{solo.energy_j:.3g}"
     if column == "clocks":

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import Measure, StepPart
 from gpulab.features.what_if import result
 from gpulab.features.what_if.parts import BARE, PLAIN, name_of
@@ -16,24 +15,6 @@ from gpulab.report.report import RunReport, fields_of
 LESS = 0.1
 """What a part is to take less, in what is shown."""
 BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
-
-
-@dataclass(frozen=True)
-class _Slope:
-    """Seconds of the step for each second of delay."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    @property
-    def gain(self) -> _Slope:
-        """Return the gain for each second that the part is made shorter, where all others were
-        delayed.
-        """
-        low = None if self.high is None else 1 - self.high
-        high = None if self.low is None else 1 - self.low
-        return _Slope(1 - self.value, low, high)
 
 
 def _of_run(draft: Draft, report: RunReport) -> RunReport:
@@ -49,7 +30,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         delay_s=subject.delay_s,
         less=LESS,
         elapsed_s=report.progress.elapsed_s,
-        parts=sorted(parts, key=lambda part: -(part.gain or 0.0)),
+        parts=sorted(parts, key=lambda part: -(part.gain.value if part.gain else 0.0)),
     )
     return report.with_parts(what_if=_with_cost(what_if, report))
 
@@ -58,13 +39,7 @@ def _with_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
     comparison = next((each for each in report.comparisons if each.variant == BARE), None)
     if comparison is None or comparison.speedup is None:
         return what_if
-    low, high = comparison.low, comparison.high
-    return replace(
-        what_if,
-        hooks_cost=comparison.speedup - 1,
-        hooks_low=None if low is None else low - 1,
-        hooks_high=None if high is None else high - 1,
-    )
+    return replace(what_if, hooks_cost=comparison.speedup.moved(lambda ratio: ratio - 1))
 
 
 def _part_report(
@@ -78,29 +53,24 @@ def _part_report(
     slope = _slope(report, name_of(part.kind, part.name, others=False), delay)
     if slope is None:
         return result
-    result = replace(result, slope=slope.value, slope_low=slope.low, slope_high=slope.high)
+    result = replace(result, slope=slope)
     others = _slope(report, name_of(part.kind, part.name, others=True), delay)
     if share is None:
         return result
-    gain, gain_from = (others.gain, BY_OTHERS) if others else (slope, BY_SLOPE)
+    gain, gain_from = slope, BY_SLOPE
+    if others:
+        # where all others were delayed, for each second that the part is made shorter
+        gain, gain_from = others.moved(lambda value: 1 - value), BY_OTHERS
     scale = LESS * share
-    return replace(
-        result,
-        gain=scale * gain.value,
-        gain_low=None if gain.low is None else scale * gain.low,
-        gain_high=None if gain.high is None else scale * gain.high,
-        gain_from=gain_from,
-    )
+    return replace(result, gain=gain.moved(lambda value: scale * value), gain_from=gain_from)
 
 
-def _slope(report: RunReport, variant: str, delay: float) -> _Slope | None:
-    """`delay`: of a step, relative to it."""
+def _slope(report: RunReport, variant: str, delay: float) -> Estimate | None:
+    """Return seconds of the step for each second of delay, which is relative to the step."""
     comparison = next((each for each in report.comparisons if each.variant == variant), None)
     if comparison is None or comparison.speedup is None:
         return None
-    low = None if comparison.high is None else (1 / comparison.high - 1) / delay
-    high = None if comparison.low is None else (1 / comparison.low - 1) / delay
-    return _Slope((1 / comparison.speedup - 1) / delay, low, high)
+    return comparison.speedup.moved(lambda ratio: (1 / ratio - 1) / delay)
 
 
 FEATURE = Feature(

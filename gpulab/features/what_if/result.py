@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
+
 
 class PartReport(msgspec.Struct, frozen=True, kw_only=True):
     """One part. `share` of the step that it takes, by its own clock; parts of several threads sum
     to more than 1.
 
-    `slope` with the ends of its interval: what the step takes longer for each second that the part
+    `slope`: what the step takes longer for each second that the part
     takes longer, 1 on the critical path, 0 where it is hidden. `gain` is what `LESS` less of the
     part would gain, as a share of the step; `gain_from` says by what: the others delayed, or the
     slope. `why_not`: why it cannot be delayed.
@@ -20,12 +22,8 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
     lane: str
     share: float | None = None
     why_not: str = ""
-    slope: float | None = None
-    slope_low: float | None = None
-    slope_high: float | None = None
-    gain: float | None = None
-    gain_low: float | None = None
-    gain_high: float | None = None
+    slope: Estimate | None = None
+    gain: Estimate | None = None
     gain_from: str = ""
 
 
@@ -36,10 +34,8 @@ class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
 
     delay_s: float
     less: float
-    hooks_cost: float | None = None
-    """What the hooks add to a step, relative, with the ends of its interval."""
-    hooks_low: float | None = None
-    hooks_high: float | None = None
+    hooks_cost: Estimate | None = None
+    """What the hooks add to a step, relative."""
     elapsed_s: float = 0.0
     parts: list[PartReport] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import StepPart
 from gpulab.core.units import duration, seconds
 from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
@@ -32,10 +33,10 @@ def what_if(report: WhatIfReport) -> Block:
         table.add_row(
             part_name(part),
             "" if part.share is None else f"{part.share:.1%}",
-            "" if part.slope is None else f"{part.slope:.2f}",
-            _interval(part.slope_low, part.slope_high, ".2f"),
-            "" if part.gain is None else f"{part.gain:.1%}",
-            _interval(part.gain_low, part.gain_high, ".1%"),
+            "" if part.slope is None else f"{part.slope.value:.2f}",
+            _interval(part.slope, ".2f"),
+            "" if part.gain is None else f"{part.gain.value:.1%}",
+            _interval(part.gain, ".1%"),
         )
     parts: list[Block] = [table, "", _cost(report)]
     if not_delayed := [part for part in report.parts if part.why_not]:
@@ -54,8 +55,11 @@ def part_name(part: PartReport | StepPart) -> str:
     return name if part.lane in ("", MAIN) else f"{name} ({part.lane})"
 
 
-def _interval(low: float | None, high: float | None, form: str) -> str:
-    return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+def _interval(estimate: Estimate | None, form: str) -> str:
+    if estimate is None or not estimate.has_interval:
+        return ""
+    low, high = estimate.ends
+    return f"{low:{form}} to {high:{form}}"
 
 
 def _cost(report: WhatIfReport) -> Text:
@@ -65,7 +69,7 @@ def _cost(report: WhatIfReport) -> Text:
     )
     text.append(f"Each part was delayed by {seconds(report.delay_s)} a step")
     if report.hooks_cost is not None:
-        text.append(f"; the hooks add {report.hooks_cost:.1%}")
-        if interval := _interval(report.hooks_low, report.hooks_high, ".1%"):
+        text.append(f"; the hooks add {report.hooks_cost.value:.1%}")
+        if interval := _interval(report.hooks_cost, ".1%"):
             text.append(f" ({interval})")
     return text.append(f"; {duration(report.elapsed_s)} in all")
