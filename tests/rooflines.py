@@ -2,6 +2,7 @@
 
 import devices
 
+from gpulab.core.estimate import Estimate
 from gpulab.features.roofline.bound import Roofline, bound_of, point_of
 from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
 from gpulab.features.roofline.events import Ceiling
@@ -38,7 +39,9 @@ CPU = (
 
 
 def point(ceilings, name, seconds, **facts):
-    facts_of_step = StepFacts(seconds=seconds, low_s=seconds * 0.99, high_s=seconds * 1.01, **facts)
+    facts_of_step = StepFacts(
+        time_s=Estimate(value=seconds, low=seconds * 0.99, high=seconds * 1.01), **facts
+    )
     return point_of(name, facts_of_step, bound_of(facts_of_step, RoofSet(ceilings)))
 
 

@@ -36,14 +36,10 @@ def profiled(*goodputs, **changes):
 
 def compared(name="new", against="old", speedup=1.5, verdict=Verdict.FASTER, **changes):
     """None as the speedup: nothing may be claimed, or nothing is known yet."""
-    usual = (
-        {"pairs": 9}
-        if speedup is None
-        else {"low": 0.95 * speedup, "high": 1.05 * speedup, "pairs": 9}
-    )
-    return Comparison(
-        variant=name, against=against, speedup=speedup, verdict=verdict, **{**usual, **changes}
-    )
+    if isinstance(speedup, float):
+        speedup = Estimate(value=speedup, low=0.95 * speedup, high=1.05 * speedup)
+    changes = {"pairs": 9, **changes}
+    return Comparison(variant=name, against=against, speedup=speedup, verdict=verdict, **changes)
 
 
 def two_variants(before=None, after=None, **changes):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gpulab.core.estimate import value_of
 from gpulab.core.events import Built, Examined, RunStarted, StageStarted
 from gpulab.core.limits import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.core.statuses import CheckKind
@@ -88,7 +89,7 @@ class LiveRun:
         best = next((entry for entry in compared if entry.variant == self.report.best), None)
         return best or max(
             compared,
-            key=lambda entry: (entry.speedup is not None, entry.speedup or 0.0),
+            key=lambda entry: value_of(entry.speedup) or 0.0,
             default=None,
         )
 

@@ -160,10 +160,8 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
         return None
     limits = report.telemetry.limits if report.telemetry else {}
     times_s = [variant.time_s.value for variant in report.variants if variant.time_s]
-    kept = fields_of(report, *(set(PastRun.__struct_fields__) & set(report.__struct_fields__)))
-    kept["comparisons"] = tuple(map(past_comparison, report.comparisons))
     return replace(
-        msgspec.convert(kept, PastRun, from_attributes=True),
+        kept_of(report),
         at=started.at,
         host=started.host,
         path=subject.path,
@@ -179,3 +177,11 @@ def _major(version: str | None) -> str | None:
     if version is None:
         return None
     return ".".join(version.split(".")[:2])
+
+
+def kept_of(report: RunReport) -> PastRun:
+    """Return what is kept of a report. ValidationError where its values are out of range."""
+    names = set(PastRun.__struct_fields__) & set(report.__struct_fields__)
+    kept = fields_of(report, *names)
+    kept["comparisons"] = tuple(map(past_comparison, report.comparisons))
+    return msgspec.convert(kept, PastRun, from_attributes=True)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.readable import readable
 from gpulab.core.units import byte_count, plural, plus_minus, rate, seconds, span, times
 from gpulab.draw.ascii import to_ascii
@@ -46,9 +47,9 @@ def test_intervals_and_their_widths():
     assert span(1.803, 1.873) == "1.803 to 1.873"
     assert span(0.042, 12.345) == "0.042 to 12.3"
     assert span(None, 1.0) == ""
-    assert plus_minus(0.99, 1.01, 1.0) == "±1.0%"
-    assert plus_minus(0.5, 3.0, 1.0) == "unstable"
-    assert plus_minus(None, None, 1.0) == ""
+    assert plus_minus(Estimate(value=1.0, low=0.99, high=1.01)) == "±1.0%"
+    assert plus_minus(Estimate(value=1.0, low=0.5, high=3.0)) == "unstable"
+    assert plus_minus(Estimate(value=1.0)) == ""
 
 
 def test_sizes_rates_and_counts():

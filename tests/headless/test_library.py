@@ -185,6 +185,6 @@ def test_what_fixes_promise_one_by_one_stands_beside_what_they_give_together(tmp
         for line in lines(report.explanations)
         if line.startswith("product of the individual speedups")
     )
-    assert times(speedups["first"] * speedups["second"]) in line
+    assert times(speedups["first"].value * speedups["second"].value) in line
     assert f"all fixes together {times(speedups['all_together'])}" in line
     assert report.together.relation == "overlap"

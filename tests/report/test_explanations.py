@@ -67,14 +67,14 @@ def test_fixes_together_against_the_product_of_each(together, relation):
     report = report_of(run_of(ratios, run_request=request(*FIXES), names=NAMES, spread=0.01))
     assert report.together.relation == relation
     assert report.together.product == pytest.approx(4, rel=0.01)
-    assert report.together.speedup == pytest.approx(1 / together, rel=0.01)
+    assert report.together.speedup.value == pytest.approx(1 / together, rel=0.01)
     (explanation,) = explanations_of(report, f"fixes_{relation}")
     assert explanation.variant is None
     assert explanation.values == {
         "product": report.together.product,
-        "speedup": report.together.speedup,
-        "low": report.together.low,
-        "high": report.together.high,
+        "speedup": report.together.speedup.value,
+        "low": report.together.speedup.low,
+        "high": report.together.speedup.high,
     }
 
 
@@ -151,7 +151,7 @@ def test_plain_functions_and_builds_that_differ():
     assert (report.functions, report.exit_code) == (True, 0)
     assert report.findings == [finding("plain_functions")]
     assert explanations_of(report, "builds_differ") == [
-        finding("builds_differ", speedup=report.control.speedup)
+        finding("builds_differ", speedup=report.control.speedup.value)
     ]
     assert [variant.unchecked for variant in report.variants] == [
         finding("plain_function", name) for name in "ab"

@@ -169,7 +169,7 @@ def test_a_solo_run_has_its_energy_per_item_and_rates_of_declared_work(cache):
         STARTED,
     ]
     run = report_of(run_of({}, opened=opened, later=[*readings, solo])).variant("a").solo_run
-    assert (run.time_s, run.bytes_per_s, run.flops_per_s) == (2e-3, 2e6, 4e6)
+    assert (run.time_s.value, run.bytes_per_s, run.flops_per_s) == (2e-3, 2e6, 4e6)
     # 300 W for 2 s in 1000 steps of 2 items; flushing the caches costs most of the energy of a cold
     # one.
     assert run.energy_j == (None if cache == Cache.COLD else pytest.approx(0.3))

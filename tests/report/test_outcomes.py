@@ -157,8 +157,8 @@ def test_a_required_speedup():
     assert (unclear.exit_code, unclear.outcome) == (6, "inconclusive")
     assert unclear.reason == finding("not_shown_to_reach", "b", required=2.0)
     (comparison,) = unclear.comparisons
-    assert report_of(events, required_speedup=comparison.low).exit_code == 0
-    assert report_of(events, required_speedup=comparison.high).exit_code == 6
+    assert report_of(events, required_speedup=comparison.speedup.low).exit_code == 0
+    assert report_of(events, required_speedup=comparison.speedup.high).exit_code == 6
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def check(report, *, ended, live):
         assert (report.exit_code, report.reason.code) == (ExitCode.INTERRUPTED, "no_end")
     for comparison in report.comparisons:
         if comparison.speedup is not None:
-            assert comparison.low <= comparison.speedup <= comparison.high
+            assert comparison.speedup.low <= comparison.speedup.value <= comparison.speedup.high
             assert comparison.pairs > 0
     for variant in report.variants:
         if variant.time_s and variant.time_s.low is not None:

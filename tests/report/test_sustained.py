@@ -34,15 +34,15 @@ def comparison_of(a_s, b_s, *, spread=0.001, ratio=0.5, capped=False, **options)
 def test_the_sustained_speedup_is_per_item_with_an_interval_of_both_times():
     comparison, report = comparison_of(1e-3, 0.5e-3)
     sustained = comparison.sustained
-    assert (sustained.speedup, sustained.headline_reason) == (pytest.approx(2), None)
-    assert (sustained.low, sustained.high) == (
+    assert (sustained.speedup.value, sustained.headline_reason) == (pytest.approx(2), None)
+    assert sustained.speedup.ends == (
         pytest.approx(2 * 0.999 / 1.001),
         pytest.approx(2 * 1.001 / 0.999),
     )
     solo = report.variant("b").solo_run
     assert solo.items_per_s == pytest.approx(2.0 / 0.5e-3)
     assert report.variant("b").items_per_s == pytest.approx(2.0 / report.variant("b").time_s.value)
-    assert (solo.low_s, solo.high_s) == (pytest.approx(0.4995e-3), pytest.approx(0.5005e-3))
+    assert solo.time_s.ends == (pytest.approx(0.4995e-3), pytest.approx(0.5005e-3))
 
 
 def test_a_sustained_speedup_that_lies_apart_heads_the_result():
@@ -61,8 +61,8 @@ def test_a_sustained_speedup_that_lies_apart_heads_the_result():
 
 def test_without_the_spread_of_a_solo_run_it_has_no_interval():
     sustained = comparison_of(1e-3, 0.56e-3, spread=None)[0].sustained
-    assert (sustained.low, sustained.high) == (None, None)
-    assert sustained.speedup == pytest.approx(1 / 0.56)
+    assert not sustained.speedup.has_interval
+    assert sustained.speedup.value == pytest.approx(1 / 0.56)
 
 
 def test_at_a_power_cap_it_heads_the_result_where_it_is_another_one():
@@ -86,16 +86,19 @@ def test_at_a_power_cap_solo_runs_say_how_much_and_processes_how_sure():
     started = TelemetryStarted(gpu="H100", uuid="GPU-1", t=49.0)
     later = [started, *readings, *runs, alone("a", 1e-3), alone("b", 0.8e-3)]
     sustained = report_of(run_of({"b": 0.5}, later=later, run_request=ON)).comparison("b").sustained
-    assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx(
-        (1.25, 1.1875, 1.3125)
-    )
-    assert (sustained.processes, sustained.headline_reason) == (8, finding("power_cap_alone", "b"))
+    speedup = sustained.speedup
+    assert (speedup.value, *speedup.ends) == pytest.approx((1.25, 1.1875, 1.3125))
+    assert (speedup.n, sustained.headline_reason) == (8, finding("power_cap_alone", "b"))
 
 
 def test_a_verdict_that_it_contradicts_is_inconclusive_and_reaches_nothing():
     comparison, _ = comparison_of(1e-3, 1.2e-3)
-    assert (comparison.verdict, comparison.speedup) == ("inconclusive", pytest.approx(2, rel=1e-3))
-    values = {"interleaved": comparison.speedup, "sustained": comparison.sustained.speedup}
+    assert comparison.verdict == "inconclusive"
+    assert comparison.speedup.value == pytest.approx(2, rel=1e-3)
+    values = {
+        "interleaved": comparison.speedup.value,
+        "sustained": comparison.sustained.speedup.value,
+    }
     assert comparison.reason == finding("sustained_contradicts", "b", **values)
     later = [alone("a", 1e-3), alone("b", 1.2e-3)]
     assert report_of(run_of({"b": 0.5}, later=later), required_speedup=1.5).exit_code == 6

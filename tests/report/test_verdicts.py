@@ -46,7 +46,7 @@ def test_a_finished_run():
     assert (report.exit_code, report.outcome, report.reason) == (0, "measured", None)
     (comparison,) = report.comparisons
     assert (comparison.verdict, comparison.pairs, comparison.dropped) == ("faster", 100, 0)
-    assert comparison.speedup == pytest.approx(2, rel=1e-3)
+    assert comparison.speedup.value == pytest.approx(2, rel=1e-3)
     assert report.control.verdict == "no difference"
     assert (report.method.epochs, report.method.rounds, report.method.stopped) == (20, 100, "width")
     first = report.variants[0]
@@ -61,7 +61,7 @@ def test_a_control_that_differs_takes_every_verdict_back():
     assert (report.exit_code, report.outcome, report.control.verdict) == (7, "invalid", "slower")
     assert verdicts(report) == [("b", "invalid", None)]
     assert report.reason == finding(
-        "control_differs", verdict="slower", speedup=report.control.speedup
+        "control_differs", verdict="slower", speedup=report.control.speedup.value
     )
     assert report.comparisons[0].reason == report.reason
     assert report.best is None
@@ -107,8 +107,8 @@ def test_a_variant_that_fails_late_keeps_the_pairs_completed_before_and_the_othe
     report = report_of(events)
     assert report.exit_code == 3
     b, c = report.comparisons
-    assert (b.verdict, b.speedup, b.pairs) == ("faster", pytest.approx(2, rel=1e-3), 100)
-    assert b.low <= b.speedup <= b.high
+    assert (b.verdict, b.speedup.value, b.pairs) == ("faster", pytest.approx(2, rel=1e-3), 100)
+    assert b.speedup.low <= b.speedup.value <= b.speedup.high
     assert b.reason == finding("failed_after", "b", count=20, unit="epochs")
     assert (c.verdict, c.reason, report.best) == ("slower", None, "c")
     assert (report.variant("b").status, report.variant("b").line, report.variant("b").stage) == (
@@ -161,8 +161,8 @@ def test_an_output_that_cannot_be_compared_leaves_the_speedup_and_says_so():
         "unchecked",
         "returns_nothing",
     )
-    assert comparison.speedup == pytest.approx(2, rel=1e-3)
-    assert comparison.low <= comparison.speedup <= comparison.high
+    assert comparison.speedup.value == pytest.approx(2, rel=1e-3)
+    assert comparison.speedup.low <= comparison.speedup.value <= comparison.speedup.high
     assert report.variant("b").unchecked == finding("returns_nothing")
     assert report.best == "b"
 

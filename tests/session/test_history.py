@@ -57,7 +57,7 @@ def past(number, speedup=1.5, **changes):
         outcome=Conclusion.MEASURED,
         exit_code=ExitCode.MEASURED,
         comparisons=(
-            PastComparison(variant="bmm", against="loop", verdict="faster", speedup=speedup),
+            PastComparison(variant="bmm", against="loop", verdict="faster", measured=speedup),
         ),
     )
     return replace(run, **changes)

@@ -41,7 +41,10 @@ def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings
         ],
         comparisons=[
             Comparison(
-                variant=after, against=before, speedup=2.0, low=1.9, high=2.1, verdict=verdict
+                variant=after,
+                against=before,
+                speedup=Estimate(value=2.0, low=1.9, high=2.1),
+                verdict=verdict,
             )
             for after, before, verdict in LADDER
         ],
@@ -62,7 +65,7 @@ def test_a_roofline_has_the_roofs_of_one_type_and_every_point_that_has_an_intens
     _, roofline = figures_of(report())
     drawable = [point for point in h200().points if point.flops_per_byte]
     assert [(mark.x, mark.y) for mark in roofline.marks] == [
-        (point.flops_per_byte, point.rate) for point in drawable
+        (point.flops_per_byte, point.rate.value) for point in drawable
     ]
     assert [mark.letter for mark in roofline.marks] == list("ABCDEGH")  # F only copies
     assert [mark.letter for mark in roofline.marks if mark.style == "dim"] == ["E"]

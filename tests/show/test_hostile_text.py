@@ -207,7 +207,7 @@ def of_kernels(name, source):
 
 def past_of(report):
     """A run as the index keeps it."""
-    ends = {"speedup": 1.0, "low": 0.9, "high": 2.0}
+    ends = {"measured": 1.0, "low": 0.9, "high": 2.0}
     comparisons = tuple(
         PastComparison(variant=entry.variant, against=entry.against, verdict=entry.verdict, **ends)
         for entry in report.comparisons

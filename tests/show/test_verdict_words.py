@@ -6,7 +6,6 @@ import json
 import re
 from html import unescape
 
-import msgspec
 import pytest
 from conftest import printed
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
 from gpulab.report.live import LiveDetail, LiveRun
-from gpulab.report.past import PastRun
+from gpulab.report.past import kept_of
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
 from gpulab.show.loaded_run import load_run
@@ -35,15 +34,13 @@ from gpulab.show.short_result import short_result
 from gpulab.show.view import comparison_table, outcome
 from gpulab.stats.comparison import Check, Comparison, Trust
 
-WIDE = {"speedup": 105.0, "low": 49.0, "high": 683.0, "verdict": Verdict.FASTER}
-SLOWER = {"speedup": 0.31, "low": 0.14, "high": 0.55, "verdict": Verdict.SLOWER}
-UNCLEAR = {"speedup": 0.994, "low": 0.97, "high": 1.02, "verdict": Verdict.INCONCLUSIVE}
+WIDE = {"speedup": Estimate(value=105.0, low=49.0, high=683.0), "verdict": Verdict.FASTER}
+SLOWER = {"speedup": Estimate(value=0.31, low=0.14, high=0.55), "verdict": Verdict.SLOWER}
+UNCLEAR = {"speedup": Estimate(value=0.994, low=0.97, high=1.02), "verdict": Verdict.INCONCLUSIVE}
 CONTROL = Comparison(
     variant="control",
     against="old",
-    speedup=1.01,
-    low=0.994,
-    high=1.025,
+    speedup=Estimate(value=1.01, low=0.994, high=1.025),
     verdict=Verdict.NO_DIFFERENCE,
 )
 SAID = [
@@ -61,7 +58,7 @@ def compared_run(**values):
 def faces(report):
     """What each face of a run says, by its name."""
     live = LiveRun(report, LiveDetail())
-    past = msgspec.convert(report, PastRun, from_attributes=True)
+    past = kept_of(report)
     (case,) = cases_of_command([report], [], lambda name: Required())[1:]
     return {
         "terminal": printed(short_result(report), 100),
@@ -124,7 +121,11 @@ def test_the_control_is_no_difference_wherever_it_stands():
 def test_no_recording_says_inconclusive_of_its_control_nor_verified_of_what_is(name, tmp_path):
     report = report_of(name, tmp_path)
     control = report.control
-    if control is not None and control.low is not None and control.low <= 1 <= control.high:
+    if (
+        control is not None
+        and control.speedup
+        and control.speedup.ends[0] <= 1 <= control.speedup.ends[1]
+    ):
         assert control.verdict in (Verdict.NO_DIFFERENCE, Verdict.INVALID)
     for entry in report.comparisons:
         if entry.verdict == Verdict.INCONCLUSIVE:

@@ -75,8 +75,8 @@ def test_a_verdict_needs_the_whole_interval(low, high, expected):
 def test_a_comparison_does_not_depend_on_the_unit_of_time(ratio, unit):
     plain, scaled = compared(epochs(ratio, 10)), compared(epochs(ratio, 10), unit=unit)
     assert scaled.verdict == plain.verdict
-    assert scaled.speedup == pytest.approx(plain.speedup)
-    assert plain.speedup == pytest.approx(1 / ratio, rel=0.01)
+    assert scaled.speedup.value == pytest.approx(plain.speedup.value)
+    assert plain.speedup.value == pytest.approx(1 / ratio, rel=0.01)
 
 
 def test_seven_processes_are_inconclusive_however_clear_and_the_reason_counts_them():
@@ -109,7 +109,7 @@ def test_placement_within_an_epoch_does_not_narrow_the_interval():
 
 def test_the_detectable_effect_is_the_floor_and_one_and_a_half_widths():
     comparison = compared(epochs(1.0, 20, spread=0.05))
-    half = (math.log(comparison.high) - math.log(comparison.low)) / 2
+    half = (math.log(comparison.speedup.high) - math.log(comparison.speedup.low)) / 2
     assert comparison.mde == pytest.approx(0.01 + 1.5 * half)
     assert comparison.verdict == "inconclusive"
 

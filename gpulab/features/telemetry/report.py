@@ -12,6 +12,7 @@ from statistics import fmean
 
 from msgspec.structs import replace
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, RunStarted, Samples, SoloRun, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.limits import TELEMETRY_OFF
@@ -295,7 +296,7 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
     job = draft.state.timed_job
     cold = job is not None and job.cache == Cache.COLD
     solo_report = SoloReport(
-        **fields_of(solo, "time_s", "low_s", "high_s"),
+        time_s=Estimate(value=solo.time_s, low=solo.low_s, high=solo.high_s),
         seconds=solo.ended - solo.started,
         readings=means.readings,
         items_per_s=variant.items / solo.time_s,

@@ -5,6 +5,7 @@ from found import finding
 from synthetic_runs import opening, report_of, run_of
 
 from gpulab.core import events as e
+from gpulab.core.estimate import Estimate
 from gpulab.features.alone.events import AloneRun
 
 BASELINE_S = 1e-3
@@ -128,13 +129,13 @@ def test_the_sustained_speedup_is_over_processes_each_beside_its_own_baseline():
     sustained = comparison_of(
         [1.9, 2.0, 2.1, 2.0, 1.95, 2.05, 2.0, 2.0], baselines=baselines
     ).sustained
-    assert (sustained.speedup, sustained.low, sustained.high) == pytest.approx((2.0, 1.9, 2.1))
-    assert sustained.processes == 8
+    assert (sustained.speedup.value, *sustained.speedup.ends) == pytest.approx((2.0, 1.9, 2.1))
+    assert sustained.speedup.n == 8
 
 
 def test_of_fewer_than_five_processes_it_has_no_interval():
     sustained = comparison_of([1.9, 2.0, 2.1]).sustained
-    assert (sustained.speedup, sustained.low, sustained.high) == (pytest.approx(2.0), None, None)
+    assert sustained.speedup == Estimate(value=pytest.approx(2.0), n=3)
 
 
 def test_a_variant_that_cannot_be_built_alone_is_invalid():

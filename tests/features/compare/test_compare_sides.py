@@ -90,7 +90,7 @@ def test_a_slower_revision_is_found_and_nothing_of_the_checkout_is_touched(proje
     (comparison,) = report["comparisons"]
     (row,) = comparison["rows"]
     assert (row["verdict"], row["pairing"]) == ("slower", "paired")
-    assert row["ratio"] == pytest.approx(0.5, rel=0.15)
+    assert row["ratio"]["value"] == pytest.approx(0.5, rel=0.15)
     sides = comparison["a"], comparison["b"]
     assert all(len(side["revision"]) == 40 for side in sides)
     assert [{*side["files"]} for side in sides] == [{"helper.py", "step.py"}] * 2

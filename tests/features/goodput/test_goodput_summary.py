@@ -91,11 +91,11 @@ def point(fraction):
         variant="v",
         dtype="fp32",
         unit="B/s",
-        rate=1e9,
+        rate=Estimate(value=1e9),
         roof="",
         source="",
         attainable=1e10,
-        fraction=fraction,
+        fraction=Estimate(value=fraction),
         bound=BoundKind.MEMORY,
         reason=finding("near_memory_roof"),
     )

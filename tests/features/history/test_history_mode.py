@@ -44,7 +44,7 @@ def past(number, speedup, **changes):
         variant="fused",
         against="eager",
         verdict=Verdict.FASTER,
-        speedup=speedup,
+        measured=speedup,
         low=speedup * 0.99,
         high=speedup * 1.01,
     )

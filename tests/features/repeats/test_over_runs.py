@@ -21,7 +21,10 @@ EIGHT = [1.6, 1.52, 1.69, 1.55, 1.58, 1.66, 1.61, 1.59]
 
 def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **changes):
     comparison = Comparison(
-        variant=variant, against="old", speedup=speedup, low=speedup, high=speedup, verdict=verdict
+        variant=variant,
+        against="old",
+        speedup=Estimate(value=speedup, low=speedup, high=speedup),
+        verdict=verdict,
     )
     if verdict in (Verdict.WRONG, Verdict.INVALID):
         comparison = refused(comparison, verdict, None)
@@ -40,8 +43,8 @@ def test_eight_runs_carry_the_exact_interval():
         8,
         Verdict.FASTER,
     )
-    assert (entry.low, entry.high) == pytest.approx((1.52, 1.69))
-    assert entry.speedup == pytest.approx((1.59 * 1.6) ** 0.5)  # the median of log-ratios
+    assert entry.speedup.ends == pytest.approx((1.52, 1.69))
+    assert entry.speedup.value == pytest.approx((1.59 * 1.6) ** 0.5)  # the median of log-ratios
     assert entry.speedups == EIGHT
     assert (entry.time_s.low, entry.time_s.high) == pytest.approx((1 / 1.69, 1 / 1.52))
 
@@ -60,18 +63,13 @@ def test_the_time_that_the_runs_took_together_is_known():
 def test_more_runs_leave_out_the_outermost():
     speedups = [exp(0.01 * number) for number in range(20)]
     (entry,) = over_runs_of([run(speedup) for speedup in speedups])
-    assert (entry.low, entry.high) == pytest.approx((speedups[3], speedups[16]))
+    assert entry.speedup.ends == pytest.approx((speedups[3], speedups[16]))
 
 
 def test_fewer_have_no_interval_and_no_verdict():
     (entry,) = over_runs_of([run(speedup) for speedup in EIGHT[:7]])
-    assert (entry.low, entry.high, entry.verdict, entry.runs) == (
-        None,
-        None,
-        Verdict.INCONCLUSIVE,
-        7,
-    )
-    assert entry.speedup == 1.6
+    assert (entry.verdict, entry.runs) == (Verdict.INCONCLUSIVE, 7)
+    assert entry.speedup == Estimate(value=1.6)
     assert over_runs_of([]) == []
 
 

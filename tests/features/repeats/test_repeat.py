@@ -31,9 +31,8 @@ def test_eight_runs_of_the_same_give_an_interval_over_runs(lab, gpulab):
         8,
         8,
     )
-    assert (entry["low"], entry["speedup"], entry["high"]) == pytest.approx(
-        (2.0, 2.0, 2.0), rel=1e-4
-    )
+    ends = {"value": 2.0, "low": 2.0, "high": 2.0, "n": 8}
+    assert entry["speedup"] == pytest.approx(ends, rel=1e-4)
     assert entry["verdict"] == "faster"
     assert [file.name for file in sorted((lab.folder / "runs").iterdir())] == [
         f"mine-{n}.jsonl" for n in range(1, 9)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpulab.core.estimate import Estimate
 from gpulab.features.roofline.bound import bound_of
 from gpulab.features.roofline.ceilings import RoofSet, ceiling_from
 from gpulab.features.roofline.events import Ceiling
@@ -29,10 +30,12 @@ ROOFS = RoofSet(
         ceiling("host to device", "pinned", 50 * GIGA),
     ]
 )
-STREAM = StepFacts(seconds=1.0, bytes=int(80 * GIGA), flops=int(10 * GIGA), cache_bytes=2**25)
-SMALL = StepFacts(seconds=2.4e-4, bytes=2**24, cache_bytes=2**25)
-TINY = StepFacts(seconds=1e-5, bytes=1000, flops=100)
-LINK = StepFacts(seconds=1.0, bytes=int(10 * GIGA), roof="host to device")
+STREAM = StepFacts(
+    time_s=Estimate(value=1.0), bytes=int(80 * GIGA), flops=int(10 * GIGA), cache_bytes=2**25
+)
+SMALL = StepFacts(time_s=Estimate(value=2.4e-4), bytes=2**24, cache_bytes=2**25)
+TINY = StepFacts(time_s=Estimate(value=1e-5), bytes=1000, flops=100)
+LINK = StepFacts(time_s=Estimate(value=1.0), bytes=int(10 * GIGA), roof="host to device")
 
 
 @pytest.mark.parametrize(
@@ -104,13 +107,13 @@ def test_rates_against_the_roofs_of_memory_and_compute(facts, kind, code, values
             {"memory": 2.5, "cache": 5 / 6},
         ),
         (
-            replace(SMALL, seconds=1e-4),
+            replace(SMALL, time_s=Estimate(value=1e-4)),
             "cache",
             "bytes_stay_in_cache",
             {"memory": 1.678, "may_move_fewer_bytes": False},
         ),
         (
-            replace(SMALL, seconds=2e-5),
+            replace(SMALL, time_s=Estimate(value=2e-5)),
             "cache",
             "bytes_stay_in_cache",
             {"cache": 2.796, "nearer_cache": True},
@@ -119,7 +122,7 @@ def test_rates_against_the_roofs_of_memory_and_compute(facts, kind, code, values
         (replace(SMALL, cache_bytes=2**24, cache_seen=True), "cache", "bytes_fit_cache", {}),
         (replace(SMALL, hot=False), "memory", "near_memory_roof", {"memory": 0.699}),
         (
-            replace(SMALL, seconds=3.6e-4, cache_bytes=2**22, cache_seen=True),
+            replace(SMALL, time_s=Estimate(value=3.6e-4), cache_bytes=2**22, cache_seen=True),
             "memory",
             "near_memory_roof",
             {"as_fast_as": "copy"},
@@ -141,13 +144,13 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
             {"operations": 4, "share": 0.8},
         ),
         (
-            replace(TINY, seconds=5e-5, launches=1),
+            replace(TINY, time_s=Estimate(value=5e-5), launches=1),
             "unexplained",
             "unexplained",
             {"launching": 0.04},
         ),
         (
-            replace(TINY, seconds=4e-5, launches=3),
+            replace(TINY, time_s=Estimate(value=4e-5), launches=3),
             "unexplained",
             "unexplained",
             {"launching": 0.15},
@@ -225,13 +228,13 @@ IN_FLIGHT = DeviceCounters(
     [
         (replace(ON_GPU, waiting=0.3), "launch", "device_waits_for_launches", {"share": 0.3}),
         (
-            replace(ON_GPU, seconds=1e-2, waiting=0.8),
+            replace(ON_GPU, time_s=Estimate(value=1e-2), waiting=0.8),
             "host",
             "device_waits_for_host",
             {"share": 0.8},
         ),
         (
-            replace(ON_GPU, seconds=1e-2, waiting=0.8, launching=0.5),
+            replace(ON_GPU, time_s=Estimate(value=1e-2), waiting=0.8, launching=0.5),
             "launch",
             "device_waits_for_launches",
             {},
@@ -336,7 +339,7 @@ def roof_between(low, high):
 )
 def test_a_bound_that_differs_within_the_intervals_is_unsure(moved, kind, or_else):
     """The roof is between 80 and 100 GB/s."""
-    step = StepFacts(seconds=1.0, bytes=moved * 10**9)
+    step = StepFacts(time_s=Estimate(value=1.0), bytes=moved * 10**9)
     bound = bound_of(step, RoofSet([roof_between(8e10, 1e11), ceiling("cache", "read", 1.2e11)]))
     assert (bound.kind, bound.or_else) == (kind, or_else)
 
@@ -347,11 +350,11 @@ def test_a_sure_bound_is_the_same_wherever_in_the_intervals_time_and_roof_are(
 ):
     """And nothing that single samples say of a roof changes it."""
     roofs = RoofSet([roof_between(8e10, 8e10 * wide), ceiling("cache", "read", 2e11)])
-    step = StepFacts(seconds=1.0, low_s=1 / drift, high_s=drift, bytes=moved)
+    step = StepFacts(time_s=Estimate(value=1.0, low=1 / drift, high=drift), bytes=moved)
     bound = bound_of(step, roofs)
     end_s, roof = (1 / drift, 8e10) if at_low else (drift, 8e10 * wide)
     there = bound_of(
-        StepFacts(seconds=end_s, bytes=moved),
+        StepFacts(time_s=Estimate(value=end_s), bytes=moved),
         RoofSet([ceiling("device memory", "read", roof), roofs.ceilings[1]]),
     )
     assert there.kind in (bound.kind, *bound.or_else)
@@ -361,7 +364,12 @@ def test_more_than_the_median_of_a_roof_is_nothing_wrong_while_as_much_was_seen_
     """A power-capped GPU runs short steps faster than the long ones that its roof is of."""
     capped = RoofSet([ceiling("matrix", "fp32", 1.1 * TERA, median=TERA)])
     for flops, code in ((1.08, "near_compute_roof"), (1.2, "above_compute_roof")):
-        assert bound_of(StepFacts(seconds=1.0, flops=int(flops * TERA)), capped).reason.code == code
+        assert (
+            bound_of(
+                StepFacts(time_s=Estimate(value=1.0), flops=int(flops * TERA)), capped
+            ).reason.code
+            == code
+        )
 
 
 @given(
@@ -370,7 +378,7 @@ def test_more_than_the_median_of_a_roof_is_nothing_wrong_while_as_much_was_seen_
 def test_one_bad_sample_of_a_roof_names_no_cause(rates, low, high):
     """A worst sample of 1.54 GB/s once made 2 % of a roof "cache-resident"."""
     times_s = [1 / (rate * 1e9) for rate in rates]
-    step = StepFacts(seconds=1.0, bytes=2 * 10**9, cache_bytes=2**33)
+    step = StepFacts(time_s=Estimate(value=1.0), bytes=2 * 10**9, cache_bytes=2**33)
     for extreme in (low, high):
         sampled = [ceiling_from("cache", "read", 1, [*times_s, 1 / (extreme * 1e11)])]
         bound = bound_of(step, RoofSet([ceiling("device memory", "read", 5e10), *sampled]))
@@ -437,7 +445,10 @@ def test_launch_cost_is_never_taken_for_memory():
     """
     for launches in (1, 10, 1000):
         tiny = StepFacts(
-            seconds=2.5e-6 * launches, bytes=12 * launches, flops=launches, launches=launches
+            time_s=Estimate(value=2.5e-6 * launches),
+            bytes=12 * launches,
+            flops=launches,
+            launches=launches,
         )
         assert bound_of(tiny, ROOFS).kind == "launch"
 
@@ -452,9 +463,11 @@ def test_launch_cost_is_never_taken_for_memory():
 )
 def test_a_step_that_declares_nothing_has_a_cause_by_its_profile(facts, kind):
     for roofs in (ROOFS, RoofSet([])):
-        bound = bound_of(StepFacts(seconds=1.0, **facts), roofs)
+        bound = bound_of(StepFacts(time_s=Estimate(value=1.0), **facts), roofs)
         assert (bound.kind, bound.ceiling) == (kind, None)
-    longest = bound_of(StepFacts(seconds=1.0, longest_operation=("aten::mm", 0.98)), ROOFS)
+    longest = bound_of(
+        StepFacts(time_s=Estimate(value=1.0), longest_operation=("aten::mm", 0.98)), ROOFS
+    )
     assert (longest.kind, longest.reason.values) == (
         "unknown",
         {"operation": "aten::mm", "share": 0.98},
@@ -462,15 +475,20 @@ def test_a_step_that_declares_nothing_has_a_cause_by_its_profile(facts, kind):
 
 
 def test_no_bound_without_declared_work_or_a_ceiling():
-    assert bound_of(StepFacts(seconds=1.0), ROOFS) is None
+    assert bound_of(StepFacts(time_s=Estimate(value=1.0)), ROOFS) is None
     assert bound_of(STREAM, RoofSet([])) is None
     assert bound_of(replace(STREAM, bytes=None, dtype="fp8"), ROOFS) is None
-    assert bound_of(StepFacts(seconds=1.0, bytes=1, roof="device to host"), ROOFS) is None
+    assert (
+        bound_of(StepFacts(time_s=Estimate(value=1.0), bytes=1, roof="device to host"), ROOFS)
+        is None
+    )
 
 
 @given(st.integers(1, 10**13), st.integers(1, 10**13), st.floats(1e-7, 1e3))
 def test_attainable_is_the_lower_of_the_two_roofs_at_the_intensity(flops, moved, seconds):
-    bound = bound_of(StepFacts(seconds=seconds, bytes=moved, flops=flops, hot=False), ROOFS)
+    bound = bound_of(
+        StepFacts(time_s=Estimate(value=seconds), bytes=moved, flops=flops, hot=False), ROOFS
+    )
     beyond = moved / seconds > 1.05 * 100 * GIGA  # faster than memory, so out of the cache
     bandwidth = 300 * GIGA if beyond else 100 * GIGA
     assert bound.attainable == pytest.approx(min(1 * TERA, bandwidth * flops / moved), rel=1e-9)

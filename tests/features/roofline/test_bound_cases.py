@@ -6,6 +6,7 @@ The cause of each recorded step is what made it faster there, or what its source
 
 import pytest
 
+from gpulab.core.estimate import Estimate
 from gpulab.features.roofline.bound import bound_of
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
@@ -49,13 +50,17 @@ def on_h100(seconds, counters=(), **facts):
     """A step of an H100, with the shares that its solo run counted."""
     known = {"power_limit_w": 700.0, **dict(counters)}
     return StepFacts(
-        seconds, on_gpu=True, cache_bytes=52428800, counters=DeviceCounters(**known), **facts
+        Estimate(value=seconds),
+        on_gpu=True,
+        cache_bytes=52428800,
+        counters=DeviceCounters(**known),
+        **facts,
     )
 
 
 def on_cpu(seconds, **facts):
     known = {"preempted": 0.01, "faults": 0.0, "strided": 0.0, "launches": 2, **facts}
-    return StepFacts(seconds, cache_bytes=4 * MIB, cache_seen=True, **known)
+    return StepFacts(Estimate(value=seconds), cache_bytes=4 * MIB, cache_seen=True, **known)
 
 
 RECORDED = {
@@ -368,7 +373,14 @@ BY_HAND = {
         "unexplained",
     ),
     "a GPU that counts nothing": (
-        StepFacts(1e-3, bytes=100 * MIB, flops=10**9, on_gpu=True, launches=1, waiting=0.02),
+        StepFacts(
+            Estimate(value=1e-3),
+            bytes=100 * MIB,
+            flops=10**9,
+            on_gpu=True,
+            launches=1,
+            waiting=0.02,
+        ),
         "unexplained",
     ),
 }

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpulab.core.estimate import Estimate
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.physics import DeclaredWork, rate_checks
@@ -15,14 +16,18 @@ def ceiling(roof, kind, best, *, median=None, source="measured"):
     return Ceiling(roof=roof, kind=kind, unit="", best=best, median=median or best, source=source)
 
 
+def up_to(seconds, high_s):
+    """A time with the slow end of its interval, as far from it as the fast one."""
+    return Estimate(value=seconds, low=high_s and 2 * seconds - high_s, high=high_s)
+
+
 MEMORY, CACHE = ceiling("device memory", "update", 20 * GIGA), ceiling("cache", "update", 60 * GIGA)
 ROOFS = RoofSet(
     [MEMORY, CACHE, ceiling("matrix", "fp32", 100 * GIGA), ceiling("matrix", "int8", 400 * GIGA)]
 )
-PRODUCT = DeclaredWork(seconds=1.0, high_s=1.0, flops=100 * GIGA, dtype="fp32")
+PRODUCT = DeclaredWork(time_s=up_to(1.0, 1.0), flops=100 * GIGA, dtype="fp32")
 COPY = DeclaredWork(
-    seconds=1.0,
-    high_s=1.0,
+    time_s=up_to(1.0, 1.0),
     bytes=20 * GIGA,
     dtype="fp32",
     distinct_bytes=20 * GIGA,
@@ -47,11 +52,11 @@ def possible(work, roofs=ROOFS):
     ],
 )
 def test_the_whole_interval_of_a_rate_must_lie_above_the_roof(seconds, high_s, expected):
-    assert possible(replace(PRODUCT, seconds=seconds, high_s=high_s)) == [expected]
+    assert possible(replace(PRODUCT, time_s=up_to(seconds, high_s))) == [expected]
 
 
 def test_the_arithmetic_is_shown():
-    (check,) = rate_checks(replace(PRODUCT, seconds=0.1, high_s=0.11), ROOFS)
+    (check,) = rate_checks(replace(PRODUCT, time_s=up_to(0.1, 0.11)), ROOFS)
     assert (check.unit, check.declared, check.time_s, check.roof) == (
         "FLOP",
         100 * GIGA,
@@ -62,14 +67,14 @@ def test_the_arithmetic_is_shown():
 
 
 def test_roofs_that_were_not_measured_accuse_nobody_and_unsteady_ones_hardly():
-    fast = replace(PRODUCT, seconds=0.1, high_s=0.1)
+    fast = replace(PRODUCT, time_s=up_to(0.1, 0.1))
     assert (
         possible(fast, RoofSet([ceiling("matrix", "fp32", 100 * GIGA, source="datasheet")])) == []
     )
     unsteady = RoofSet([ceiling("matrix", "fp32", 100 * GIGA, median=60 * GIGA)])
-    assert possible(replace(fast, seconds=0.101, high_s=0.11), unsteady) == [True]
+    assert possible(replace(fast, time_s=up_to(0.101, 0.11)), unsteady) == [True]
     # but far beyond all that was seen
-    assert possible(replace(fast, seconds=0.05, high_s=0.05), unsteady) == [False]
+    assert possible(replace(fast, time_s=up_to(0.05, 0.05)), unsteady) == [False]
     # The vector units that nobody measured may be faster than a library's product.
     derived = RoofSet(
         [
@@ -91,8 +96,8 @@ def test_the_high_end_of_a_roof_counts():
         median_high=130e9,
         processes=8,
     )
-    assert possible(replace(PRODUCT, seconds=0.75, high_s=0.76), RoofSet([drifting])) == [True]
-    assert possible(replace(PRODUCT, seconds=0.65, high_s=0.66), RoofSet([drifting])) == [False]
+    assert possible(replace(PRODUCT, time_s=up_to(0.75, 0.76)), RoofSet([drifting])) == [True]
+    assert possible(replace(PRODUCT, time_s=up_to(0.65, 0.66)), RoofSet([drifting])) == [False]
 
 
 def test_the_most_that_was_ever_seen_of_a_roof_counts():
@@ -116,35 +121,35 @@ def test_the_most_that_was_ever_seen_of_a_roof_counts():
 
 
 def test_work_without_a_dtype_may_be_of_any():
-    fast = replace(PRODUCT, dtype=None, seconds=0.25, high_s=0.25)
+    fast = replace(PRODUCT, dtype=None, time_s=up_to(0.25, 0.25))
     assert possible(fast) == [True]
-    assert possible(replace(fast, seconds=0.2, high_s=0.2)) == [False]
+    assert possible(replace(fast, time_s=up_to(0.2, 0.2))) == [False]
 
 
 def test_products_that_are_made_of_products_in_another_dtype_may_be_faster_than_their_own_units():
     units = RoofSet([ceiling("matrix", "fp32", 50 * TERA), ceiling("matrix", "tf32", 400 * TERA)])
-    assert possible(DeclaredWork(1.0, 1.0, flops=130 * TERA, dtype="fp32"), units) == [True]
-    assert possible(DeclaredWork(1.0, 1.0, flops=150 * TERA, dtype="fp32"), units) == [False]
-    inexact = DeclaredWork(1.0, 1.0, flops=60 * TERA, dtype="fp32", exact=False)
+    assert possible(DeclaredWork(up_to(1.0, 1.0), flops=130 * TERA, dtype="fp32"), units) == [True]
+    assert possible(DeclaredWork(up_to(1.0, 1.0), flops=150 * TERA, dtype="fp32"), units) == [False]
+    inexact = DeclaredWork(up_to(1.0, 1.0), flops=60 * TERA, dtype="fp32", exact=False)
     assert possible(inexact, units) == [False]
 
 
 def test_a_convolution_may_need_fewer_flops_than_are_declared():
-    assert possible(replace(PRODUCT, seconds=0.3, high_s=0.3)) == [False]
-    assert possible(replace(PRODUCT, seconds=0.3, high_s=0.3, fewer_flops=True)) == [True]
+    assert possible(replace(PRODUCT, time_s=up_to(0.3, 0.3))) == [False]
+    assert possible(replace(PRODUCT, time_s=up_to(0.3, 0.3), fewer_flops=True)) == [True]
 
 
 def test_bytes_come_from_memory_but_for_what_a_cache_can_have_kept():
-    assert possible(replace(COPY, seconds=0.5, high_s=0.5)) == [False, True]
+    assert possible(replace(COPY, time_s=up_to(0.5, 0.5))) == [False, True]
     small = replace(COPY, bytes=32 * MIB, distinct_bytes=32 * MIB)
-    assert possible(replace(small, seconds=6e-4, high_s=6e-4)) == [True]  # out of the cache
-    assert possible(replace(small, seconds=3e-4, high_s=3e-4)) == [False]
-    cold = replace(small, hot=False, seconds=6e-4, high_s=6e-4)
+    assert possible(replace(small, time_s=up_to(6e-4, 6e-4))) == [True]  # out of the cache
+    assert possible(replace(small, time_s=up_to(3e-4, 3e-4))) == [False]
+    cold = replace(small, hot=False, time_s=up_to(6e-4, 6e-4))
     assert possible(cold) == [False, True]
 
 
 def test_bytes_that_are_moved_again_and_again_may_all_be_cached():
-    passes = replace(COPY, distinct_bytes=16 * MIB, seconds=0.4, high_s=0.4)
+    passes = replace(COPY, distinct_bytes=16 * MIB, time_s=up_to(0.4, 0.4))
     assert possible(passes) == [True]
     assert possible(replace(passes, distinct_bytes=None)) == [True]
 
@@ -152,23 +157,23 @@ def test_bytes_that_are_moved_again_and_again_may_all_be_cached():
 def test_without_a_roof_of_the_cache_there_is_no_verdict_on_what_may_be_cached():
     roofs = RoofSet([MEMORY])
     assert (
-        possible(replace(COPY, bytes=MIB, distinct_bytes=MIB, seconds=1e-6, high_s=1e-6), roofs)
+        possible(replace(COPY, bytes=MIB, distinct_bytes=MIB, time_s=up_to(1e-6, 1e-6)), roofs)
         == []
     )
-    assert possible(replace(COPY, distinct_bytes=None, seconds=0.01, high_s=0.01), roofs) == []
+    assert possible(replace(COPY, distinct_bytes=None, time_s=up_to(0.01, 0.01)), roofs) == []
 
 
 def test_a_nearer_cache_of_a_cpu_is_no_ten_times_as_fast_as_the_one_that_was_measured():
     at_roof_s = MIB / (60 * GIGA)
     tiny = replace(COPY, bytes=MIB, distinct_bytes=MIB)
     for times, expected in ((9, True), (11, False)):
-        assert possible(replace(tiny, seconds=at_roof_s / times, high_s=at_roof_s / times)) == [
+        assert possible(replace(tiny, time_s=up_to(at_roof_s / times, at_roof_s / times))) == [
             expected
         ]
-    assert possible(replace(tiny, on_gpu=True, seconds=at_roof_s / 9, high_s=at_roof_s / 9)) == [
+    assert possible(replace(tiny, on_gpu=True, time_s=up_to(at_roof_s / 9, at_roof_s / 9))) == [
         False
     ]
 
 
 def test_nothing_declared_is_nothing_to_check():
-    assert possible(DeclaredWork(seconds=1.0, high_s=1.0)) == []
+    assert possible(DeclaredWork(time_s=up_to(1.0, 1.0))) == []

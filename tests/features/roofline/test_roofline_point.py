@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from test_bound import GIGA, ROOFS, STREAM, ceiling, roof_between
 
+from gpulab.core.estimate import Estimate
 from gpulab.features.roofline.bound import bound_of, point_of
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
@@ -16,29 +17,27 @@ def placed(facts, roofs):
 
 
 def test_a_point_carries_the_interval_of_its_time():
-    point = placed(replace(STREAM, low_s=0.9, high_s=1.25), ROOFS)
+    point = placed(replace(STREAM, time_s=Estimate(value=1.0, low=0.9, high=1.25)), ROOFS)
     assert point.flops_per_byte == pytest.approx(0.125)
     assert point.attainable == pytest.approx(12.5 * GIGA)
-    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx(
-        (0.8, 0.64, 0.8 / 0.9)
-    )
-    assert point.rate_low < point.rate < point.rate_high
+    assert (point.fraction.value, *point.fraction.ends) == pytest.approx((0.8, 0.64, 0.8 / 0.9))
+    assert point.rate.low < point.rate.value < point.rate.high
     assert (point.reason.code, point.is_drawable) == ("near_memory_roof", True)
     bar = placed(replace(STREAM, flops=None), ROOFS)
-    assert (bar.flops_per_byte, bar.unit, bar.rate_low, bar.is_drawable) == (
+    assert (bar.flops_per_byte, bar.unit, bar.rate.low, bar.is_drawable) == (
         None,
         "B/s",
         None,
         False,
     )
-    assert bar.fraction == pytest.approx(0.8)
+    assert bar.fraction.value == pytest.approx(0.8)
 
 
 def test_the_interval_of_a_share_holds_the_error_of_the_roof():
-    facts = StepFacts(seconds=1.0, low_s=0.9, high_s=1.2, bytes=6 * 10**10)
+    facts = StepFacts(time_s=Estimate(value=1.0, low=0.9, high=1.2), bytes=6 * 10**10)
     point = placed(facts, RoofSet([roof_between(8e10, 1e11)]))
-    assert (point.fraction, point.fraction_low) == pytest.approx((0.6 / 0.9, 0.5))
-    assert point.fraction_high == pytest.approx(0.6 / 0.9 / 0.8)
+    assert (point.fraction.value, point.fraction.low) == pytest.approx((0.6 / 0.9, 0.5))
+    assert point.fraction.high == pytest.approx(0.6 / 0.9 / 0.8)
 
 
 def test_a_share_of_a_roof_that_took_turns_with_the_variant_is_the_median_of_what_each_process_gives():
@@ -47,14 +46,12 @@ def test_a_share_of_a_roof_that_took_turns_with_the_variant_is_the_median_of_wha
     steady = RoofSet([roof, ceiling("matrix", "fp32", 2e12)])
     shares = [0.78, 0.79, 0.8, 0.8, 0.8, 0.8, 0.81, 0.82, 0.83]
     beside = {("matrix", "fp32"): [share / 1e12 for share in shares]}
-    facts = StepFacts(seconds=0.5, low_s=0.2, high_s=0.9, flops=10**12, beside=beside)
+    facts = StepFacts(time_s=Estimate(value=0.5, low=0.2, high=0.9), flops=10**12, beside=beside)
     point = placed(facts, steady)
     assert (point.roof, point.roof_processes) == ("matrix fp32", 9)
-    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx(
-        (0.8, 0.78, 0.83)
-    )
+    assert (point.fraction.value, *point.fraction.ends) == pytest.approx((0.8, 0.78, 0.83))
     few = placed(replace(facts, beside={("matrix", "fp32"): [8e-13] * 3}), steady)
-    assert (few.fraction, few.fraction_low) == (pytest.approx(0.8), None)
+    assert (few.fraction.value, few.fraction.low) == (pytest.approx(0.8), None)
 
 
 @pytest.mark.parametrize(

@@ -62,15 +62,15 @@ def test_a_point_has_its_rate_its_interval_and_its_share_of_the_roof():
     )
     variant = report.variant("a")
     point, time = variant.roofline, variant.time_s
-    assert point.rate == pytest.approx(8e6 / time.value)
-    assert (point.rate_low, point.rate_high) == pytest.approx((8e6 / time.high, 8e6 / time.low))
-    assert point.fraction == pytest.approx(point.rate / 1e10)
+    assert point.rate.value == pytest.approx(8e6 / time.value)
+    assert point.rate.ends == pytest.approx((8e6 / time.high, 8e6 / time.low))
+    assert point.fraction.value == pytest.approx(point.rate.value / 1e10)
     assert (point.bound, point.reason.code, point.bytes_counted) == (
         "memory",
         "near_memory_roof",
         None,
     )
-    assert variant.bytes_per_s == pytest.approx(point.rate)
+    assert variant.bytes_per_s == pytest.approx(point.rate.value)
     assert (report.ceilings.at, report.ceilings.cached) == ("2026-01-01T00:00:00+00:00", False)
     assert [ceiling.roof for ceiling in report.ceilings.ceilings] == [
         roof for roof, _, _ in MEASURED
@@ -221,9 +221,7 @@ def test_a_roof_that_took_turns_with_the_variants_is_theirs_whatever_it_was_at_a
     turns = [probed(n, 0.5e-3 + 0.01e-3 * n, {"a": 0.6 + 0.001 * n, "b": 1.2}) for n in range(9)]
     point = point_of(*turns, bytes=8_000_000)
     assert (point.roof, point.roof_processes) == ("device memory update", 9)
-    assert (point.fraction, point.fraction_low, point.fraction_high) == pytest.approx(
-        (0.604, 0.6, 0.608)
-    )
+    assert (point.fraction.value, *point.fraction.ends) == pytest.approx((0.604, 0.6, 0.608))
     assert point.attainable == pytest.approx(8e6 / 0.54e-3)
     report = report_of(
         run_of(

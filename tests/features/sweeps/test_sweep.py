@@ -54,7 +54,7 @@ def test_the_best_points_take_turns_in_one_run_that_decides(gpulab):
     assert [variant["name"] for variant in final["variants"]] == names
     pairs = [(comparison["variant"], comparison["against"]) for comparison in final["comparisons"]]
     assert pairs == [("before n=65", "before n=64"), ("after n=65", "after n=64")]
-    assert final["comparisons"][0]["speedup"] == pytest.approx(64 / 65, rel=1e-3)
+    assert final["comparisons"][0]["speedup"]["value"] == pytest.approx(64 / 65, rel=1e-3)
     assert (final["params"]["n"], final["outcome"], final["run_file"] != "") == (
         64,
         "measured",

@@ -37,9 +37,7 @@ def final(speedups, verdicts=None, processes=8):
         Comparison(
             variant=name,
             against="first",
-            speedup=ends and ends[1],
-            low=ends and ends[0],
-            high=ends and ends[2],
+            speedup=ends and Estimate(value=ends[1], low=ends[0], high=ends[2]),
         )
         for name, ends in speedups.items()
     ]

@@ -128,7 +128,7 @@ def test_pairs_that_touch_the_disturbance_are_dropped(
             None,
         )
     else:
-        assert comparison.speedup == pytest.approx(2)
+        assert comparison.speedup.value == pytest.approx(2)
 
 
 def test_a_gpu_that_is_slowed_down_all_the_time_leaves_nothing_to_believe():

@@ -118,7 +118,7 @@ def test_each_variant_is_read_while_it_runs_alone(measured):
         means = {**shares, "dram_percent": 50, "power_w": 410}
         assert means.items() <= solo["means"].items()
         assert solo["means"]["worker_cpu_percent"] < 50  # its steps sleep
-        assert solo["energy_j"] == pytest.approx(350 * solo["time_s"], rel=0.2)
+        assert solo["energy_j"] == pytest.approx(350 * solo["time_s"]["value"], rel=0.2)
         assert solo["clocks"] == "P"
     (heads,) = (line for line in measured.stdout.splitlines() if "SM %" in line)
     assert "J/item" in heads
@@ -206,7 +206,7 @@ def test_without_gpm_there_are_rates_derived_from_declared_work(tmp_path):
     assert "sm" in report.telemetry.unsupported
     for variant in report.variants:
         assert variant.solo_run.flops_per_s == pytest.approx(
-            variant.flops / variant.solo_run.time_s
+            variant.flops / variant.solo_run.time_s.value
         )
         assert variant.flops_per_s == pytest.approx(variant.flops / variant.time_s.value)
     text = printed(result(Shown(report, Target.TERMINAL)), 160)
