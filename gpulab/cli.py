@@ -13,6 +13,7 @@ from itertools import zip_longest
 from textwrap import fill
 from typing import Any, NoReturn
 
+from gpulab.core.statuses import Verdict
 from gpulab.core.text import one_line, plain
 from gpulab.headless.standard_streams import (
     OUTPUT_LOST,
@@ -61,12 +62,7 @@ a program, started as it is and followed (gpulab --run --help -- has its flags):
   gpulab -- python train.py                       on the screen
 
 verdicts:
-  faster, slower  the 99 % interval of the speedup lies beyond 1 %
-  same            the interval lies within 2 % of 1x
-  inconclusive    neither; it says which effect is excluded
-  unchecked       measured, but the output was not compared with anything
-  wrong           the output differs from the baseline's
-  invalid         no fair comparison, or the lab's own control failed
+{verdicts}
 
 exit codes:
   0 measured   2 usage   3 the scenario failed, or its needs are unmet
@@ -137,7 +133,7 @@ def help_text(arguments: Sequence[str]) -> str:
     page = argparse.ArgumentParser(
         usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
         description=fill(chosen.about, _WIDTH),
-        epilog=_OF_RUN if mode == Mode.RUN else None,
+        epilog=_OF_RUN.format(verdicts="\n".join(_verdicts())) if mode == Mode.RUN else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
@@ -156,6 +152,16 @@ def _in_two_columns() -> Iterator[str]:
     half = (len(cells) + 1) // 2
     for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
         yield f"  {left:<39}{right}".rstrip()
+
+
+def _verdicts() -> Iterator[str]:
+    """The words of each meaning, for the help of `--run`."""
+    words: dict[str, list[str]] = {}
+    for verdict in Verdict:
+        words.setdefault(verdict.meaning, []).append(verdict)
+    for meaning, those in words.items():
+        if meaning:
+            yield f"  {', '.join(those):<14}  {meaning}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

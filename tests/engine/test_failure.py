@@ -197,7 +197,7 @@ def test_a_long_stack_and_a_long_message_fit_into_one_event():
         names = {"call": call}
         exec(code, names)
         call = names["between"]
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises(ValueError, match="x") as raised:
         call()
     event = failure(raised.value, __file__, None, Stage.BUILD)
     assert decode(encode(event)) == event
