@@ -134,15 +134,16 @@ class _Plot:
                 return
 
     def _places_of_marks(self) -> dict[Cell, list[Mark]]:
-        """Each letter in its cell, in a free one beside it where another stands there, or else
-        with that one.
+        """Each letter in its cell; where another stands there, one with a name in a free cell
+        beside it, or else with that one.
         """
         cells = [self._cell_of(mark.x, mark.y) for mark in self._figure.marks]
         places: dict[Cell, list[Mark]] = {}
         for cell, mark in zip(cells, self._figure.marks, strict=True):
             there = places.setdefault(cell, [])
-            if any(mark.letter == other.letter for other in there):
+            if there and not mark.name:
                 continue
+            there[:] = [other for other in there if other.letter != mark.letter]
             row, column = cell
             beside = [(row, column + 1), (row, column - 1)] if there else []
             free = (
