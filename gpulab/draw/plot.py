@@ -144,14 +144,10 @@ class _Plot:
             if there and not mark.name:
                 continue
             there[:] = [other for other in there if other.letter != mark.letter]
-            row, column = cell
-            beside = [(row, column + 1), (row, column - 1)] if there else []
-            free = (
-                each
-                for each in beside
-                if each not in cells and each not in places and 0 <= each[1] < self._columns
-            )
-            places.setdefault(next(free, cell), []).append(mark)
+            beside = [(cell[0], cell[1] + 1), (cell[0], cell[1] - 1)] if there else []
+            taken = {*cells, *places, (cell[0], -1), (cell[0], self._columns)}
+            free = next((each for each in beside if each not in taken), cell)
+            places.setdefault(free, []).append(mark)
         return places
 
     def _name_marks(self, cell: Cell, marks: Sequence[Mark]) -> None:
