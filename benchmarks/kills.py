@@ -20,9 +20,13 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from conftest import Lab
 
-STAGES = ("warm_up", "measure", "profile")
+STAGES = ("build", "warm-up", "measure", "profile")
+_SLOW_S = 3
+"""So long takes the one build, and the one first step, that a kill is to hit."""
 KINDS = ("face", "supervisor", "worker", "measuring", "telemetry", "rank")
 SCENARIO = """\
+import time
+
 import torch
 from gpulab import Scenario, Work
 
@@ -37,8 +41,15 @@ def first(lab):
 
 @scenario.variant
 def second(lab):
+    time.sleep({build_s})
     a = torch.rand(64, 64)
-    return Work(lambda: torch.mm(a, a))
+    waits_s = [{first_step_s}]
+
+    def step():
+        time.sleep(waits_s.pop() if waits_s else 0)
+        return torch.mm(a, a)
+
+    return Work(step)
 """
 _WAIT_S = 60.0
 
@@ -54,9 +65,12 @@ def main():
 
 
 def trial(kind, stage, lab):
-    """Whether something was left, or the run did not end."""
+    """Whether nothing was killed, something was left, or the run did not end."""
     ranks = ", ranks=2" if kind == "rank" else ""
-    lab.write("kills.py", SCENARIO.format(ranks=ranks))
+    build_s = _SLOW_S if stage == "build" else 0
+    first_step_s = _SLOW_S if stage == "warm-up" else 0
+    source = SCENARIO.format(ranks=ranks, build_s=build_s, first_step_s=first_step_s)
+    lab.write("kills.py", source)
     words = ("--run", "kills.py", "--device", "cpu", "--time", "3", "--output", "run.jsonl")
     run = lab.start(*words, "--telemetry", "on")
     file = lab.folder / "run.jsonl"
@@ -65,7 +79,7 @@ def trial(kind, stage, lab):
         run.kill()
         run.communicate()
         print(f"{kind:12} {stage:9} {'no such process then':>20}")
-        return False
+        return True
     begun = time.monotonic()
     victim.kill()
     try:

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from textwrap import fill
 from typing import Any, NoReturn
 
+from gpulab.core.statuses import Verdict
 from gpulab.core.text import one_line, plain
 from gpulab.headless.standard_streams import (
     OUTPUT_LOST,
@@ -22,7 +23,7 @@ from gpulab.headless.standard_streams import (
     print_error,
 )
 from gpulab.modes import MODES, Mode, NotInstalledError, check_installed, function_of
-from gpulab.options import Options, UsageError, flag_of, flags, helps, options_of
+from gpulab.options import HOW_TO_RUN, Options, UsageError, flag_of, flags, helps, options_of
 
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
@@ -61,12 +62,7 @@ a program, started as it is and followed (gpulab --run --help -- has its flags):
   gpulab -- python train.py                       on the screen
 
 verdicts:
-  faster, slower  the 99 % interval of the speedup lies beyond 1 %
-  same            the interval lies within 2 % of 1x
-  inconclusive    neither; it says which effect is excluded
-  unchecked       measured, but the output was not compared with anything
-  wrong           the output differs from the baseline's
-  invalid         no fair comparison, or the lab's own control failed
+{verdicts}
 
 exit codes:
   0 measured   2 usage   3 the scenario failed, or its needs are unmet
@@ -115,7 +111,11 @@ def flag_problem(mode: Mode, given: Sequence[str]) -> str | None:
     names = {other: str(other) for other in Mode}
     if Mode.FOLLOW in (mode, *taking):
         names |= _TWO_RUNS
-    message = f"{names[mode]} does not take {', '.join(flag.name for flag in ignored)}"
+    who = names[mode]
+    of_mode = (flag.title for flag in flags().values() if mode in flag.modes)
+    if {flag.title for flag in ignored} == {HOW_TO_RUN} and HOW_TO_RUN not in of_mode:
+        who += " measures nothing, and"
+    message = f"{who} does not take {', '.join(flag.name for flag in ignored)}"
     if taking:
         they = "it requires" if len(ignored) == 1 else "they require"
         message += f"; {they} {' or '.join(names[other] for other in taking)}"
@@ -137,7 +137,7 @@ def help_text(arguments: Sequence[str]) -> str:
     page = argparse.ArgumentParser(
         usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
         description=fill(chosen.about, _WIDTH),
-        epilog=_OF_RUN if mode == Mode.RUN else None,
+        epilog=_OF_RUN.format(verdicts="\n".join(_verdicts())) if mode == Mode.RUN else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
@@ -156,6 +156,16 @@ def _in_two_columns() -> Iterator[str]:
     half = (len(cells) + 1) // 2
     for left, right in zip_longest(cells[:half], cells[half:], fillvalue=""):
         yield f"  {left:<39}{right}".rstrip()
+
+
+def _verdicts() -> Iterator[str]:
+    """The words of each meaning, for the help of `--run`."""
+    words: dict[str, list[str]] = {}
+    for verdict in Verdict:
+        words.setdefault(verdict.meaning, []).append(verdict)
+    for meaning, those in words.items():
+        if meaning:
+            yield f"  {', '.join(those):<14}  {meaning}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

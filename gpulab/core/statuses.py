@@ -41,18 +41,27 @@ class Status(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a comparison concludes. UNCHECKED, WRONG and INVALID say why no other word may be
-    used. NO_DIFFERENCE is of the control alone, whose interval holds 1.
+    """What a comparison concludes, with its meaning in the help of `--run`. UNCHECKED, WRONG and
+    INVALID say why no other word may be used. NO_DIFFERENCE is of the control alone, whose interval
+    holds 1.
     """
 
-    FASTER = "faster"
-    SLOWER = "slower"
-    SAME = "same"
-    INCONCLUSIVE = "inconclusive"
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str = "") -> Verdict:
+        verdict = str.__new__(cls, word)
+        verdict._value_ = word
+        verdict.meaning = meaning
+        return verdict
+
+    FASTER = "faster", "the 99 % interval of the speedup lies beyond 1 %"
+    SLOWER = "slower", "the 99 % interval of the speedup lies beyond 1 %"
+    SAME = "same", "the interval lies within 2 % of 1x"
+    INCONCLUSIVE = "inconclusive", "neither; it says which effect is excluded"
     NO_DIFFERENCE = "no difference"
-    UNCHECKED = "unchecked"
-    WRONG = "wrong"
-    INVALID = "invalid"
+    UNCHECKED = "unchecked", "measured, but the output was not compared with anything"
+    WRONG = "wrong", "the output differs from the baseline's"
+    INVALID = "invalid", "no fair comparison, or the lab's own control failed"
 
 
 class Outcome(StrEnum):

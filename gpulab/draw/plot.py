@@ -17,6 +17,8 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BELOW = 2
 """Rows below a plot: the axis, and its labels."""
 _LONGEST_NAME = 18
+_SEVERAL = "+"
+"""The mark of points that share a cell."""
 _DASH = 4
 """Every so many dots a dashed line has one."""
 Cell = tuple[int, int]
@@ -54,15 +56,16 @@ class _Plot:
             self._draw_line(line)
         for (row, column), (dots, style) in self._dots.items():
             self._put(row, column, chr(_NO_DOTS + dots), style)
-        for mark in reversed(self._figure.marks):
-            row, column = self._cell_of(mark.x, mark.y)
-            self._put(row, column, mark.letter, f"bold {mark.style}".rstrip())
+        places = self._places_of_marks()
+        for (row, column), marks in places.items():
+            letter = marks[0].letter if len(marks) == 1 else _SEVERAL
+            self._put(row, column, letter, f"bold {marks[0].style}".rstrip())
             self._taken.add((row, column))
         for line in self._figure.lines:
             if line.label:
                 self._label_line(line)
-        for mark in self._figure.marks:
-            self._name_mark(mark)
+        for cell, marks in places.items():
+            self._name_marks(cell, marks)
 
     def _put(self, row: int, column: int, text: str, style: str) -> None:
         if 0 <= row < self._rows:
@@ -132,9 +135,28 @@ class _Plot:
             if self._place(text, _beside(cells, wide(text)), style, clear=clear):
                 return
 
-    def _name_mark(self, mark: Mark) -> None:
-        text = fit(mark.name, _LONGEST_NAME)
-        row, column = self._cell_of(mark.x, mark.y)
+    def _places_of_marks(self) -> dict[Cell, list[Mark]]:
+        """Each letter in its cell; where another stands there, one with a name in a free cell
+        beside it, or else with that one.
+        """
+        cells = [self._cell_of(mark.x, mark.y) for mark in self._figure.marks]
+        places: dict[Cell, list[Mark]] = {}
+        for cell, mark in zip(cells, self._figure.marks, strict=True):
+            there = places.setdefault(cell, [])
+            if there and not mark.name:
+                continue
+            there[:] = [other for other in there if other.letter != mark.letter]
+            beside = [(cell[0], cell[1] + 1), (cell[0], cell[1] - 1)] if there else []
+            taken = {*cells, *places, (cell[0], -1), (cell[0], self._columns)}
+            free = next((each for each in beside if each not in taken), cell)
+            places.setdefault(free, []).append(mark)
+        return places
+
+    def _name_marks(self, cell: Cell, marks: Sequence[Mark]) -> None:
+        """By the name of one, or the letters of several."""
+        several = _SEVERAL.join(mark.letter for mark in marks)
+        text = several if len(marks) > 1 else fit(marks[0].name, _LONGEST_NAME)
+        row, column = cell
         width = wide(text)
         around = (
             (row, column + 2),
@@ -144,7 +166,7 @@ class _Plot:
         )
         if text:
             self._taken.discard((row, column))
-            self._place(text, iter(around), mark.style, clear=False)
+            self._place(text, iter(around), marks[0].style, clear=False)
             self._taken.add((row, column))
 
 

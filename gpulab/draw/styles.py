@@ -18,8 +18,6 @@ STYLES: dict[Verdict | Status, str] = {
     Status.PENDING: "dim",
     Status.OK: "",
     Status.FAILED: "bold red",
-    Status.WRONG: "bold red",
-    Status.INVALID: "bold red",
     Status.SKIPPED: "dim",
     Status.OUT_OF_MEMORY: "yellow",
 }

@@ -196,10 +196,21 @@ def with_sentences(value: Any) -> Any:
 
 _RATIOS = ("speedup", "ratio")
 """What a verdict stands beside: of a run, and of a comparison of two."""
-_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"))
-"""Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
-_BY_FIELD = frozenset(("last", "peaks", "recent", "limits", "means", "unsupported"))
-"""Fields whose keys are fields of telemetry: `power` is power_w in JSON."""
+
+
+def _key_of_kind(kind: str) -> str:
+    return kind.replace(" ", "_").replace("-", "_")
+
+
+_KEYS = {
+    **dict.fromkeys(
+        ("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"), _key_of_kind
+    ),
+    **dict.fromkeys(("last", "peaks", "recent", "limits", "means", "unsupported"), json_key),
+}
+"""Fields whose keys are kinds of time, copies or clocks, or fields of telemetry: what they are in
+JSON. `data wait` is data_wait, `power` is power_w.
+"""
 
 
 def builtins_of(value: Any) -> Any:
@@ -215,16 +226,10 @@ def _with_parts(value: Any) -> Any:
     fields = {name: _with_parts(item) for name, item in value.items() if name != PARTS}
     for part in value.get(PARTS, ()):
         fields |= _with_parts(part)
-    for name, item in fields.items():
-        if isinstance(item, dict) and name in _BY_KIND:
-            fields[name] = {_key_of_kind(kind): each for kind, each in item.items()}
-        if isinstance(item, dict) and name in _BY_FIELD:
-            fields[name] = {json_key(field): each for field, each in item.items()}
+    for name in _KEYS.keys() & fields.keys():
+        if isinstance(fields[name], dict):
+            fields[name] = {_KEYS[name](key): item for key, item in fields[name].items()}
     return fields
-
-
-def _key_of_kind(kind: str) -> str:
-    return kind.replace(" ", "_").replace("-", "_")
 
 
 def to_json(value: Any) -> bytes:

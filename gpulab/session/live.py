@@ -8,14 +8,15 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from gpulab.core.events import Event, RunEnded, RunStarted
-from gpulab.core.failures import worker_not_run
+from gpulab.core.events import Event, FindingMade, RunEnded, RunStarted
+from gpulab.core.failures import run_file_cut, worker_not_run
 from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
 from gpulab.core.jobs import CANCEL, RunRequest
@@ -25,8 +26,42 @@ from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.features.telemetry.events import TelemetryStarted
 from gpulab.features.telemetry.findings import telemetry_not_started
 from gpulab.features.telemetry.process import TelemetryProcess
-from gpulab.session.streams import EventLog
 from gpulab.session.transcript import failure_of_whole_run
+
+
+class EventLog:
+    """The run file only grows; the face takes each event once. A disk that is full ends the file,
+    never the run.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
+        self._recording = True
+        self._events: deque[Event] = deque()
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    def append(self, *events: Event) -> None:
+        if self._recording and events:
+            try:
+                self._file.append(events)
+            except OSError as error:
+                self._recording = False
+                self._events.append(FindingMade(finding=run_file_cut(message=str(error))))
+        self._events.extend(events)
+
+    def take(self) -> list[Event]:
+        """Everything since the last call. Safe beside an `append` of another thread."""
+        events = []
+        with suppress(IndexError):
+            while True:
+                events.append(self._events.popleft())
+        return events
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class LiveSource(ABC):

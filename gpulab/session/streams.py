@@ -1,17 +1,13 @@
-"""What a scenario prints, and the one ordered log of events."""
+"""What a scenario prints, and what is read from a process."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from gpulab.core.events import Event, FindingMade, Log
-from gpulab.core.failures import run_file_cut
+from gpulab.core.events import Event, Log
 from gpulab.core.limits import KEPT_LINES, TEXT_LENGTH
-from gpulab.core.run_file import RunFile
 from gpulab.core.text import plain
 
 _LINES_OF_EVENT = 100
@@ -61,41 +57,6 @@ class CapturedOutput:
 def _text(line: bytes) -> str:
     text = line[:TEXT_LENGTH].decode(errors="replace").rstrip("\r")
     return plain(text.rpartition("\r")[2])  # a progress bar that redraws its line: its last state
-
-
-class EventLog:
-    """The run file only grows; the face takes each event once. A disk that is full ends the file,
-    never the run.
-    """
-
-    def __init__(self, file: RunFile) -> None:
-        self._file = file
-        self._recording = True
-        self._events: deque[Event] = deque()
-
-    @property
-    def path(self) -> Path:
-        return self._file.path
-
-    def append(self, *events: Event) -> None:
-        if self._recording and events:
-            try:
-                self._file.append(events)
-            except OSError as error:
-                self._recording = False
-                self._events.append(FindingMade(finding=run_file_cut(message=str(error))))
-        self._events.extend(events)
-
-    def take(self) -> list[Event]:
-        """Everything since the last call. Safe beside an `append` of another thread."""
-        events = []
-        with suppress(IndexError):
-            while True:
-                events.append(self._events.popleft())
-        return events
-
-    def close(self) -> None:
-        self._file.close()
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,14 @@ def test_a_torch_that_is_broken_is_seen_without_its_import(tmp_path, monkeypatch
     if version is not None:
         (tmp_path / "version.py").write_bytes(version)
     monkeypatch.setattr(needs, "_torch_folder", lambda: str(tmp_path))
-    needs._torch_versions.cache_clear()
+    for cached in (needs._torch_versions, needs._no_cuda):
+        cached.cache_clear()
     broken = needs.broken_torch()
-    needs._torch_versions.cache_clear()
+    of_cuda = missing("cuda")
+    of_all = first_missing(())
+    for cached in (needs._torch_versions, needs._no_cuda):
+        cached.cache_clear()
+    assert of_cuda == of_all == broken
     assert broken == finding("torch_broken", folder=str(tmp_path), message=message, code=None)
 
 

@@ -184,6 +184,25 @@ def test_a_deep_stack_shows_its_end():
     assert len(event.traceback) < TEXT_LENGTH
 
 
+def test_a_long_stack_and_a_long_message_fit_into_one_event():
+    def fails():
+        error = ValueError("x" * MESSAGE_LENGTH)
+        error.__notes__ = ["y" * TEXT_LENGTH] * 3
+        raise error
+
+    call = fails
+    for number in range(100):
+        folder = "f" * TEXT_LENGTH
+        code = compile("def between():\n    call()", f"/{folder}/{number}", "exec")
+        names = {"call": call}
+        exec(code, names)
+        call = names["between"]
+    with pytest.raises(ValueError, match="x") as raised:
+        call()
+    event = failure(raised.value, __file__, None, Stage.BUILD)
+    assert decode(encode(event)) == event
+
+
 def test_the_memory_that_is_missing_is_told_from_the_text_of_its_error():
     assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
     assert not is_out_of_memory(nameless())

@@ -108,7 +108,10 @@ MISTAKES = [
     (["--calibrate", "mine.py"], "--calibrate takes no name"),
     (["--completion", "tcsh"], "write bash, zsh or fish"),
     (["--list", "--quick", "--ptx"], "--list does not take --quick, --ptx\n"),
-    (["--doctor", "--sweep", "n=1,2"], "--doctor does not take --sweep; it requires --run"),
+    (
+        ["--doctor", "--sweep", "n=1,2"],
+        "--doctor measures nothing, and does not take --sweep; it requires --run",
+    ),
     (["--guide", "--quick", "--plot", "x.png"], "--quick, --plot; they require --run"),
     (["--fail-below", "1.2"], "the screen does not take --fail-below; it requires --run"),
     (["batched_matmul"], "not a file: gpulab --run batched_matmul measures it"),

@@ -48,7 +48,7 @@ def test_however_it_is_cut_nothing_is_lost_and_nothing_drives_a_terminal(pieces)
 
 def test_a_progress_bar_is_its_last_state_and_a_line_without_end_is_cut():
     assert captured(b"10%\r50%\r100%\r\nnext\n")[0] == ["100%", "next"]
-    assert [len(line) for line in captured(b"x" * 10000)[0]] == [4096]
+    assert [len(line) for line in captured(b"x" * 10000, b"more")[0]] == [4096, 4]
 
 
 def test_lines_that_are_no_text_fit_into_lines_of_the_run_file():

@@ -7,7 +7,7 @@ from recorded import SMALL_RUN
 
 from gpulab.core import events as e
 from gpulab.core.run_file import RunFile, read_run_file
-from gpulab.session.streams import EventLog
+from gpulab.session.live import EventLog
 
 
 def test_the_face_and_the_file_have_the_same_events(tmp_path):

@@ -93,11 +93,13 @@ def test_seeking_back_gives_everything_again_and_forward_only_what_is_new(playba
 def test_events_that_came_late_keep_their_place_in_the_file(tmp_path):
     started, *others = SMALL_RUN
     late = e.Log(t=0.5, lines=["late"])
-    path = write_run(tmp_path / "late.jsonl", [started, *others[:-1], late, others[-1]])
+    path = write_run(tmp_path / "late.jsonl", [started, *others[:2], late, *others[2:]])
     playback = Playback(path)
     playback.toggle()
+    playback.seek(0.1)
+    assert playback.take() == [started]
     playback.seek(playback.duration_s)
-    assert playback.take() == read_run_file(path).events
+    assert [started, *playback.take()] == read_run_file(path).events
     with pytest.raises(RunFileError, match="no beginning"):
         Playback(write_run(tmp_path / "none.jsonl", others))
 

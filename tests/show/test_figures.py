@@ -12,6 +12,7 @@ from rooflines import H200, h200
 import gpulab
 from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status, Verdict
+from gpulab.draw.figure import Figure, Mark, Scale
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.sweeps.figure import curves_figure
@@ -49,6 +50,19 @@ def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings
             for after, before, verdict in LADDER
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("xs", "drawn"),
+    [((5.0, 5.0), "first AB second"), ((5.0,) * 4, "C+B second"), ((5.0, 9.0), "A first")],
+)
+def test_letters_of_one_cell_stand_side_by_side_or_are_named_together(xs, drawn):
+    names = ("first", "second", "third", "fourth")
+    marks = [Mark(letter, name, x, 5.0) for letter, name, x in zip("ABCD", names, xs, strict=False)]
+    axis = Scale("x", 0.0, 10.0, str, logarithmic=False)
+    shown = plot(Figure("close", axis, axis, marks=marks), 50, 12).plain
+    assert drawn in shown
+    assert ("A+D" in shown) == (len(xs) == 4)
 
 
 def test_times_are_bars_from_zero_with_their_intervals_and_verdicts():

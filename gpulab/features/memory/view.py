@@ -16,7 +16,7 @@ from gpulab.report.report import RunReport
 def memory(report: RunReport) -> Block | None:
     """A row a variant; None where nothing is known of it."""
     known = [
-        (place, variant)
+        (place, variant, variant.memory)
         for place, variant in enumerate(report.variants)
         if variant.memory and variant.memory.peak_bytes
     ]
@@ -25,24 +25,21 @@ def memory(report: RunReport) -> Block | None:
     drawn = report.shows == Shows.MEMORY
     table = columns_table()
     table.add_column("memory of one variant alone", overflow="fold", min_width=7)
-    on_gpu = any(
-        variant.memory and variant.memory.reserved_bytes is not None for _, variant in known
-    )
+    on_gpu = any(needs.reserved_bytes is not None for _, _, needs in known)
     for head in ("peak", "held", *(["reserved"] if on_gpu else []), f"time/{report.per}"):
         table.add_column(head, justify="right", no_wrap=True)
     marks = []
-    for place, variant in known:
-        assert variant.memory is not None
-        needs, time = variant.memory, variant.time_per(report.per)
+    for place, variant, needs in known:
+        time = variant.time_per(report.per)
         name = Text(f"{letter_of(place)} " if drawn else "", style_of(place))
         name.append(variant.name, "not bold default")
         reserved = "" if needs.reserved_bytes is None else byte_count(needs.reserved_bytes)
         shown = seconds(time.value) if time else ""
         sizes = [byte_count(needs.peak_bytes), byte_count(needs.held_bytes)]
         table.add_row(name, *sizes, *([reserved] if on_gpu else []), shown)
-        if time and needs.peak_bytes:
-            letter, style = letter_of(place), style_of(place)
-            marks.append(Mark(letter, "", time.value, float(needs.peak_bytes), style))
+        if time:
+            peak = float(needs.peak_bytes)
+            marks.append(Mark(letter_of(place), "", time.value, peak, style_of(place)))
     parts: list[Block] = [table]
     if drawn and len(marks) > 1:
         parts += ["", _figure(marks, f"time per {report.per}", seconds)]

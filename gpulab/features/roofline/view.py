@@ -151,13 +151,10 @@ def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
 
 def _intensity(point: Point) -> str:
     """In FLOP/byte; empty where no FLOPs or no bytes are declared."""
-    if point.flops_per_byte is None:
+    value = point.flops_per_byte
+    if value is None:
         return ""
-    return (
-        three_digits(point.flops_per_byte)
-        if point.flops_per_byte >= 0.1
-        else f"{point.flops_per_byte:.2g}"
-    )
+    return three_digits(value) if value >= 0.1 else f"{value:.2g}"
 
 
 def _shares(points: Sequence[Point]) -> list[str]:

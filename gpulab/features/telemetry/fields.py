@@ -30,11 +30,6 @@ class Field:
     host: bool = False
     """Whether it is of the host, not of a GPU."""
 
-    @property
-    def suffix(self) -> str:
-        """What its key in JSON ends with: the unit."""
-        return f"_{_IN_KEYS.get(self.unit, self.unit.lower())}" if self.unit else ""
-
 
 _IN_KEYS = {"%": "percent", "B": "bytes", "B/s": "bytes_per_s", "/s": "per_s"}
 """Units that are no part of a key as they are written."""
@@ -74,7 +69,8 @@ FIELDS = {
 
 def json_key(name: str) -> str:
     """The key of a field in JSON: its name with its unit."""
-    return name + FIELDS[name].suffix if name in FIELDS else name
+    unit = FIELDS[name].unit if name in FIELDS else ""
+    return f"{name}_{_IN_KEYS.get(unit, unit.lower())}" if unit else name
 
 
 def columns(*, host: bool) -> list[str]:
