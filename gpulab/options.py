@@ -40,9 +40,9 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Flag:
-    """How an option is given. It `takes` what its help calls so, and its parser reads; with `const`
-    it may, and `several` are collected. `command`, of the `feature`, carries the mode out with it;
-    where that was taken out there is none such.
+    """An option as it is given. It `takes` what its help calls so, and its parser reads; with
+    `const` it may, and `several` are collected. `command`, of the `feature`, carries the mode out
+    with it; where that was taken out there is none such.
     """
 
     title: str
@@ -111,8 +111,8 @@ _SLOWER = 0.03
 
 @dataclass(frozen=True)
 class Options:
-    """What refines a command, whichever face takes it. None is what was not given. The text below a
-    field is its help.
+    """The options of a command, whichever face takes it. None is what was not given. The text below
+    a field is its help.
     """
 
     device: str | None = _to_run(

@@ -243,8 +243,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Lab(Protocol):
-    """What every variant receives to build with: the device, its sizes, and a place for extra
-    figures.
+    """The lab that every variant receives to build with: the device, its sizes, and a place for
+    extra figures.
     """
 
     @property

@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rank(IntEnum):
-    """What a finding changes in a result."""
+    """The effect of a finding on a result."""
 
     INVALIDATING = 0
     WEAKENING = 1
@@ -47,7 +47,7 @@ class Rank(IntEnum):
 
 
 class Options(TypedDict, total=False):
-    """What a declaration says beside its sentence."""
+    """The options of a declaration beside its sentence."""
 
     rank: Rank
     """WEAKENING where it is not named."""

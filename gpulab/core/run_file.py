@@ -133,7 +133,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run file holds: its events, and what of its lines there is to say."""
+    """The content of a run file: its events, and the lines that could not be read."""
 
     events: list[Event]
     garbled: list[int]

@@ -41,7 +41,7 @@ by 7 times the error of all.
 
 
 class Difference(NamedTuple):
-    """How far an output is from its reference, both in double precision."""
+    """The distance of an output from its reference, both in double precision."""
 
     squares: float
     """Sum of the squared differences; none where both are the same infinity, or NaN."""

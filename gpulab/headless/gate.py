@@ -29,8 +29,8 @@ _DEPTH = 3
 
 
 class ScenarioThresholds:
-    """What is demanded of each scenario: by flags, and where they say nothing by the file.
-    UsageError where that is none.
+    """The thresholds of each scenario: by flags, and where they say nothing by the file. UsageError
+    where that is none.
     """
 
     def __init__(self, options: Options) -> None:

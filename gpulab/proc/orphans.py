@@ -105,7 +105,9 @@ class Orphans:
 
 
 class _Adoption:
-    """Whether this process adopts: as long as any run of it does, and then as it was before."""
+    """The adoption of orphans by this process: as long as any run needs it, and then as it was
+    before.
+    """
 
     def __init__(self) -> None:
         self._lock, self._count, self._before = threading.Lock(), 0, ctypes.c_int()

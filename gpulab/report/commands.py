@@ -75,7 +75,7 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--calibrate --json` writes (schema gpulab.ceilings/1)."""
+    """The JSON of `--calibrate --json` (schema gpulab.ceilings/1)."""
 
     schema: str = "gpulab.ceilings/1"
     outcome: Conclusion = Conclusion.MEASURED

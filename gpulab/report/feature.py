@@ -72,7 +72,7 @@ def _of_run(_: Draft, report: RunReport) -> RunReport:
 
 
 class Section(Enum):
-    """Where something stands, in the order in which a result is read."""
+    """The section of something, in the order in which a result is read."""
 
     PROGRAM = auto()
     """What a followed program did, above what was sampled meanwhile."""
@@ -96,7 +96,7 @@ class Section(Enum):
 
 @dataclass(frozen=True)
 class View:
-    """What a feature shows: a function of its view, such as "ranks.view:ranks", that takes the
+    """A view of a feature: a function of its view, such as "ranks.view:ranks", that takes the
     report, and has None where there is nothing to show; or a panel.
     """
 

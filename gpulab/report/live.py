@@ -72,7 +72,7 @@ def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What panels are drawn from: the report so far, and what it has no place for."""
+    """The data that panels are drawn from: the report so far, and what it has no place for."""
 
     report: RunReport
     detail: LiveDetail

@@ -59,7 +59,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Keep:
-    """How many events of a type a state keeps: the latest `most`, for each key `by` separately;
+    """A limit of the events of a type in a state: the latest `most`, for each key `by` separately;
     `merge` makes one event of two.
     """
 

@@ -39,7 +39,7 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class StageMark:
-    """Where a stage of the run begins, in seconds from its start."""
+    """The beginning of a stage of the run, in seconds from its start."""
 
     at_s: float
     name: str

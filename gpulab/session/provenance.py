@@ -40,7 +40,9 @@ _NATIVE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl", ".p
 
 @dataclass(frozen=True)
 class Ran:
-    """What one side ran: SHA-256 by the paths of its project's files, relative to its folder."""
+    """The code that one side ran: SHA-256 by the paths of its project's files, relative to its
+    folder.
+    """
 
     side: Measured
     probe: Probe

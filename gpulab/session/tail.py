@@ -28,7 +28,7 @@ _SILENT_S = 5.0
 
 
 class Following(StrEnum):
-    """How a run that is followed stands."""
+    """The state of a run that is followed."""
 
     WAITING = "waiting"
     """There is no file yet, or none that can be read."""

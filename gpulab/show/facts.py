@@ -36,8 +36,8 @@ def subtitle(report: RunReport) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out, such as 36.4x faster, with its style; of which comparison; and why that is the
-    number that counts.
+    """The answer of a run, such as 36.4x faster, with its style; of which comparison; and why that
+    is the number that counts.
     """
 
     short: str

@@ -56,7 +56,7 @@ from gpulab.show.view import (
 
 
 class Target(Flag):
-    """What a run is shown on."""
+    """The medium on which a run is shown."""
 
     SHORT = auto()
     """Thirty lines on a terminal."""

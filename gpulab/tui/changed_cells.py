@@ -34,9 +34,7 @@ _BLANK: Cell = (" ", "")
 
 
 class ChangedCells:
-    """What a terminal shows, as far as it is known, and what it must be sent to show something
-    else.
-    """
+    """The known cells of a terminal, and what it must be sent to show others."""
 
     def __init__(self, *, erases_with_background: bool = False) -> None:
         """`erases_with_background`: what the terminal erases has the background that is set."""

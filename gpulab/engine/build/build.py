@@ -33,7 +33,7 @@ draw.
 
 
 class StepAndOutput(NamedTuple):
-    """What a step returned, and the output that a function read within it."""
+    """The return value of a step, and the output that a function read within it."""
 
     returned: Any
     output: Any

@@ -185,7 +185,7 @@ class Chooser(Protocol):
 
 @dataclass(frozen=True)
 class RankOfLab:
-    """Which of how many processes this one is, and torch's group of all of them."""
+    """The number of this process among all, and torch's group of all of them."""
 
     rank: int = 0
     ranks: int = 1

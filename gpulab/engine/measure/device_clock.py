@@ -37,7 +37,7 @@ _MHZ = 1e6
 
 @dataclass
 class _Queueing:
-    """What is known of one variant: they are timed in turn, and what hides one says nothing of the
+    """The launches of one variant: they are timed in turn, and what hides one says nothing of the
     next.
     """
 

@@ -49,7 +49,7 @@ _START_S = 0.3
 
 
 class Turn(Protocol):
-    """What a measuring process says to its fork server, and hears from it."""
+    """The messages between a measuring process and its fork server."""
 
     def begin(self) -> ProcessResult | None:
         """Wait for this process's turn; returns what the one before left."""

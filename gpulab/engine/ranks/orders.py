@@ -127,8 +127,8 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a rank is: the last collective that it called, and the line of the scenario's file that
-    runs.
+    """The place where a rank is: the last collective that it called, and the line of the scenario's
+    file that runs.
     """
 
     last: Collective = Collective()

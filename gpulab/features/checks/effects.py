@@ -279,7 +279,7 @@ def allowed_of_first(tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class Gradients:
-    """What a step left in `.grad`, and the parameters that it belongs to."""
+    """The gradients that a step left in `.grad`, and the parameters that they belong to."""
 
     parameters: list[torch.Tensor] = field(default_factory=list)
     left: list[torch.Tensor] = field(default_factory=list)

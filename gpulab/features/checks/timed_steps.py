@@ -100,7 +100,7 @@ def _nothing() -> None:
 
 @dataclass
 class _Shown:
-    """What the checks of a variant showed in this process."""
+    """The results of a variant's checks in this process."""
 
     blocks: int = 0
     changed: int = 0
@@ -679,7 +679,7 @@ class TimedChecks:
 
 @dataclass(frozen=True)
 class _Stepped:
-    """What some steps left: their output, and the state before and after them."""
+    """The effects of some steps: their output, and the state before and after them."""
 
     output: Tensors
     before: Tensors

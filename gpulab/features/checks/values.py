@@ -47,7 +47,7 @@ class Expected:
 
 @dataclass
 class Own:
-    """What a variant gives in this process: for its inputs as they are, and for changes."""
+    """The outputs of a variant in this process: for its inputs as they are, and for changes."""
 
     usual: Tensors
     """Without NaN."""

@@ -173,8 +173,8 @@ _NO_CLOCK = "this clock was not used"
 
 @dataclass(frozen=True)
 class Fact:
-    """What may be asked of a variant: its text, None where a run did not measure it; what it is
-    called; and why it may be missing in a run that was not stopped.
+    """A fact that may be asked of a variant: its text, None where a run did not measure it; what it
+    is called; and why it may be missing in a run that was not stopped.
     """
 
     text: Written

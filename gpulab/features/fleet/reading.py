@@ -37,7 +37,7 @@ _FEWEST_BLOCKS = 8
 
 
 class FileFacts:
-    """What one run file says of one GPU."""
+    """The facts of one run file about one GPU."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

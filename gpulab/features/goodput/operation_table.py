@@ -66,8 +66,8 @@ def short_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class TableChoice:
-    """What somebody asked for. `sort`: None for the device's time, or without one the host's; of
-    modules with those within them.
+    """The table that somebody asked for. `sort`: None for the device's time, or without one the
+    host's; of modules with those within them.
     """
 
     most: int | None = MOST_ROWS

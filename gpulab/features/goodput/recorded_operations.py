@@ -73,7 +73,7 @@ class Recorded:
 
 
 class _Fact(NamedTuple):
-    """What follows from the inputs of a call."""
+    """The facts that follow from the inputs of a call."""
 
     shapes: str
     dtype: str | None
@@ -106,7 +106,7 @@ class _Facts:
 
 
 class _Known(NamedTuple):
-    """What only a recording that takes longer says of a call."""
+    """The facts of a call that only a recording that takes longer has."""
 
     caller: Caller
     memory_bytes: int | None
@@ -150,7 +150,7 @@ def _from_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> 
 
 
 class _Key(NamedTuple):
-    """What the calls of a row have in common."""
+    """The key that the calls of a row share."""
 
     name: str
     shapes: str

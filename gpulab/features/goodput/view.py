@@ -50,7 +50,7 @@ def sms_busy(variant: VariantReport) -> float | None:
 
 @dataclass(frozen=True)
 class Whole:
-    """What a column divides: the seconds of its parts, and of all of it."""
+    """The time that a column divides: the seconds of its parts, and of all of it."""
 
     parts_s: Mapping[str, float]
     total_s: float

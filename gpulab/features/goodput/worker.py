@@ -414,7 +414,7 @@ def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> 
 
 
 class _Compiled(NamedTuple):
-    """What torch.compile has done in this process so far."""
+    """The work of torch.compile in this process so far."""
 
     graphs: int = 0
     seconds: float = 0.0

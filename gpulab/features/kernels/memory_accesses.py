@@ -103,7 +103,7 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
 
 
 class _Registers:
-    """What each register holds, as far as it is known."""
+    """The values of the registers, as far as they are known."""
 
     def __init__(self, threads: tuple[int, int, int]) -> None:
         x, y, z = threads

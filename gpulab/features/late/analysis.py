@@ -134,7 +134,7 @@ class _Job:
 
     def _hidden_of(self, rank: int) -> float:
         """Return how much of the seconds that a rank comes later by the device's clock costs nobody
-        anything. anything.
+        anything.
 
         With NCCL a main thread goes on while its device waits: it loads the next batch meanwhile,
         and comes to the next collective that much sooner. What the others lose is what the late
@@ -477,7 +477,7 @@ def _parts_of_step(
 
 
 class _OwnTime:
-    """What of a span a rank did itself, by its arrivals in that step."""
+    """The part of a span that a rank took itself, by its arrivals in that step."""
 
     def __init__(self, rank: RankSpans, rows: Sequence[Row]) -> None:
         own = rank.timeline.rank

@@ -39,8 +39,8 @@ _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!
 
 @dataclass(frozen=True)
 class Prediction:
-    """How many times as fast the best variant will be: one number, or those of a class; `limit` is
-    one of LIMITS.
+    """A prediction of the best variant's speedup: one number, or those of a class; `limit` is one
+    of LIMITS.
     """
 
     speedups: Annotated[tuple[PositiveAmount, ...], msgspec.Meta(min_length=1)]

@@ -74,7 +74,7 @@ class _Steps:
 
 @dataclass
 class ProgramHistory:
-    """What the processes of a program did so far, by their numbers."""
+    """The history of a program's processes, by their numbers."""
 
     processes: dict[int, _Steps] = field(default_factory=lambda: defaultdict(_Steps))
 

@@ -65,7 +65,7 @@ def _at_least(program: ProgramReport) -> str:
 
 
 def ended(program: ProgramReport) -> str:
-    """How, and after how long."""
+    """Say how the program ended, and after how long."""
     if program.wall_s is None:
         return "not yet"
     if program.signal:

@@ -18,7 +18,7 @@ _BETWEEN = "  "
 
 @dataclass(frozen=True)
 class Origin:
-    """Where and when a run was made."""
+    """The place and time at which a run was made."""
 
     device: Device | None
     environment: Mapping[str, str | None]
@@ -44,8 +44,8 @@ def made_on(origin: Origin) -> str:
 
 @dataclass(frozen=True)
 class ReplayPosition:
-    """How far a replay is, in seconds from the start of the run. `marks`: where stages begin, and
-    whether each is the first of its kind.
+    """The position of a replay, in seconds from the start of the run. `marks`: where stages begin,
+    and whether each is the first of its kind.
     """
 
     at_s: float

@@ -51,7 +51,8 @@ _FEW = 0.25
 
 @dataclass(frozen=True)
 class Bound:
-    """What limits a step, the evidence, and the `ceiling` above it; None where it declares nothing.
+    """The limit of a step, the evidence, and the `ceiling` above it; None where it declares
+    nothing.
 
     `attainable` below it is in FLOP/s, or in B/s where no FLOPs are declared. `or_else` are other
     kinds that it may be within the intervals of times and roofs.
@@ -336,8 +337,8 @@ class OperationPoint(Point, frozen=True, kw_only=True):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """What limits a step, and the evidence. `or_else` are other bounds that it may have, within the
-    intervals of times and roofs: with any, the bound is unsure.
+    """The limit of a step, and the evidence. `or_else` are other bounds that it may have, within
+    the intervals of times and roofs: with any, the bound is unsure.
     """
 
     bound: BoundKind
@@ -347,7 +348,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Roofline:
-    """What is drawn: ceilings, points, and indices of the points that arrows connect."""
+    """The parts of the drawing: ceilings, points, and indices of the points that arrows connect."""
 
     ceilings: Sequence[Ceiling]
     points: Sequence[Point] = ()

@@ -71,7 +71,9 @@ def ceiling_from(
 
 @dataclass(frozen=True)
 class RoofSet:
-    """What limits work: measured ceilings that are steady, then derived, then the datasheet's."""
+    """The roofs that limit work: measured ceilings that are steady, then derived, then the
+    datasheet's.
+    """
 
     ceilings: Sequence[Ceiling]
 

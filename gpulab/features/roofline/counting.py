@@ -164,7 +164,7 @@ def _span(operand: torch.Tensor) -> int:
 
 
 class _ThreadActivity:
-    """Whether other Python threads worked, or were started: the counter does not see them."""
+    """The activity of other Python threads, or new ones: the counter does not see them."""
 
     def __enter__(self) -> None:
         self.worked = False

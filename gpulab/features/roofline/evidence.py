@@ -17,7 +17,7 @@ _LEAST_RUNNING = 0.01
 
 
 class End(IntEnum):
-    """Which value of an interval: its median, or one of its ends."""
+    """A value of an interval: its median, or one of its ends."""
 
     MEDIAN = 0
     LOW = 1
@@ -33,7 +33,7 @@ _PIPES = ("tensor", "fp64", "fp32", "fp16")
 
 @dataclass(frozen=True)
 class DeviceCounters:
-    """What a GPU counted while a variant ran alone: shares of the device's own time, and watts."""
+    """The counts of a GPU while a variant ran alone: shares of the device's own time, and watts."""
 
     sm: float | None = None
     """SMs with any warp on them."""
@@ -219,7 +219,7 @@ _STREAM = 0.8
 
 
 class RoofShares:
-    """How near the declared work came to each roof, at one end of all intervals.
+    """The share of each roof that the declared work reaches, at one end of all intervals.
 
     0 where none is declared, None where no ceiling is known.
     """

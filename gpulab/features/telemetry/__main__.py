@@ -42,7 +42,9 @@ hundredths of a second.
 
 @dataclass(frozen=True)
 class _Use:
-    """What a process has used since it started. `cpu_s`: with the processes that it waited for."""
+    """The resources that a process has used since it started. `cpu_s`: with the processes that it
+    waited for.
+    """
 
     cpu_s: float = 0.0
     switches: int = 0

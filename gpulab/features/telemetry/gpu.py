@@ -301,7 +301,7 @@ class Gpm:
 
 @dataclass
 class Reading:
-    """What a GPU gave at one tick: values by field, clock-event reasons, names of the foreign
+    """The values of a GPU at one tick: values by field, clock-event reasons, names of the foreign
     processes on it, and Xids. `lost`: nothing more will come.
     """
 

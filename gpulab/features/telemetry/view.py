@@ -141,8 +141,8 @@ _AVERAGED, _BUSY = 10, 20.0
 
 @dataclass(frozen=True)
 class _Column:
-    """What was read by then, fields that are read less often from the last second; and what ran by
-    itself meanwhile.
+    """The readings of a moment, fields that are read less often from the last second; and what ran
+    by itself meanwhile.
     """
 
     values: Mapping[str, float]
