@@ -384,9 +384,7 @@ def helps() -> Mapping[str, str]:
 
 
 def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
-    """Return the options of a command from what its flags gave, by the names of their fields.
-    UsageError.
-    """
+    """Return a command's options from what its flags gave, by names of fields. UsageError."""
     values = {name: flag_of(name).value(given[name], f"{flag_of(name).name} ") for name in given}
     options = Options(**{**defaults, **values})
     options.check(mode)

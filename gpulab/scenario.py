@@ -506,9 +506,7 @@ class Scenario:
         )
 
     def ranks_of(self, params: Mapping[str, Param]) -> int:
-        """Return how many processes run each variant, by the parameters of a run; 0: without a
-        group.
-        """
+        """Return the processes of each variant, by a run's parameters; 0: without a group."""
         if isinstance(self.ranks, int):
             return self.ranks
         ranks = params[self.ranks]

@@ -138,7 +138,7 @@ class Declaration(Generic[Values]):
         """In a few words: those declared, or what stands before the first colon."""
         return _render(self._short, finding) or self.sentence(finding).partition(":")[0]
 
-    def sentence_of_each(self, finding: Finding) -> str:
+    def each_sentence(self, finding: Finding) -> str:
         """Return the text about one variant in the line about several."""
         return _render(self._each, finding)
 

@@ -109,9 +109,7 @@ class _Plot:
             self._dots[cell] = before | _DOTS[row % 4][column % 2], style
 
     def _place(self, text: str, places: Iterator[Cell], style: str, *, clear: bool) -> bool:
-        """Put a text at the first place where none but a line is in its way; `clear`: no line
-        either.
-        """
+        """Put a text at the first place with no more than a line in its way; `clear`: no line."""
         width = wide(text)
         for row, column in places:
             cells = {(row, at) for at in range(column - 1, column + width + 1)}

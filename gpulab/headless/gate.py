@@ -28,8 +28,8 @@ _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
 
 
-class ScenarioThresholds:
-    """The thresholds of each scenario: by flags, and where they say nothing by the file. UsageError
+class RunGate:
+    """The gate of a command: the thresholds of each scenario, by flags, else by the file. UsageError
     where that is none.
     """
 
@@ -49,9 +49,7 @@ class ScenarioThresholds:
                 raise UsageError(str(error)) from None
 
     def of(self, scenario: str) -> Thresholds:
-        """Return the thresholds of a scenario; flags that name a variant count where it has that
-        variant, as far as that is known.
-        """
+        """Return a scenario's thresholds: flags, for variants that it has, over the file's."""
         flags = self._flags
         if variants := self._variants.get(scenario):
             own = {name: least for name, least in flags.speedups.items() if name in variants}

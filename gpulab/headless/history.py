@@ -76,9 +76,7 @@ def _read(terminal: Terminal) -> list[PastRun]:
 
 
 def history_of(name: str) -> list[ScenarioHistory]:
-    """Return the history of a scenario that has run here, or of a file. UsageError where it has
-    not.
-    """
+    """Return the history of a scenario that ran here, or of a file. UsageError without one."""
     with Store() as store:
         return histories(_of(name, store.runs()), with_entries=True)
     return []

@@ -44,7 +44,7 @@ from gpulab.stats.verdicts import in_table
 
 if TYPE_CHECKING:
     from gpulab.features.sweeps.runs import SweepRuns
-    from gpulab.headless.gate import ScenarioThresholds
+    from gpulab.headless.gate import RunGate
 
 
 def swept_scenarios(
@@ -129,9 +129,7 @@ def ending(reports: Sequence[RunReport]) -> Block:
 
 
 def summary(reports: Sequence[RunReport]) -> Block:
-    """Return a table of several runs: a row for each comparison with its baseline, below the name
-    of its run.
-    """
+    """Return a table of several runs: a row for each comparison with the baseline, by run."""
     table = columns_table()
     table.add_column("", overflow="fold", min_width=8)
     for head in ("speedup", "99 % interval"):
@@ -181,24 +179,24 @@ def _outcome(report: RunReport) -> Text:
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
-    thresholds = _thresholds(options)
-    planned = plan_runs(names, options, thresholds)
+    gate = _gate(options)
+    planned = plan_runs(names, options, gate)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    if thresholds:
-        thresholds.announce(terminal)
-    command = _Command(planned, options, thresholds, terminal)
+    if gate:
+        gate.announce(terminal)
+    command = _Command(planned, options, gate, terminal)
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
     return command.finish()
 
 
-def _thresholds(options: Options) -> ScenarioThresholds | None:
+def _gate(options: Options) -> RunGate | None:
     """None where the feature was taken out, whose flags are refused then."""
     if present("gate") is None:
         return None
-    from gpulab.headless.gate import ScenarioThresholds
+    from gpulab.headless.gate import RunGate
 
-    return ScenarioThresholds(options)
+    return RunGate(options)
 
 
 class _Command:
@@ -210,11 +208,11 @@ class _Command:
         self,
         planned: Sequence[PlannedRun],
         options: Options,
-        thresholds: ScenarioThresholds | None,
+        gate: RunGate | None,
         terminal: Terminal,
     ) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
-        self._required_of = thresholds.required_of if thresholds else _nothing
+        self._required_of = gate.required_of if gate else _nothing
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
         self._to_make = [
@@ -250,9 +248,7 @@ class _Command:
                 self._measure_finals(interrupts)
 
     def _heading(self, planned_run: PlannedRun) -> Text:
-        """Return the heading of a run: its place among all, and by the others' pace how long all
-        that are left take.
-        """
+        """Return the heading of a run: its place among all, and how long all that are left take."""
         count, place = len(self._to_make), self._place(planned_run)
         text = Text(f"{planned_run.label} ({place + 1} of {count})", "bold")
         if self._several and place:
@@ -365,9 +361,7 @@ class _Command:
         return report
 
     def _measure_finals(self, interrupts: Interrupts) -> None:
-        """Measure the finals: of each scenario that was swept, the points that may be the best,
-        interleaved.
-        """
+        """Measure, of each scenario that was swept, the points that may be the best, in turn."""
         self._swept = swept_scenarios(self._planned, self._reports, self._options)
         finals = [scenario for scenario in self._swept if scenario.final_request is not None]
         for number, scenario in enumerate(finals, 1):
@@ -413,9 +407,7 @@ def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
-    """Tell whether a whole library runs: then only what came out is shown, everything else is in
-    the run files.
-    """
+    """Tell whether a whole library runs: then only results are shown, the rest is in run files."""
     files = {planned_run.launch.entry.path for planned_run in planned}
     return (
         len(files) > 1

@@ -105,9 +105,7 @@ class Orphans:
 
 
 class _Adoption:
-    """The adoption of orphans by this process: as long as any run needs it, and then as it was
-    before.
-    """
+    """This process's adoption of orphans: as long as any run needs it, then as before."""
 
     def __init__(self) -> None:
         self._lock, self._count, self._before = threading.Lock(), 0, ctypes.c_int()

@@ -24,9 +24,7 @@ def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
 
 
 def read_available(fd: int) -> bytes | None:
-    """Return what there is to read now; None where there is nothing, empty where the pipe has
-    ended.
-    """
+    """Return what there is to read now; None if nothing is, empty if the pipe has ended."""
     try:
         return os.read(fd, _CHUNK)
     except BlockingIOError:

@@ -144,9 +144,7 @@ def build_report(
 
 
 def required_of(job: AnyJob | Follow) -> Required:
-    """Return the speedups that its comparisons must reach: by the command, or else by the scenario
-    itself.
-    """
+    """Return the speedups that comparisons must reach: by the command, else by the scenario."""
     required = job.required if isinstance(job, TimedJob) else Required()
     if not required and isinstance(job, Measure):
         return Required(every=job.fail_below)
@@ -289,9 +287,7 @@ def _remaining_s(draft: Draft) -> float | None:
 
 
 def _looks_decided(draft: Draft, job: TimedJob, processes: int) -> bool:
-    """Return whether the run is decided if its next processes lie within the range of so many of
-    them.
-    """
+    """Return whether the run is decided if its next processes are within the range of the last."""
     pairs = pairs_of(job, draft.state.samples.measured)
     units = [draft.samples.units(pair)[:processes] for pair in pairs]
     return are_decided([outermost_interval(values, 1) for values in units])

@@ -62,9 +62,7 @@ def _has_failed(state: RunState, name: str) -> bool:
 
 
 def is_above_roof(state: RunState, name: str) -> bool:
-    """Return whether a variant was faster than its device can be, which makes its comparisons
-    invalid.
-    """
+    """Return whether a variant beat its device's limits, which makes its comparisons invalid."""
     variant = state.variants.get(name)
     examined = variant.last(Examined, CheckKind.PHYSICS) if variant else None
     return examined is not None and not examined.ok

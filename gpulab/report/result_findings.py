@@ -74,9 +74,7 @@ def weakening_findings(draft: Draft) -> list[Finding]:
 def explaining_findings(
     draft: Draft, together: Together | None, no_effect_reason: str
 ) -> list[Finding]:
-    """Return the findings that explain the result: why there is no effect, set-up costs, and page
-    faults.
-    """
+    """Return findings that explain the result: why no effect, set-up costs, and page faults."""
     state = draft.state
     variants = draft.variants
     control = draft.control

@@ -157,9 +157,7 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     declaration = declaration_of(group[0].code)
     if declaration and declaration.several and len(group) > 1 and group[0].variant is not None:
         with suppress(*_MALFORMED):
-            parts = [
-                f"{finding.variant} {declaration.sentence_of_each(finding)}" for finding in group
-            ]
+            parts = [f"{finding.variant} {declaration.each_sentence(finding)}" for finding in group]
             return [one_line(f"{declaration.several} {', '.join(parts)}")]
     variants: dict[str, list[str]] = {}
     for finding in group:

@@ -115,9 +115,7 @@ def _time(draft: Draft, variant: VariantState, status: Status) -> Estimate | Non
 
 
 def _warm_up_s(variant: VariantState) -> float | None:
-    """Return the seconds that warm-up blocks took beyond settled ones, up to the first settled
-    block.
-    """
+    """Return the seconds of warm-up blocks beyond settled ones, up to the first settled one."""
     warmed = variant.last(WarmedUp)
     if warmed is None or warmed.steps is None:
         return None

@@ -61,9 +61,7 @@ class CeilingCache:
 
     @property
     def is_enough(self) -> bool:
-        """Return whether earlier runs have measured all that the work of this one can be limited
-        by.
-        """
+        """Return whether earlier runs have measured all that can limit the work of this one."""
         if self._known is None:
             return False
         keys = {ceiling.roof for ceiling in self._known.ceilings} | {

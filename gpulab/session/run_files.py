@@ -84,9 +84,7 @@ def runs_folder() -> Path:
 
 
 def run_file_names() -> list[str]:
-    """Return the names of all run files in that folder, the newest first; none where it is not
-    there, or cannot be read.
-    """
+    """Return the names of that folder's run files, newest first; none if it cannot be read."""
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(runs_folder())]
         return sorted((name for name in names if name.endswith(".jsonl")), reverse=True)

@@ -200,9 +200,7 @@ def _of_outputs(report: RunReport, variant: VariantReport) -> str:
 
 
 def outcome_words(report: RunReport) -> str:
-    """Describe what a run came to; a smoke run shows that all of it runs, and whether outputs
-    agree.
-    """
+    """Describe what a run came to; a smoke run shows that all of it runs, and outputs agree."""
     if not report.smoke or report.exit_code != ExitCode.MEASURED:
         return with_star(report.outcome, quick=report.quick)
     said = {_of_outputs(report, variant) for variant in report.variants} - {""}
@@ -368,9 +366,7 @@ def figures(report: RunReport) -> list[Line]:
 
 
 def bounds(report: RunReport) -> list[Line]:
-    """Return what a comparison excludes, or that it says little of how much; why one has no
-    interval.
-    """
+    """Return what a comparison excludes, or that it says little; why it has no interval."""
     if not report.has_speedups:
         return []
     return [

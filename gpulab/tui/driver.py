@@ -142,9 +142,7 @@ def release_stop_signals() -> None:
 
 
 class PlainFilter(LineFilter):
-    """A filter of what a reader cannot see and would drive the terminal; every segment stays as
-    wide as it was.
-    """
+    """A filter of what would drive the terminal unseen; every segment stays as wide as it was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [_printable(segment) for segment in segments]

@@ -120,9 +120,7 @@ class Walk:
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
 
     def _is_of_file(self, tensor: torch.Tensor) -> bool:
-        """Return whether writing to it writes to a file or other processes' memory, or ends this
-        one.
-        """
+        """Return whether writing to it writes to a file or others' memory, or ends this process."""
         if not _is_foreign(tensor):
             return False
         self._not_ours = self._not_ours or _read_only_or_shared()
@@ -260,9 +258,7 @@ def _read_only_or_shared() -> list[tuple[int, int]]:
 
 
 def _is_foreign(tensor: torch.Tensor) -> bool:
-    """Return whether torch did not make its memory, which may be bytes or a file that nobody writes
-    to.
-    """
+    """Return whether its memory is not torch's: it may be bytes or a file that nobody writes to."""
     return tensor.device.type == "cpu" and not tensor.untyped_storage().resizable()
 
 

@@ -41,7 +41,7 @@ from gpulab.stats.series import Pair
 from gpulab.stats.statistics import Interval, median
 
 
-def _derive_events(draft: Draft) -> Iterator[Event]:
+def _derived(draft: Draft) -> Iterator[Event]:
     """Yield what times alone say: what differs by more than a cache or a clock is invalid."""
     state = draft.state
     if not isinstance(state.timed_job, Measure) or state.baseline is None:
@@ -271,8 +271,5 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
 
 
 FEATURE = Feature(
-    "alone",
-    keeps={AloneRun: Keep(1000)},
-    derive_events=_derive_events,
-    of_comparison=_with_sustained,
+    "alone", keeps={AloneRun: Keep(1000)}, derive_events=_derived, of_comparison=_with_sustained
 )

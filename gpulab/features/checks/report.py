@@ -140,9 +140,8 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
-    return Check(
-        kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].from_values(values)
-    )
+    result = results_of_checks()[kind].from_values(values)
+    return Check(kind=kind, state=CheckState.PASSED, result=result)
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
@@ -217,9 +216,8 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
         return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
     effect = _effect(evidence.comparison)
     if effect is not None and log(high / low) > effect:
-        return Check(
-            kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.from_values(values)
-        )
+        result = control_too_wide.from_values(values)
+        return Check(kind=kind, state=CheckState.DOUBTFUL, result=result)
     return _passed(kind, **values)
 
 
@@ -336,9 +334,7 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
 
 
 def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
-    """Return what the checks themselves cast doubt with, and those that would decide and did not
-    run.
-    """
+    """Return what the checks cast doubt with, and those that would decide and did not run."""
     reasons = [
         check.result for check in checks if check.state == CheckState.DOUBTFUL and check.result
     ]
@@ -367,9 +363,7 @@ _SUMMED = frozenset({"late"})
 
 
 def _together(before: Examined, event: Examined) -> Examined:
-    """Merge two events of a check: what fails outlives what casts doubt, then what passed, then
-    what did not run.
-    """
+    """Merge two events of a check: failures outlive doubts, then what passed, then the rest."""
     decisive = event if _rank(event) <= _rank(before) else before
     count = sum(report.count for report in (before, event) if report.skipped is None)
     if not _ran(before) or not _ran(event):
@@ -406,9 +400,7 @@ def _is_number(value: Value) -> bool:
 
 @dataclass
 class LostOnNew:
-    """The loss of each variant on new values, by process: its speedup on the same values over that
-    on new ones.
-    """
+    """The loss of each variant, by process: speedup on the same values over that on new ones."""
 
     ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -419,7 +411,7 @@ def _fold(state: RunState, event: Examined) -> None:
         state.part(LostOnNew).ratios[event.variant].append(log(ratio))
 
 
-def _derive_events(draft: Draft) -> Iterator[Event]:
+def _derived(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
     for name, ratios in draft.state.part(LostOnNew).ratios.items():
@@ -439,6 +431,6 @@ FEATURE = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
     folds={Examined: _fold},
-    derive_events=_derive_events,
+    derive_events=_derived,
     add_trust=_add_trust,
 )

@@ -143,9 +143,8 @@ Failed = tuple[Candidate, BaseException]
 
 
 class TimedChecks:
-    """The checks of one process on timed steps: `prepare` and `compare` around a block, `check`
-    each epoch, `finish`. Where variants run one at a time each has a `look`, and then `judge`
-    compares.
+    """The checks on timed steps: `prepare` and `compare` around a block, `check` each epoch,
+    `finish`. Where variants run one at a time each has a `look`, and then `judge` compares.
     """
 
     def __init__(self, context: WorkerContext) -> None:
@@ -422,9 +421,7 @@ class TimedChecks:
         shown.allowed = agreement.tolerance
 
     def _own_of(self, candidate: Candidate) -> Own | None:
-        """Return what a candidate's variant gives; None where a block's output cannot be held to
-        it.
-        """
+        """Return the output of a candidate's variant; None where a block's cannot be held to it."""
         name = candidate.variant.name
         build = candidate.build
         if build is None or not self._can_check(candidate):

@@ -78,9 +78,7 @@ def _most(tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a variant and of the baseline against the baseline in float64: the median of
-    the seeds.
-    """
+    """The errors of a variant and the baseline against float64: the median of the seeds."""
 
     own: float
     baseline: float
@@ -157,9 +155,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 class _WiderValues:
-    """Tensors in float64 of those that were there before the step: by their memory, which several
-    may share.
-    """
+    """Tensors from before the step in float64: by their memory, which several may share."""
 
     def __init__(self) -> None:
         self._memory: dict[tuple[int, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}

@@ -278,9 +278,7 @@ class Checker:
             self._note(CheckKind.INPUTS, reason)
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
-        """Return the output of the second step. Catches inputs that are changed for whoever comes
-        after.
-        """
+        """Return the second step's output. Catches inputs changed for whoever comes after."""
         first = tensors.kept(self.stepping.step(build))
         if have_moved(self._builder):
             self.drawing.add(name)
@@ -292,9 +290,7 @@ class Checker:
         return first
 
     def _usual(self, name: str, build: Build, first: Tensors) -> Tensors:
-        """Return what further steps have to agree with: two right ones differ by up to two
-        tolerances.
-        """
+        """Return what further steps must match: two right ones differ by up to two tolerances."""
         if name == self.baseline or self.baseline in self.stateful or not self._reference:
             return first
         agrees = self.stepping.agree(build, first, self._reference).ok
@@ -598,9 +594,7 @@ class Checker:
         ]
 
     def _step_from(self, build: Build, memory: Tensors, values: Tensors) -> Tensors:
-        """Return what a step makes of these values in that memory, of which it has its own again
-        then.
-        """
+        """Return what a step makes of these values in that memory, which is then as before."""
         saved = tensors.kept(memory)
         tensors.put_back(memory, values)
         self.stepping.step(build)
@@ -633,7 +627,7 @@ class Checker:
         self._emit(Unchecked(variant=name, reason=reason))
 
     def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
-        """Return which null answers pass for the baseline's output, and another seed's; the
+        """Return null answers that pass for the baseline's output, and another seed's; the
         tolerance.
         """
 

@@ -27,6 +27,7 @@ from gpulab.features.findings.rule import (
 from gpulab.features.findings.step import Step
 
 _NO_PROFILE = NotMeasured("where the time of a step goes", "--profile all")
+_NO_BYTES = NotMeasured("declared bytes, and a GPU that counts its own", "--telemetry on")
 _NO_SOLO = NotMeasured("a solo run with telemetry of the GPU", "--telemetry on")
 _FACTS = "a recording by this version"
 _BUSY = 0.8
@@ -243,9 +244,7 @@ def _memory_fits(step: Step) -> Answer:
 def _moves_more(step: Step) -> Answer:
     point = step.variant.roofline
     if point is None or not point.bytes_counted or not step.variant.bytes:
-        return _unknown(
-            NotMeasured("declared bytes, and a GPU that counts its own", "--telemetry on")
-        )
+        return _unknown(_NO_BYTES)
     ratio = point.bytes_counted / step.variant.bytes
     return _yes_or_no(ratio > _AS_DECLARED, by_telemetry("bytes moved over declared", ratio, "x"))
 

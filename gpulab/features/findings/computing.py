@@ -132,9 +132,7 @@ def _near_memory(step: Step, amount: float) -> bool | None:
 
 
 def _share_of_kernel(step: Step, kernel: KernelCode) -> float:
-    """Return the share of the step that a kernel takes, by the recording; all of it where the
-    variant has no other kernel.
-    """
+    """Return a kernel's share of the step, by the recording; all of it where it is the only one."""
     name = kernel.name.partition("<")[0]
     rows = [row for row in step.kernels if re.search(rf"\b{re.escape(name)}\b", row.name)]
     if rows:
@@ -176,9 +174,7 @@ def _wastes_sectors(step: Step) -> RuleResult:
 
 
 def _uses_the_rest(kernel: KernelCode, access: str, use: float) -> bool:
-    """Return whether a thread has accesses enough to use all of a sector itself, one after the
-    other.
-    """
+    """Return whether a thread's accesses in a row suffice to use all of a sector itself."""
     return _count(kernel, access) * use >= 1
 
 

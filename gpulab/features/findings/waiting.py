@@ -202,9 +202,7 @@ def _copies_pageable(step: Step) -> RuleResult:
 
 
 def _pageable_over_pinned(step: Step) -> float | None:
-    """Return pageable bandwidth over pinned, of the largest copies to the device, as measured on
-    this machine.
-    """
+    """Return pageable over pinned bandwidth of the largest copies to the device, as measured."""
     rates: dict[str, float] = {}
     for each in step.report.ceilings.ceilings if step.report.ceilings else ():
         memory, _, size = each.kind.partition(" ")

@@ -26,9 +26,7 @@ _TAIL = 3
 
 
 def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
-    """Return the curve of the first steps in each process, as many of them as all have; None
-    without any.
-    """
+    """Return the curve of the first steps in each process, as many as all have; or None."""
     processes = [event.times_s for event in events]
     count = min(map(len, processes), default=0)
     if not count:

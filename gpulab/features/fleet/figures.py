@@ -103,9 +103,7 @@ def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
 
 
 def _is_steady_kind(roof: str, kind: str) -> bool:
-    """Tell whether a ceiling is steady: of copies only long pinned ones, the others measure the
-    host.
-    """
+    """Tell whether a ceiling is steady: of copies only long pinned ones, not the host's."""
     if roof not in LINKS:
         return roof in _BY_ROOF
     return re.fullmatch("pinned [0-9]+ MiB", kind) is not None

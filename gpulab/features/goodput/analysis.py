@@ -105,9 +105,7 @@ class _Phases:
         self._asleep = intersect(self.innermost[LOADER], sleeping)
 
     def beside_loaders(self, phase: str, off_s: float) -> float:
-        """Return the seconds off the CPU in a phase that no DataLoader in it explains. A loader
-        with workers sleeps; one without runs, and has its part of what is spread over the time of
-        the phase.
+        """Return the seconds off the CPU in a phase that no DataLoader in it explains.
 
         A loader with workers sleeps; one without runs, and has its part of what is spread over the
         time of the phase.
@@ -374,9 +372,7 @@ def parts_on_cpu(
 
 
 def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
-    """Return the seconds that others took of a CPU's window: those off the CPU beyond what the same
-    steps are unprofiled.
-    """
+    """Return the seconds off the CPU in a window beyond what the same steps have unprofiled."""
     excess_s = max(0.0, partition.window_s - plain_s * steps)
     return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
 

@@ -210,9 +210,7 @@ def _inputs(row: Operation) -> tuple[str, str, str | None]:
 
 
 def _by_line(host: Sequence[Operation]) -> list[Row]:
-    """Sum operations by line: what a line calls lies within it, so its total is what all of it
-    takes by itself.
-    """
+    """Sum operations by line, of their own times: what a line calls lies within it."""
     sums = summed(map(_own_only, host), lambda row: row.line)
     return [Row(row.line or _NO_LINE, row) for row in sums]
 

@@ -353,9 +353,7 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
-    """Return the operations of one step. What a device does takes the recording's time, the host's
-    is scaled.
-    """
+    """Return the operations of a step. Times of a device are as recorded, the host's are scaled."""
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     scale = step.step_s / recorded_s if recorded_s else 1.0
     kernels = [row for row in profiled.operations if row.on_device]
@@ -399,7 +397,7 @@ _LEAST = 0.5
 """Products in each step on average, below which most steps do without."""
 
 
-def _derive_events(draft: Draft) -> Iterator[Event]:
+def _derived(draft: Draft) -> Iterator[Event]:
     """Catches variants that skip products which the baseline makes in each step."""
     baseline = draft.state.baseline
     usual = _products_per_step(baseline) if baseline else None
@@ -446,7 +444,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
-    derive_events=_derive_events,
+    derive_events=_derived,
     of_variant=_of_variant,
     views=(
         View("goodput.view:phases", Section.TIME),

@@ -225,9 +225,7 @@ class Profiler:
         return build
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
-        """Announce the next part of a profile: with a thousand operations a step each takes
-        seconds.
-        """
+        """Announce the next part of a profile: with many operations a step it takes seconds."""
         detail = f"{what} ({events})" if events else what
         self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
 

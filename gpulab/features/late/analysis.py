@@ -395,9 +395,7 @@ def _median_late_s(rows: Sequence[Row], rank: int) -> float:
 def _hidden(
     late_s: float, called_s: float, parts: Mapping[int, Mapping[str, float]], rank: int
 ) -> float:
-    """Return the seconds that a rank comes later which neither it nor its device takes longer than
-    the others.
-    """
+    """Return the seconds of a rank's lateness that neither it nor its device explains."""
     others = [of_rank for other, of_rank in parts.items() if other != rank]
     longer_s = sum(
         max(0.0, own_s - median(of_rank[name] for of_rank in others))

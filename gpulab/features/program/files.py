@@ -223,9 +223,7 @@ class Followers:
                 yield from self._events(process, message)
 
     def _names(self) -> list[str]:
-        """Return the names of the regular files: a pipe of the program would block, and a link
-        leads elsewhere.
-        """
+        """Return the names of regular files: a pipe would block, and a link leads elsewhere."""
         with suppress(OSError), os.scandir(self._folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         return []

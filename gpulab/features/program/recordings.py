@@ -87,9 +87,7 @@ def _read(recorded: Recorded) -> Trace:
 
 
 def _partition(trace: Trace, recorded: Recorded) -> Partition:
-    """Partition a recording: of what it did not run, others took what the scheduler says; the rest
-    it waited.
-    """
+    """Partition a recording: off the CPU it waited, but for what others took by the scheduler."""
     off_cpu = {"": max(0.0, recorded.seconds - recorded.cpu_s)}
     return partition(trace, off_cpu, recorded.delay_s or 0.0)
 

@@ -121,9 +121,7 @@ def _before_recording(steps: _Steps) -> list[StepsFollowed]:
 
 
 def _slower_after(steps: _Steps) -> float | None:
-    """Return how much longer steps on a device take after its first recording; None where they do
-    not.
-    """
+    """Return how much longer a device's steps take after its first recording; None where not."""
     before = _before_recording(steps)
     after = [window for window in steps.of(WindowKind.PLAIN)[len(before) :] if window.peak_bytes]
     if min(len(before), len(after)) < _ENOUGH:

@@ -71,9 +71,7 @@ def ceiling_from(
 
 @dataclass(frozen=True)
 class RoofSet:
-    """The roofs that limit work: measured ceilings that are steady, then derived, then the
-    datasheet's.
-    """
+    """The roofs of work: measured ceilings that are steady, then derived, then the datasheet's."""
 
     ceilings: Sequence[Ceiling]
 

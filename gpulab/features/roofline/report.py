@@ -255,9 +255,7 @@ def _not_working(profiled: Profiled, step_s: float) -> tuple[float, float]:
 
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
-    """Return what the device counted in the solo run, over its own time; None where it counted
-    nothing.
-    """
+    """Return what the device counted in the solo run, over its own time; None if nothing."""
     telemetry = state.part(TelemetryHistory)
     solo = variant.last(SoloRun)
     means = telemetry.solo_means(variant.name)
@@ -474,7 +472,7 @@ def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMe
     return structs.replace(event, ceilings=ceilings, cache_bytes=cache_bytes)
 
 
-def _derive_events(draft: Draft) -> Iterator[Examined]:
+def _derived(draft: Draft) -> Iterator[Examined]:
     """Yield what the roofs say of every variant; those faster than they allow are invalid."""
     roofs = draft.cached(roofs_of)
     for variant in draft.state.variants.values():
@@ -510,7 +508,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
-    derive_events=_derive_events,
+    derive_events=_derived,
     of_variant=_of_variant,
     findings=_disagreements,
     of_run=_of_run,

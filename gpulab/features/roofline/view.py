@@ -58,9 +58,7 @@ def causes(variants: Iterable[VariantReport]) -> Text:
 
 
 def limits(variants: Sequence[VariantReport]) -> Text:
-    """Return what limits each, with points first, and what to do: no letters beside, no line after
-    it.
-    """
+    """Return what limits each, with points first, and what to do, without letters."""
     points = [variant.roofline for variant in variants if variant.roofline]
     text = reasons(points, letters=False).append(causes(variants))
     text.rstrip()

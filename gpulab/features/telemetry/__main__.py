@@ -42,9 +42,7 @@ hundredths of a second.
 
 @dataclass(frozen=True)
 class _Use:
-    """The resources that a process has used since it started. `cpu_s`: with the processes that it
-    waited for.
-    """
+    """The use of a process since it started. `cpu_s`: with the processes that it waited for."""
 
     cpu_s: float = 0.0
     switches: int = 0

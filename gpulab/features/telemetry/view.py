@@ -268,9 +268,7 @@ def _value(report: RunReport, field: str, value: float) -> str:
 
 
 def _validity(report: RunReport) -> tuple[str, str]:
-    """Return what makes the readings, or the measurement, less than they seem; else that nothing
-    does.
-    """
+    """Return what makes the readings less than they seem; else that nothing does."""
     telemetry = report.telemetry
     assert telemetry is not None
     if telemetry.lost:
