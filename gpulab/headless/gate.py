@@ -29,9 +29,7 @@ _DEPTH = 3
 
 
 class RunGate:
-    """The gate of a command: the thresholds of each scenario, by flags, else by the file. UsageError
-    where that is none.
-    """
+    """A command's gate: each scenario's thresholds, by flags, else by the file. UsageError."""
 
     def __init__(self, options: Options) -> None:
         self._flags = Thresholds(
