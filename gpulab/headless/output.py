@@ -40,7 +40,7 @@ class _AsciiFile:
         return self._file.write(to_ascii(text))
 
 
-def _in_ascii(file: TextIO) -> TextIO:
+def _ascii_file(file: TextIO) -> TextIO:
     return cast("TextIO", _AsciiFile(file))
 
 
@@ -53,7 +53,7 @@ class PlainConsole(Console):
         # Names, texts and errors come from scenarios: nothing of them is markup, an emoji code or a
         # number to colour.
         super().__init__(
-            file=_in_ascii(file) if ascii_only else file,
+            file=_ascii_file(file) if ascii_only else file,
             markup=False,
             emoji=False,
             highlight=False,

@@ -137,7 +137,7 @@ def summary(reports: Sequence[RunReport]) -> Block:
     table.add_column("verdict")
     table.add_column("computing", no_wrap=True)
     for report in reports:
-        compared = _with_baseline(report)
+        compared = _baseline_comparisons(report)
         failed = report.exit_code != ExitCode.MEASURED
         came_to = _outcome(report) if failed or not compared else ""
         table.add_row(Text(report.scenario, "bold"), "", "", came_to)
@@ -154,7 +154,7 @@ def summary(reports: Sequence[RunReport]) -> Block:
     return Group(table, Text(QUICK, "dim")) if quick else table
 
 
-def _with_baseline(report: RunReport) -> list[Comparison]:
+def _baseline_comparisons(report: RunReport) -> list[Comparison]:
     """A comparison a variant: that with the baseline, where there is one."""
     return list(report.first_comparisons) if report.has_speedups else []
 
@@ -215,7 +215,7 @@ class _Command:
         self._required_of = gate.required_of if gate else _nothing
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
-        self._to_make = [
+        self._pending = [
             planned_run for planned_run in planned if not _is_skipped(planned_run.request)
         ]
         self._reports: list[RunReport] = []
@@ -239,7 +239,7 @@ class _Command:
             )
             self._reports.append(report)
             self._environment = report.environment or self._environment
-            if self._several and planned_run in self._to_make:
+            if self._several and planned_run in self._pending:
                 self._say_what_came_out(report, self._place(planned_run) + 1)
             if report.exit_code == ExitCode.INTERRUPTED:
                 break
@@ -249,7 +249,7 @@ class _Command:
 
     def _heading(self, planned_run: PlannedRun) -> Text:
         """Return the heading of a run: its place among all, and how long all that are left take."""
-        count, place = len(self._to_make), self._place(planned_run)
+        count, place = len(self._pending), self._place(planned_run)
         text = Text(f"{planned_run.label} ({place + 1} of {count})", "bold")
         if self._several and place:
             left_s = (monotonic() - self._started) / place * (count - place)
@@ -258,15 +258,15 @@ class _Command:
 
     def _place(self, planned_run: PlannedRun) -> int:
         """Among the runs that are made, from 0."""
-        return self._to_make.index(planned_run) if planned_run in self._to_make else 0
+        return self._pending.index(planned_run) if planned_run in self._pending else 0
 
     def _say_what_came_out(self, report: RunReport, number: int) -> None:
         """A line as soon as a run has ended: of a library it is the result, of repetitions
         progress.
         """
         terminal = self._terminal
-        names = max(len(planned_run.launch.entry.name) for planned_run in self._to_make)
-        line = run_line(report, number, len(self._to_make), name_width=names)
+        names = max(len(planned_run.launch.entry.name) for planned_run in self._pending)
+        line = run_line(report, number, len(self._pending), name_width=names)
         is_result = self._library and not self._options.markdown
         console = terminal.results if is_result else terminal.err
         if console.is_terminal:

@@ -53,7 +53,7 @@ def comparisons_of(draft: Draft) -> tuple[Comparison | None, list[Comparison]]:
     control, *others = compared
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]
-    return control, [_with_status(draft, comparison) for comparison in others]
+    return control, [_apply_status(draft, comparison) for comparison in others]
 
 
 def _has_failed(state: RunState, name: str) -> bool:
@@ -87,7 +87,7 @@ def control_differs(control: Comparison | None) -> Finding | None:
     return findings.control_differs(verdict=control.verdict.value, speedup=control.speedup)
 
 
-def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
+def _apply_status(draft: Draft, comparison: Comparison) -> Comparison:
     state = draft.state
     variant = state.variants.get(comparison.variant)
     baseline = state.baseline
@@ -189,7 +189,7 @@ def outcome_of(draft: Draft, required: Required) -> tuple[ExitCode | None, Findi
         return ExitCode.INVALID, None
     if not required:
         return ExitCode.MEASURED, None
-    code, reason = _against_required(comparisons, required)
+    code, reason = _required_outcome(comparisons, required)
     job = state.job
     is_exercise = isinstance(job, Measure) and job.subject.exercise
     if code == ExitCode.MEASURED and is_exercise and Verdict.UNCHECKED in verdicts:
@@ -210,7 +210,7 @@ def _baseline_skipped(reason: Finding | None) -> Finding:
     return findings.baseline_skipped.caused_by(reason)
 
 
-def _against_required(
+def _required_outcome(
     comparisons: Sequence[Comparison], required: Required
 ) -> tuple[ExitCode, Finding | None]:
     """Each comparison must be shown to reach what is required of it, and fails where its whole

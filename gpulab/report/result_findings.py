@@ -66,7 +66,7 @@ def weakening_findings(draft: Draft) -> list[Finding]:
     checked = (variant.last(Checked) for variant in state.variants.values())
     tolerance = next((event.tolerance for event in checked if event), None)
     for variant, report in zip(state.variants.values(), draft.variants, strict=True):
-        weakening += _of_variant(state, variant, tolerance, functions=functions)
+        weakening += _variant_findings(state, variant, tolerance, functions=functions)
         weakening += _solo_differs(state, samples, variant, report)
     return weakening
 
@@ -153,7 +153,7 @@ def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | Non
     return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
 
 
-def _of_variant(
+def _variant_findings(
     state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
 ) -> list[Finding]:
     """`tolerance` is the relative error that the baseline's dtype allows."""

@@ -190,24 +190,24 @@ def with_sentences(value: Any) -> Any:
     return named
 
 
-_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks"))
+_KEYED_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks"))
 """Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
 
 
 def builtins_of(value: Any) -> Any:
     """Return the data of JSON, with the parts that features add among the report's fields."""
-    return _with_parts(msgspec.to_builtins(value))
+    return _flatten_parts(msgspec.to_builtins(value))
 
 
-def _with_parts(value: Any) -> Any:
+def _flatten_parts(value: Any) -> Any:
     if isinstance(value, list):
-        return [_with_parts(item) for item in value]
+        return [_flatten_parts(item) for item in value]
     if not isinstance(value, dict):
         return value
-    fields = {name: _with_parts(item) for name, item in value.items() if name != PARTS}
+    fields = {name: _flatten_parts(item) for name, item in value.items() if name != PARTS}
     for part in value.get(PARTS, ()):
-        fields |= _with_parts(part)
-    for name in _BY_KIND & fields.keys():
+        fields |= _flatten_parts(part)
+    for name in _KEYED_BY_KIND & fields.keys():
         if isinstance(fields[name], dict):
             fields[name] = {_json_key(kind): item for kind, item in fields[name].items()}
     return fields

@@ -132,7 +132,7 @@ class KeptEvents:
         return copied
 
 
-_FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
+_OUTER_FAILURES = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Failures of a run that are no failure of the variant being measured."""
 
 
@@ -195,7 +195,7 @@ class VariantState(KeptEvents):
             case OutOfMemory():
                 self._set(Status.OUT_OF_MEMORY, event.cause)
             case VariantFailed():
-                if self.status == Status.PENDING and event.kind not in _FROM_OUTSIDE:
+                if self.status == Status.PENDING and event.kind not in _OUTER_FAILURES:
                     self._set(Status.FAILED, event.cause)
             case Examined(ok=False):
                 # Null answers that pass make a comparison inconclusive, but not the variant wrong.

@@ -44,7 +44,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         **fields_of(variant.last(Checked), "error", "tolerance"),
         **fields_of(counted, "operations", "operand_bytes"),
         **fields_of(variant.failure or variant.last(OutOfMemory), "stage", "line"),
-        **_of_blocks(state, variant),
+        **_block_fields(state, variant),
         parts=tuple(each.variant_part() for each in draft.features if each.variant_part),
         status=status,
         reason=reason,
@@ -62,7 +62,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
     return report
 
 
-def _of_blocks(state: RunState, variant: VariantState) -> dict[str, Any]:
+def _block_fields(state: RunState, variant: VariantState) -> dict[str, Any]:
     """Contention, page faults, switches and clocks of its timed blocks, where they were read."""
     fields: dict[str, Any] = {}
     device = state.device

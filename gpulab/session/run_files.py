@@ -20,17 +20,17 @@ def state_folder() -> Path:
     """Return the folder of run files and of the store; a temporary one of a user without home."""
     from platformdirs import user_state_path
 
-    return _of_user(user_state_path)
+    return _user_folder(user_state_path)
 
 
 def config_folder() -> Path:
     """Return the folder of what the user wrote for gpulab."""
     from platformdirs import user_config_path
 
-    return _of_user(user_config_path)
+    return _user_folder(user_config_path)
 
 
-def _of_user(place: Callable[[str], Path]) -> Path:
+def _user_folder(place: Callable[[str], Path]) -> Path:
     try:
         folder = place("gpulab")
     except RuntimeError:  # HOME is not set, and the user's number has no name

@@ -32,7 +32,7 @@ from gpulab.session.store import Store
 Kind = TypeVar("Kind")
 SUFFIXES = (".jsonl", f".jsonl{PACKED}")
 """Of run files."""
-_BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
+_RUN_BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
 
 
 def find_run(name: str) -> Path:
@@ -49,7 +49,7 @@ def find_run(name: str) -> Path:
     if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0
-    if matched := _BEFORE.fullmatch(name):
+    if matched := _RUN_BEFORE.fullmatch(name):
         scenario, before = matched[1], int(matched[2])
     earlier: list[PastRun] = []
     with Store() as store:

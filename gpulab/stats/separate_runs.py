@@ -66,7 +66,7 @@ def difference(
     change = _mean(sides[1]) - _mean(sides[0])
     if sum(counts) >= ENOUGH_RUNS and min(counts) >= _FEWEST_OF_A_SIDE:
         degrees = sum(counts) - 2
-        between = sum(_between(side) * (len(side) - 1) for side in sides) / degrees
+        between = sum(_run_variance(side) * (len(side) - 1) for side in sides) / degrees
         errors = [run.error for side in sides for run in side if run.degrees]
         if errors:  # copies of one file have no spread between them
             between = max(between, fmean(errors))
@@ -125,7 +125,7 @@ def _mean(runs: Sequence[_Run]) -> float:
     return fmean(run.middle for run in runs)
 
 
-def _between(runs: Sequence[_Run]) -> float:
+def _run_variance(runs: Sequence[_Run]) -> float:
     """The variance between runs, by themselves."""
     return variance(run.middle for run in runs) if len(runs) > 1 else 0.0
 
@@ -133,4 +133,4 @@ def _between(runs: Sequence[_Run]) -> float:
 def _spread(runs: Sequence[_Run], floor: float, ratios: bool) -> float:
     """The variance that each run has besides its own error."""
     own = 0.0 if ratios else fmean(run.variance for run in runs)
-    return max(floor**2, _between(runs), own)
+    return max(floor**2, _run_variance(runs), own)

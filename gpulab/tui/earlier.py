@@ -47,20 +47,20 @@ class EarlierRuns:
 
     def after(self, entry: Entry, *, read_only: bool = False) -> str:
         """The line above what an earlier run came to: how old it is, and what has been since."""
-        parts = [_since(self.shown) + ("" if read_only else ": r runs it anew")]
+        parts = [_age_words(self.shown) + ("" if read_only else ": r runs it anew")]
         if self.has_newer:
             what = "a smoke run" if self.newest.smoke else "stopped"
-            parts.append(f"the newest run was {what} ({_since(self.newest)}; h lists it)")
+            parts.append(f"the newest run was {what} ({_age_words(self.newest)}; h lists it)")
         if self.shown.source_sha256 != entry.sha256:
             parts.append("the source has changed since")
         return " · ".join(parts)
 
     def facts(self, entry: Entry) -> Mapping[str, str]:
         """The lines of the lesson's page about them."""
-        facts = {"last run": f"{last_run(self.shown)}, {_since(self.shown)}"}
+        facts = {"last run": f"{last_run(self.shown)}, {_age_words(self.shown)}"}
         if self.has_newer:
             what = "smoke run" if self.newest.smoke else "stopped"
-            facts[what] = f"the newest run, {_since(self.newest)}"
+            facts[what] = f"the newest run, {_age_words(self.newest)}"
         predictions = present("predictions.view")
         if predictions and self.predicted is not None:
             facts["you predicted"] = predictions.judged(self.predicted)
@@ -121,6 +121,6 @@ def read_run(past: PastRun) -> Run | str:
     return run
 
 
-def _since(run: PastRun) -> str:
+def _age_words(run: PastRun) -> str:
     age = ago(run, datetime.now(UTC))
     return "just now" if age == "now" else f"{age} ago"

@@ -266,7 +266,7 @@ class _Run:
             measurement.close()
             return
         self._reporter.channel.emit(Stopped(reason=reason))
-        self._after_rounds(measurement)
+        self._check_finally(measurement)
         measurement.close()
         self._measure_ceilings()
 
@@ -316,7 +316,7 @@ class _Run:
             choices=context.choices,
         )
 
-    def _after_rounds(self, measurement: Measurement) -> None:
+    def _check_finally(self, measurement: Measurement) -> None:
         """In the last process: compare the outputs once more, and run variants by themselves."""
         exclusive = measurement.exclusive
         for candidate in measurement.candidates:

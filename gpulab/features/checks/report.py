@@ -88,7 +88,7 @@ def checks_of(evidence: Evidence) -> list[Check]:
 
 def _check(evidence: Evidence, kind: CheckKind) -> Check:
     examined = _examined(evidence, kind)
-    check = _as_check(examined, kind) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
+    check = _check_of(examined, kind) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
     doubt = next((doubt for doubt in evidence.doubts if doubted_check(doubt) == kind), None)
     if doubt is None or check.state == CheckState.FAILED:
         return check
@@ -99,7 +99,7 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     return replace(check, result=doubt) if is_cause else check
 
 
-_FOR_ITSELF = (
+_LONE_CHECKS = (
     CheckKind.OUTPUTS,
     CheckKind.TIMED_STEPS,
     CheckKind.INPUTS,
@@ -114,7 +114,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     variant, *others = (*evidence.variants, evidence.state)
     own = variant.last(Examined, kind)
     reported = [examined for source in others if (examined := source.last(Examined, kind))]
-    if kind in _FOR_ITSELF:
+    if kind in _LONE_CHECKS:
         reported = [
             examined
             for examined in reported
@@ -129,7 +129,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     return ranked[0] if ranked else None
 
 
-def _as_check(examined: Examined, kind: CheckKind) -> Check:
+def _check_of(examined: Examined, kind: CheckKind) -> Check:
     if not examined.ok:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:

@@ -82,7 +82,7 @@ from gpulab.scenario import Variant
 
 _LATER_STEPS = 3
 """Further steps of an output that changes from step to step, which are compared as well."""
-_OF_TWO = 2.5
+_TWO_TOLERANCES = 2.5
 """Tolerances that two outputs of low precision may differ by, each within one of the truth, where
 nothing says which is nearer.
 """
@@ -379,8 +379,8 @@ class Checker:
             return
         errors = self._errors_in_float64(name, build, allowed)
         if errors is None:
-            if self._baseline_is_low() and error <= _OF_TWO * allowed:
-                self.stepping.widened[name] = _OF_TWO * allowed
+            if self._baseline_is_low() and error <= _TWO_TOLERANCES * allowed:
+                self.stepping.widened[name] = _TWO_TOLERANCES * allowed
                 self._note(CheckKind.OUTPUTS, maybe_rounding(name, error=error, allowed=allowed))
             return
         if not errors.is_as_near:

@@ -31,7 +31,7 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
     count = min(map(len, processes), default=0)
     if not count:
         return None
-    steps = [_over_processes([times[place] for times in processes]) for place in range(count)]
+    steps = [_median_step([times[place] for times in processes]) for place in range(count)]
     settled = [median(times[count - max(1, count // _TAIL) : count]) for times in processes]
     limit = SETTLED * median(settled)
     medians = [step.value for step in steps]
@@ -48,15 +48,15 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
     ]
     return CurveReport(
         processes=len(events),
-        build_s=_over_processes([event.build_s for event in events]),
+        build_s=_median_step([event.build_s for event in events]),
         steps=steps,
-        settled_s=_over_processes(settled),
+        settled_s=_median_step(settled),
         settled_after=None if late else settled_after,
-        excess_s=_over_processes(costs),
+        excess_s=_median_step(costs),
     )
 
 
-def _over_processes(values: Sequence[float]) -> Estimate:
+def _median_step(values: Sequence[float]) -> Estimate:
     """The median of one value a process, with its interval."""
     interval = interval_of_sorted(sorted(values))
     if interval is None:

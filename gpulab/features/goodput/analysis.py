@@ -44,7 +44,7 @@ from gpulab.stats.time_spans import (
 )
 
 LOADER = "enumerate(DataLoader)"
-_WITH_WORKERS = "_MultiProcessingDataLoaderIter"
+_WORKER_ITERATOR = "_MultiProcessingDataLoaderIter"
 """The iterator that sleeps until its workers have loaded; any other loads by itself."""
 ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
 SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
@@ -101,7 +101,7 @@ class _Phases:
         self._marked[UNMARKED] = subtract(
             union([trace.window]), union(event.span for event in marks)
         )
-        sleeping = union(event.span for event in notes if _WITH_WORKERS in event.name)
+        sleeping = union(event.span for event in notes if _WORKER_ITERATOR in event.name)
         self._asleep = intersect(self.innermost[LOADER], sleeping)
 
     def beside_loaders(self, phase: str, off_s: float) -> float:

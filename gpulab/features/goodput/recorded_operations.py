@@ -67,7 +67,7 @@ class Recorded:
         trace, woods = self._trace, self._woods
         known = _known(trace if sample is None else sample, woods if sample is None else None)
         if sample is not None:
-            known = _from_sample(woods, known, self._facts)
+            known = _match_sample(woods, known, self._facts)
         rows = _kernels(trace, woods, kernels) if trace.on_device else []
         return rows + _host(trace, woods, known, self._facts, most)
 
@@ -128,7 +128,7 @@ def _known(trace: Trace, woods: Forest | None = None) -> dict[Node, _Known]:
     }
 
 
-def _from_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> dict[Node, _Known]:
+def _match_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> dict[Node, _Known]:
     """Each call is that call of the sample which is at its place among those of the same name and
     shapes; where those are no whole number of times as many, only what all of them share is known.
     """

@@ -120,9 +120,9 @@ def step_goodput(
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     goodput = seconds.get(USEFUL, 0.0) / step_s
     if partition.on_device:
-        estimates = [*_by_device(variant, profiled, step_s, source)]
+        estimates = [*_device_estimates(variant, profiled, step_s, source)]
     else:
-        estimates = [*_by_host(variant, profiled), _of_another_step(goodput, plain_s / step_s)]
+        estimates = [*_host_estimates(variant, profiled), _other_step(goodput, plain_s / step_s)]
     return StepGoodput(
         step_s=step_s,
         step_source=source,
@@ -214,7 +214,7 @@ def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
     return median(other.times_s) if other and other.times_s else None
 
 
-def _by_device(
+def _device_estimates(
     variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
 ) -> Iterator[_Estimate]:
     """The goodput by the other recording, and over other times of the step."""
@@ -231,7 +231,7 @@ def _by_device(
         yield _share(useful_s, profiled.plain_s), OtherWay.PLAIN_STEP
 
 
-def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
+def _host_estimates(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
     """Goodput by the other recording, by overhead placed elsewhere, and by the phases."""
     partition = profiled.partition
     steps = profiled.steps
@@ -251,7 +251,7 @@ def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
         yield share_of_phases * (1 - off_s), OtherWay.PHASES
 
 
-def _of_another_step(goodput: float, ratio: float) -> _Estimate:
+def _other_step(goodput: float, ratio: float) -> _Estimate:
     """The goodput of a step whose parts changed by as much as the step did, but differently.
 
     The process of the profiler took `ratio` times as long for a step as the rounds. A share that
@@ -358,12 +358,12 @@ def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
     scale = step.step_s / recorded_s if recorded_s else 1.0
     kernels = [row for row in profiled.operations if row.on_device]
     host = [row for row in profiled.operations if not row.on_device]
-    rows = [_of_a_step(row, profiled.steps, 1.0) for row in kernels[:_MOST_KERNELS]]
+    rows = [_one_step(row, profiled.steps, 1.0) for row in kernels[:_MOST_KERNELS]]
     rows = [replace(row, share=row.self_s / step.step_s) for row in rows]
-    return rows + [_of_a_step(row, profiled.steps, scale) for row in host[:_MOST_OPERATIONS]]
+    return rows + [_one_step(row, profiled.steps, scale) for row in host[:_MOST_OPERATIONS]]
 
 
-def _of_a_step(row: Operation, steps: int, scale: float) -> Operation:
+def _one_step(row: Operation, steps: int, scale: float) -> Operation:
     """A row of a window as that of one of its steps, the seconds of the host times `scale`."""
     amounts = {
         name: getattr(row, name) / steps

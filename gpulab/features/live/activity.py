@@ -71,7 +71,7 @@ def draw_preparation(run: LiveRun, area: Area) -> None:
         area.put(1, 0, why)
     names = name_width(run, area.width)
     each = 2 if rows >= 2 * len(run.variants) else 1
-    for place, variant in enumerate(_in_sight(run, rows // each)):
+    for place, variant in enumerate(_visible(run, rows // each)):
         row = 2 + each * place
         area.put(row, 0, variant.name, most=names)
         area.put(row, names + 2, _known_of(run, variant))
@@ -80,7 +80,7 @@ def draw_preparation(run: LiveRun, area: Area) -> None:
             area.put(row + 1, names + 2, ", ".join(kind for kind in CheckKind if kind in passed))
 
 
-def _in_sight(run: LiveRun, most: int) -> list[VariantReport]:
+def _visible(run: LiveRun, most: int) -> list[VariantReport]:
     """So many variants, with the one that is prepared and the next one."""
     names = [variant.name for variant in run.variants]
     first = 0

@@ -82,7 +82,7 @@ def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
     first_row = 1
     if run.predicted:
         area.put(1, 0, "predicted", most=_LABEL)
-        area.put(1, start + axis.inside(run.predicted), _at(axis, run.predicted, "?"), "bold")
+        area.put(1, start + axis.inside(run.predicted), _mark_at(axis, run.predicted, "?"), "bold")
         area.put_right(1, times(run.predicted))
         first_row = 2
     counts = counts_of(len(ratios), area.height - first_row)
@@ -103,15 +103,15 @@ def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
             figures = f"{times(so_far)}  {ends}" if with_medians else ends
         else:
             figures = times(so_far)
-        area.put(row, start + axis.inside(so_far), _at(axis, so_far, "┃"), style or "bold")
+        area.put(row, start + axis.inside(so_far), _mark_at(axis, so_far, "┃"), style or "bold")
         for ratio in ratios[done:count]:
             own = exp(-ratio)
-            area.put(row, start + axis.inside(own), _at(axis, own, "●"), style)
+            area.put(row, start + axis.inside(own), _mark_at(axis, own, "●"), style)
         area.put_right(row, figures, style)
         done = count
 
 
-def _at(axis: LogAxis, value: float, mark: str) -> str:
+def _mark_at(axis: LogAxis, value: float, mark: str) -> str:
     """The mark; an arrow where the value lies outside of the axis."""
     if axis.cell(value) < 0:
         return "◀"

@@ -111,18 +111,18 @@ def _time(steps: _Steps) -> Estimate | None:
 def _plain(steps: _Steps) -> list[StepsFollowed]:
     windows = [window for window in steps.of(WindowKind.PLAIN) if not window.attached]
     if _slower_after(steps) is not None:
-        windows = _before_recording(steps)
+        windows = _plain_before(steps)
     return windows or steps.of(WindowKind.WARM_UP)[2:]
 
 
-def _before_recording(steps: _Steps) -> list[StepsFollowed]:
+def _plain_before(steps: _Steps) -> list[StepsFollowed]:
     before = takewhile(lambda window: window.kind != WindowKind.PROFILED, steps.windows)
     return [window for window in before if window.kind == WindowKind.PLAIN]
 
 
 def _slower_after(steps: _Steps) -> float | None:
     """Return how much longer a device's steps take after its first recording; None where not."""
-    before = _before_recording(steps)
+    before = _plain_before(steps)
     after = [window for window in steps.of(WindowKind.PLAIN)[len(before) :] if window.peak_bytes]
     if min(len(before), len(after)) < _ENOUGH:
         return None
@@ -162,11 +162,11 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     )
     steps = history.main
     if steps is not None:
-        program = _with_steps(state, program, steps)
+        program = _add_steps(state, program, steps)
     return report.with_parts(program=program)
 
 
-def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
+def _add_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
     recorded = steps.of(WindowKind.PROFILED)
     loop = [window for window in steps.windows if window.kind != WindowKind.FIRST]
     peaks = [window.peak_bytes for window in steps.windows if window.peak_bytes]

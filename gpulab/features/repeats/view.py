@@ -64,7 +64,7 @@ def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:
     for entry in entries:
         cells: list[Block] = [entry.scenario] if several else []
         cells += [entry.variant, str(entry.runs), _median(entry)]
-        cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}")
+        cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_range_words(entry)}")
         if entry.verdict:
             cells.append(Text(shown(entry).words, STYLES[entry.verdict]))
         table.add_row(*cells)
@@ -79,7 +79,7 @@ def _median(entry: OverRuns) -> str:
     return seconds(entry.time_s.value)
 
 
-def _between(entry: OverRuns) -> str:
+def _range_words(entry: OverRuns) -> str:
     """The interval; of too few runs the range."""
     if entry.against is not None:
         if entry.low is not None and entry.high is not None:

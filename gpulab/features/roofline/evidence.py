@@ -27,7 +27,7 @@ class End(IntEnum):
         return (median, low, high)[self]
 
 
-_AT_CAP = 0.95
+_CAP_SHARE = 0.95
 _PIPES = ("tensor", "fp64", "fp32", "fp16")
 
 
@@ -66,7 +66,7 @@ class DeviceCounters:
         """Return whether power capped the clocks, and the mean was nearly the limit."""
         if not self.capped or self.power is None or not self.limit:
             return False
-        return self.power >= _AT_CAP * self.limit
+        return self.power >= _CAP_SHARE * self.limit
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class RoofShares:
         self.units = roofs.compute(facts.dtype) if facts.flops else None
         self.memory = share_of(facts, facts.bytes, memory, end)
         self.arithmetic = share_of(facts, facts.flops, self.units, end)
-        self.cached = bool(facts.bytes) and _in_cache(facts, self.memory or 0.0)
+        self.cached = bool(facts.bytes) and _fits_cache(facts, self.memory or 0.0)
         self.bandwidth = cache if self.cached and cache else memory
         self.bytes = share_of(facts, facts.bytes, self.bandwidth, end)
         # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof,
@@ -271,7 +271,7 @@ class RoofShares:
         return values
 
 
-def _in_cache(facts: StepFacts, memory_share: float) -> bool:
+def _fits_cache(facts: StepFacts, memory_share: float) -> bool:
     """Return whether a step's bytes are the cache's: counted, too fast, or too few to leave it."""
     if facts.dram_bytes is not None and facts.bytes:
         return facts.dram_bytes < _COUNTED * facts.bytes

@@ -85,7 +85,7 @@ def step_facts(
     device_s = _device_s(variant, clocks)
     waiting, launching = _waiting(state, variant, step_s, device_s)
     one_thread = not on_gpu and state.device is not None and state.device.threads == 1
-    preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
+    preempted, waited = _off_cpu_shares(variant) if one_thread else (None, None)
     cache_seen, cache_bytes = _cache_bytes(state)
     strided = None
     if counted and counted.operand_bytes:
@@ -116,7 +116,7 @@ def step_facts(
     )
 
 
-def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
+def _off_cpu_shares(variant: VariantState) -> tuple[float | None, float | None]:
     """(share of the step in which others ran instead of the thread of a CPU, share in which it
     slept or waited).
 
@@ -459,7 +459,7 @@ def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> 
     )
 
 
-def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMeasured:
+def _add_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMeasured:
     """The event; until it has the launches, which come last, also what it lacks of those before: of
     an earlier run.
     """
@@ -507,7 +507,7 @@ FEATURE = Feature(
     "roofline",
     variant_part=result.VariantPart,
     run_part=result.RunPart,
-    keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
+    keeps={CeilingsMeasured: Keep(merge=_add_older), RoofProbed: Keep(1000)},
     derive_events=_derived,
     of_variant=_of_variant,
     findings=_disagreements,

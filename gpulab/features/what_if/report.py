@@ -51,10 +51,10 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         elapsed_s=report.progress.elapsed_s,
         parts=sorted(parts, key=lambda part: -(part.gain or 0.0)),
     )
-    return report.with_parts(what_if=_with_cost(what_if, report))
+    return report.with_parts(what_if=_add_cost(what_if, report))
 
 
-def _with_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
+def _add_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
     comparison = next((each for each in report.comparisons if each.variant == BARE), None)
     if comparison is None or comparison.speedup is None:
         return what_if

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _ROOM_FOR_TITLES = 60
 _NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
 """Cells: of what stands around a name, and of the columns at the right edge."""
-_BESIDE_LIST = 2
+_LIST_MARGIN = 2
 """Cells of its scrollbar and of the line beside it."""
 WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 126
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
@@ -79,7 +79,7 @@ class ScenarioList(OptionList):
         self._rows = {row.name: row for row in rows}
         self._width = columns
         if columns >= WIDE:
-            self._width = self.width_beside(columns) - _BESIDE_LIST
+            self._width = self.width_beside(columns) - _LIST_MARGIN
         self._chosen: list[str] = []
         self._by_course = False
         self._found: Mapping[str, str] | None = None
@@ -94,7 +94,7 @@ class ScenarioList(OptionList):
             width += _VERDICT
         if columns >= _WITH_AGES:
             width += _AGE
-        return width + _BESIDE_LIST
+        return width + _LIST_MARGIN
 
     @property
     def letters(self) -> str:
