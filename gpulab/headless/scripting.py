@@ -85,9 +85,9 @@ def run(
 _keywords = [
     Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in KEYWORDS
 ]
-_of_run = signature(run)
-_fixed = [each for each in _of_run.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
-run.__signature__ = _of_run.replace(parameters=[*_fixed, *_keywords])  # type: ignore[attr-defined]
+_signature = signature(run)
+_fixed = [each for each in _signature.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+run.__signature__ = _signature.replace(parameters=[*_fixed, *_keywords])  # type: ignore[attr-defined]
 
 
 def load(path: str | PathLike[str]) -> RunReport:

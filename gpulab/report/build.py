@@ -116,7 +116,7 @@ def build_report(
     draft.control, draft.comparisons = comparisons_of(draft)
     draft.variants = [variant_report(draft, variant) for variant in draft.state.variants.values()]
     for feature in features():
-        draft.comparisons = [feature.of_comparison(draft, each) for each in draft.comparisons]
+        draft.comparisons = [feature.add_to_comparison(draft, each) for each in draft.comparisons]
     # Features may withdraw a verdict, so the outcome of the run is known only now.
     job = started.request.job
     required = required_of(job) if required_speedup is None else Required(every=required_speedup)
@@ -139,7 +139,7 @@ def build_report(
         reason=reason,
     )
     for feature in features():
-        report = feature.of_run(draft, report)
+        report = feature.add_to_run(draft, report)
     return report
 
 

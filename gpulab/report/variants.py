@@ -58,7 +58,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         flops_counted=(counted and counted.flops) or None,
     )
     for feature in draft.features:
-        report = feature.of_variant(draft, variant, report)
+        report = feature.add_to_variant(draft, variant, report)
     return report
 
 

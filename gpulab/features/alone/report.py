@@ -271,5 +271,5 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
 
 
 FEATURE = Feature(
-    "alone", keeps={AloneRun: Keep(1000)}, derive_events=_derived, of_comparison=_add_sustained
+    "alone", keeps={AloneRun: Keep(1000)}, derive_events=_derived, add_to_comparison=_add_sustained
 )

@@ -86,7 +86,7 @@ def _advice(variant: str, rule: Rule, match: Match) -> Advice:
     )
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     if draft.under_way:
         return report
     variants = []
@@ -96,4 +96,4 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return structs.replace(report, variants=variants)
 
 
-FEATURE = Feature("findings", variant_part=result.VariantPart, of_run=_of_run)
+FEATURE = Feature("findings", variant_part=result.VariantPart, add_to_run=_add_to_run)

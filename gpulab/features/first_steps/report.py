@@ -69,7 +69,7 @@ def _step_time(variant: VariantState) -> Estimate | None:
     return curve.settled_s if curve else None
 
 
-def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     return report.with_parts(first_steps=curve_of(variant.all(FirstSteps)))
 
 
@@ -78,6 +78,6 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     keeps={FirstSteps: Keep(100)},
     step_time=_step_time,
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     views=[View("first_steps.view:first_steps", Section.FIGURE, lesson=Shows.CURVE)],
 )

@@ -434,7 +434,7 @@ def _sums(first: dict[str, float], second: dict[str, float]) -> dict[str, float]
     return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     goodput = goodput_of(draft.state, variant, report.time_s, report.roofline)
     return report.with_parts(goodput=goodput)
 
@@ -445,7 +445,7 @@ FEATURE = Feature(
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
     derive_events=_derived,
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     views=(
         View("goodput.view:phases", Section.TIME),
         View("goodput.view:goodput", Section.TIME),

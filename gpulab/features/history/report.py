@@ -41,4 +41,4 @@ def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
             )
 
 
-FEATURE = Feature("history", of_comparison=_add_earlier, findings=_outside_of_earlier)
+FEATURE = Feature("history", add_to_comparison=_add_earlier, findings=_outside_of_earlier)

@@ -144,7 +144,7 @@ def _following_s(steps: _Steps, plain: Estimate | None) -> float:
     return added_s + sum(max(0.0, each.seconds - each.steps * plain.value) for each in slowed)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     state = draft.state
     job = state.job
     if not isinstance(job, Follow):
@@ -209,7 +209,7 @@ def _processes(state: RunState, history: ProgramHistory) -> Iterator[FollowedRep
         )
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     """The time of its step, by the windows of the process that counts."""
     if not isinstance(draft.state.job, Follow):
         return report
@@ -249,7 +249,7 @@ def _version(python: str) -> tuple[int, ...]:
 
 
 def _explained(draft: Draft, report: RunReport) -> RunReport:
-    report = _of_run(draft, report)
+    report = _add_to_run(draft, report)
     program = report.program
     if program is None or draft.under_way:
         return report
@@ -270,8 +270,8 @@ FEATURE = Feature(
     run_part=result.RunPart,
     keeps={ProcessFollowed: Keep(by=attrgetter("pid"))},
     folds={StepsFollowed: _add},
-    of_variant=_of_variant,
-    of_run=_explained,
+    add_to_variant=_add_to_variant,
+    add_to_run=_explained,
     views=(
         View("program.view:program_view", Section.PROGRAM),
         View("program.panel:PROGRAM", Section.PANELS),

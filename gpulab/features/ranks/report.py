@@ -42,7 +42,7 @@ def _fold(state: RunState, event: RankTimes) -> None:
     state.part(TimesOfRanks).add(event)
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     seen = draft.state.part(TimesOfRanks)
     ranks = []
     for key, times_s in sorted(seen.times_s.items()):
@@ -65,6 +65,6 @@ FEATURE = Feature(
     "ranks",
     variant_part=result.VariantPart,
     folds={RankTimes: _fold},
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     views=[View("ranks.view:ranks", Section.RESOURCES)],
 )

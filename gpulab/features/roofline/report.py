@@ -480,13 +480,13 @@ def _derived(draft: Draft) -> Iterator[Examined]:
             yield examined
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     roofs = draft.cached(roofs_of)
     cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks)
     return report.with_parts(cause=cause, roofline=point)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     roofs = draft.cached(roofs_of)
     if roofs is None or not roofs.ceilings:
         return report
@@ -509,7 +509,7 @@ FEATURE = Feature(
     run_part=result.RunPart,
     keeps={CeilingsMeasured: Keep(merge=_add_older), RoofProbed: Keep(1000)},
     derive_events=_derived,
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     findings=_disagreements,
-    of_run=_of_run,
+    add_to_run=_add_to_run,
 )

@@ -289,7 +289,7 @@ def _measured(state: RunState, _: Samples) -> None:
         state.part(TelemetryHistory).measured(samples.start, samples.end)
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     """With what was read while the variant ran alone."""
     solo = variant.last(SoloRun)
     built = variant.last(Built)
@@ -313,7 +313,7 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
     return report.with_parts(solo_run=solo_report)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     history = draft.state.part(TelemetryHistory)
     waits = history.sampling and history.started is None
     on = waits and draft.state.outcome is None and draft.state.device is not None
@@ -336,7 +336,7 @@ FEATURE = Feature(
         Samples: _measured,
         SoloRun: lambda state, event: state.part(TelemetryHistory).solo_run(event),
     },
-    of_variant=_of_variant,
-    of_run=_of_run,
+    add_to_variant=_add_to_variant,
+    add_to_run=_add_to_run,
     views=[View("telemetry.view:solo_runs", Section.ALONE)],
 )

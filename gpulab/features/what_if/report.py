@@ -36,7 +36,7 @@ class _Slope:
         return _Slope(1 - self.value, low, high)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     job = draft.state.job
     if not isinstance(job, Measure) or not job.subject.parts:
         return report
@@ -106,6 +106,6 @@ def _slope(report: RunReport, variant: str, delay: float) -> _Slope | None:
 FEATURE = Feature(
     "what_if",
     run_part=result.RunPart,
-    of_run=_of_run,
+    add_to_run=_add_to_run,
     views=[View("what_if.view:delayed", Section.TRIED)],
 )
