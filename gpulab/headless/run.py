@@ -278,7 +278,7 @@ class _Command:
         """Print and write what all of them give; returns the exit code."""
         reports, options, terminal = self._reports, self._options, self._terminal
         swept = self._swept or swept_scenarios(self._planned, reports, options)
-        over_runs = part("repeats.report:over_runs_of", reports) if options.repeat else None
+        over_runs = part("repeats.report:repeat_reports", reports) if options.repeat else None
         command = combine(
             reports,
             self._environment,
@@ -287,7 +287,7 @@ class _Command:
             required_of=self._required_of,
         )
         if over_runs is not None:
-            terminal.show(part("repeats.view:over_runs_view", over_runs))
+            terminal.show(part("repeats.view:repeats_view", over_runs))
             if command.reason:
                 terminal.say(sentence(command.reason))
         elif options.sweep:

@@ -21,7 +21,7 @@ from gpulab.report.sentences import with_reason
 from gpulab.scenario import Param
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.launch import plan, single_launch, start
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def load(path: str | PathLike[str]) -> RunReport:
     """
     file = path_of("path", path)
     try:
-        recorded = Run(File(file))
+        recorded = Run(FileSource(file))
         recorded.poll()
     except OSError as error:
         raise RunFileError(f"{file}: {error.strerror}") from None

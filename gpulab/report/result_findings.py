@@ -18,7 +18,7 @@ from gpulab.features.telemetry.findings import (
     processes_not_checked,
     telemetry_ended_early,
 )
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.feature import Draft
 from gpulab.report.findings import (
     builds_differ,
@@ -121,7 +121,7 @@ def explaining_findings(
 
 def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     """Problems of the device that telemetry showed: throttling, sharing, missing readings."""
-    telemetry = state.part(TelemetryHistory)
+    telemetry = state.part(TelemetryState)
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
         disturbances.append(telemetry_ended_early.caused_by(telemetry.lost))

@@ -47,7 +47,7 @@ from gpulab.core.machine import Device
 from gpulab.core.readable import readable
 from gpulab.core.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status
 from gpulab.report.findings import checked_in_its_own_run, declared_unchecked, plain_function
-from gpulab.report.samples import SampleHistory
+from gpulab.report.samples import SampleState
 from gpulab.stats.comparison import keys_of
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _unchecked(info: VariantInfo, *, functions: bool) -> Finding | None:
     return None
 
 
-class LogHistory:
+class LogState:
     def __init__(self) -> None:
         self.head: list[str] = []
         self.tail: deque[str] = deque(maxlen=KEPT_LINES)
@@ -258,8 +258,8 @@ class RunState(KeptEvents):
         super().__init__(keeps)
         self._parts: dict[type, Any] = {}
         self.variants: dict[str, VariantState] = {}
-        self.samples = SampleHistory(())
-        self.log = LogHistory()
+        self.samples = SampleState(())
+        self.log = LogState()
         self.over = False
         """Whether no more events will come."""
         self.t = 0.0
@@ -376,9 +376,9 @@ class RunState(KeptEvents):
             for info in job.subject.variants
         }
         if isinstance(job, TimedJob):
-            self.samples = SampleHistory(keys_of(job))
+            self.samples = SampleState(keys_of(job))
         else:
-            self.samples = SampleHistory([(name,) for name in self.variants])
+            self.samples = SampleState([(name,) for name in self.variants])
 
     def _add_samples(self, event: Samples) -> None:
         # the control has no build in the events: it has the items of the baseline

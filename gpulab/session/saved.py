@@ -26,7 +26,7 @@ from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
 from gpulab.report.past import PastRun
 from gpulab.session.playback import Playback
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.store import Store
 
 Kind = TypeVar("Kind")
@@ -91,7 +91,7 @@ def open_playback(path: Path) -> Playback:
 
 
 def _whole_run(path: Path) -> Run:
-    run = Run(File(path))
+    run = Run(FileSource(path))
     run.poll()
     return run
 

@@ -42,7 +42,7 @@ class Following(StrEnum):
     """The file cannot be read on."""
 
 
-class Tail:
+class TailSource:
     """Follows the run file at `path`, which may not be there yet. What was read stays, whatever
     becomes of the file.
     """

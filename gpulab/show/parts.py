@@ -28,7 +28,7 @@ from gpulab.features.roofline.report import (
 )
 from gpulab.features.roofline.view import limits, roofline_blocks
 from gpulab.report.feature import Section, View
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
@@ -85,7 +85,7 @@ class Shown:
     width: int = 100
     loaded: LoadedRun | None = None
     together: RunReport | None = None
-    live: LiveRun | None = None
+    live: LiveReport | None = None
     predicted: Sequence[Text] = ()
     operations: Sequence[Block] | None = None
     verbose: bool = True

@@ -120,7 +120,7 @@ def _measure(
     context = open_context(
         job, loaded, before, reporter, process.buffer, number=process.number, seed=process.seed
     )
-    _Run(context, loaded, process.turn, before, preloads, started).run()
+    _ProcessRun(context, loaded, process.turn, before, preloads, started).run()
     if ranks is not None:
         reporter.channel.emit(*ranks.events())
     for (variant, name), value in context.builder.lab.figures.items():
@@ -159,7 +159,7 @@ class _Preloads:
             self._turn.preload(preload)
 
 
-class _Run:
+class _ProcessRun:
     """One process's part of the run, once the file is loaded."""
 
     def __init__(

@@ -31,7 +31,7 @@ from gpulab.features.checks.findings import (
     processes_correlated,
 )
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_off
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.comparisons import control_differs, failed_after
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
@@ -265,7 +265,7 @@ def _clocks(evidence: Evidence, kind: CheckKind) -> Check:
 
 def _watched_on_gpu(evidence: Evidence, kind: CheckKind, field: str) -> Check:
     """By telemetry: other processes on the GPU, or what holds its clocks back."""
-    telemetry = evidence.state.part(TelemetryHistory)
+    telemetry = evidence.state.part(TelemetryState)
     if not telemetry.sampling:
         return _not_run(kind, telemetry_off())
     started = telemetry.started
@@ -399,7 +399,7 @@ def _is_number(value: Value) -> bool:
 
 
 @dataclass
-class LostOnNew:
+class NewValuesState:
     """The loss of each variant, by process: speedup on the same values over that on new ones."""
 
     ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -408,13 +408,13 @@ class LostOnNew:
 def _fold(state: RunState, event: Examined) -> None:
     ratio = event.values.get("lost_on_new")
     if event.check == CheckKind.TIMED_STEPS and event.variant and isinstance(ratio, float):
-        state.part(LostOnNew).ratios[event.variant].append(log(ratio))
+        state.part(NewValuesState).ratios[event.variant].append(log(ratio))
 
 
 def _derived(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
-    for name, ratios in draft.state.part(LostOnNew).ratios.items():
+    for name, ratios in draft.state.part(NewValuesState).ratios.items():
         lost = inner_interval(ratios)
         logs = draft.samples.units((name, baseline.name)) if baseline else ()
         if lost is None or not logs or lost.low <= log(_LOST):

@@ -45,10 +45,10 @@ def operations(
     allocated: recording that takes time, so that no time is taken from it. Without it that is read
     from `trace`, as far as it is there.
     """
-    return Recorded(trace).operations(sample, kernels=kernels, most=most)
+    return RecordedWindow(trace).operations(sample, kernels=kernels, most=most)
 
 
-class Recorded:
+class RecordedWindow:
     """A recording whose table can be made before there is a sample, and again with one."""
 
     def __init__(self, trace: Trace) -> None:

@@ -50,7 +50,7 @@ from gpulab.features.goodput.analysis import (
 from gpulab.features.goodput.events import LineTime, Partition, Profiled
 from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import marked_calls
-from gpulab.features.goodput.recorded_operations import Recorded
+from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.scenario import Variant
@@ -174,7 +174,7 @@ class Profiler:
             if self._device.type == "cpu":
                 waited = median(group.waited for group in plain)
             with _collector_off():
-                table = Recorded(second)
+                table = RecordedWindow(second)
                 operations = table.operations()
             profiled = Profiled(
                 variant=variant.name,
@@ -230,7 +230,7 @@ class Profiler:
         self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
 
     def _add_callers(
-        self, build: Build, profiled: Profiled, table: Recorded, *, compiled: bool
+        self, build: Build, profiled: Profiled, table: RecordedWindow, *, compiled: bool
     ) -> Profiled:
         """With lines, modules and memory of its operations, from a recording of one more step; as
         it is where that fails. All that was measured has been reported by then.

@@ -25,7 +25,7 @@ from gpulab.features.live.printed import PRINTED
 from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.times import TIMES
 from gpulab.report.feature import Section
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 
 _SHOWN = {
     Stage.START: "start",
@@ -55,7 +55,7 @@ def shown_stage(stage: Stage) -> str:
     return _SHOWN[_SHOWN_STAGES.get(stage, stage)]
 
 
-def draw_stages(run: LiveRun, area: Area) -> None:
+def draw_stages(run: LiveReport, area: Area) -> None:
     progress = run.report.progress
     if run.report.get("program") is not None:
         words = str(run.report.outcome).upper()
@@ -76,7 +76,7 @@ def draw_stages(run: LiveRun, area: Area) -> None:
             return
 
 
-def _under_way(run: LiveRun) -> str:
+def _under_way(run: LiveReport) -> str:
     progress = run.report.progress
     words = shown_stage(progress.stage).upper()
     if not run.report.under_way:
@@ -147,7 +147,7 @@ class Place:
     height: int
 
 
-def places(run: LiveRun, width: int, height: int) -> list[Place]:
+def places(run: LiveReport, width: int, height: int) -> list[Place]:
     """Return where the panels stand below the line of the stages; those without room for them are
     left out.
     """
@@ -173,7 +173,7 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
 
 
 def _stacked(
-    run: LiveRun, panels: Sequence[Panel], column: int, width: int, room: int
+    run: LiveReport, panels: Sequence[Panel], column: int, width: int, room: int
 ) -> list[Place]:
     """One below the other: first every panel's fewest rows in their order, then what it needs, and
     then what is left, in turn.
@@ -209,7 +209,7 @@ def _stacked(
 
 
 def live_view(
-    run: LiveRun,
+    run: LiveReport,
     *,
     width: int,
     height: int,
@@ -235,7 +235,7 @@ def live_view(
 
 
 def panel_view(
-    panel: Panel, run: LiveRun, *, width: int, height: int | None = None, headed: bool = True
+    panel: Panel, run: LiveReport, *, width: int, height: int | None = None, headed: bool = True
 ) -> Text:
     """One panel, with its heading where it is `headed`; by default as high as it needs."""
     if height is None:
@@ -247,7 +247,7 @@ def panel_view(
     return canvas.text()
 
 
-def _draw_heading(panel: Panel, run: LiveRun, area: Area, *, chosen: bool) -> None:
+def _draw_heading(panel: Panel, run: LiveReport, area: Area, *, chosen: bool) -> None:
     """A rule with words in it; in reverse where it is the one that `z` makes fill the screen."""
     left, right = panel.heading(run)
     right = panel.missing(run, area.height - 1) or right

@@ -73,7 +73,7 @@ class _Steps:
 
 
 @dataclass
-class ProgramHistory:
+class ProgramState:
     """The history of a program's processes, by their numbers."""
 
     processes: dict[int, _Steps] = field(default_factory=lambda: defaultdict(_Steps))
@@ -89,7 +89,7 @@ class ProgramHistory:
 
 
 def _add(state: RunState, event: StepsFollowed) -> None:
-    state.part(ProgramHistory).processes[event.pid].add(event)
+    state.part(ProgramState).processes[event.pid].add(event)
 
 
 def _step_s(window: StepsFollowed) -> float:
@@ -149,7 +149,7 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     job = state.job
     if not isinstance(job, Follow):
         return report
-    history = state.part(ProgramHistory)
+    history = state.part(ProgramState)
     variant = next(iter(state.variants.values()), None)
     ended = variant.last(ProgramEnded) if variant else None
     program = ProgramReport(
@@ -190,7 +190,7 @@ def _first_step_s(state: RunState, steps: _Steps) -> float | None:
     return max(0.0, first[0].t - started[0].t) if first and started else None
 
 
-def _processes(state: RunState, history: ProgramHistory) -> Iterator[FollowedReport]:
+def _processes(state: RunState, history: ProgramState) -> Iterator[FollowedReport]:
     """Ranks in their order; of the others those that imported torch or had steps."""
     followed = {event.pid: event for event in state.all(ProcessFollowed)}
     for event in sorted(followed.values(), key=lambda event: (event.rank, event.t)):
@@ -213,7 +213,7 @@ def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) 
     """The time of its step, by the windows of the process that counts."""
     if not isinstance(draft.state.job, Follow):
         return report
-    steps = draft.state.part(ProgramHistory).main
+    steps = draft.state.part(ProgramState).main
     time = _time(steps) if steps else None
     if time is None or steps is None:
         return report
@@ -231,7 +231,7 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
         return old_python(version=old[0]) if len(old) == len(followed) else no_torch()
     if not program.steps:
         return no_step()
-    steps = state.part(ProgramHistory).main
+    steps = state.part(ProgramState).main
     if steps is None or _time(steps) is None:
         return too_few_steps(count=program.steps)
     job = state.job
@@ -256,7 +256,7 @@ def _explained(draft: Draft, report: RunReport) -> RunReport:
     explanations = list(report.explanations)
     if reason := why_no_steps(draft.state, program):
         explanations.append(reason)
-    steps = draft.state.part(ProgramHistory).main
+    steps = draft.state.part(ProgramState).main
     if steps is not None and (change := _slower_after(steps)) is not None:
         explanations.append(slower_after_recording(change=change))
     if program.left:

@@ -52,7 +52,7 @@ from gpulab.features.roofline.findings import (
 from gpulab.features.roofline.operations import operation_points, short_operation
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
@@ -166,7 +166,7 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
     nominal = next(
         (roof for roof in roofs.ceilings if roof.roof == MEMORY and roof.source == DERIVED), None
     )
-    means = state.part(TelemetryHistory).solo_means(variant.name)
+    means = state.part(TelemetryState).solo_means(variant.name)
     is_cold = job is not None and job.cache == Cache.COLD
     if solo is None or means is None or nominal is None or is_cold:
         return None
@@ -256,7 +256,7 @@ def _not_working(profiled: Profiled, step_s: float) -> tuple[float, float]:
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
     """Return what the device counted in the solo run, over its own time; None if nothing."""
-    telemetry = state.part(TelemetryHistory)
+    telemetry = state.part(TelemetryState)
     solo = variant.last(SoloRun)
     means = telemetry.solo_means(variant.name)
     # flushing is most of such a run

@@ -39,7 +39,7 @@ from gpulab.tui.panels.pane import TextPane
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered
     from gpulab.session.run import Run
-    from gpulab.tui.earlier import EarlierRuns
+    from gpulab.tui.earlier import PreviousRuns
 
 _ROOM_FOR_TITLES = 60
 _NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
@@ -345,7 +345,7 @@ class CatalogColumn(Vertical):
         self.entries = {entry.name: entry for entry in entries}
         self._bar: SearchBar | None = None
         self._marked: set[str] = set()
-        self.earlier: dict[str, EarlierRuns] = {}
+        self.earlier: dict[str, PreviousRuns] = {}
         """Of scenarios that have run before."""
 
     def compose(self) -> ComposeResult:
@@ -422,7 +422,7 @@ class CatalogColumn(Vertical):
         earlier_runs = previous_runs(entries)
         self.app.call_from_thread(self._show_history, earlier_runs)
 
-    def _show_history(self, earlier_runs: Mapping[str, EarlierRuns]) -> None:
+    def _show_history(self, earlier_runs: Mapping[str, PreviousRuns]) -> None:
         for name, earlier in earlier_runs.items():
             if name not in self._marked:
                 self.earlier[name] = earlier

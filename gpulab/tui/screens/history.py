@@ -40,7 +40,7 @@ from gpulab.features.history.view import (
     others_on_one_axis,
     search_text,
 )
-from gpulab.report.live import LiveRun, live_run
+from gpulab.report.live import LiveReport, live_run
 from gpulab.report.past import PastRun
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
@@ -237,7 +237,7 @@ class HistoryList(ScrollView, can_focus=True):
 class Opened:
     """A run file as it is read now, for panels and for a comparison."""
 
-    run: LiveRun
+    run: LiveReport
     saved: SavedRun | None
     """None where nothing compares."""
 
@@ -555,5 +555,5 @@ def _read(past: PastRun) -> Opened | str:
     return Opened(live_run(run.report, run.state), saved)
 
 
-def _opened(run: LiveRun, width: int) -> Block:
+def _opened(run: LiveReport, width: int) -> Block:
     return on_screen(Shown(run.report, Target.SCREEN, width=width, live=run))
