@@ -211,14 +211,12 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
     if reason is not None:
         return Check(kind=kind, state=CheckState.FAILED, result=reason)
     values: dict[str, Value] = {"speedup": control.speedup, "low": low, "high": high}
-    if not low <= 1 <= high:
-        doubt = control_leaves_out_1.from_values(values)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+    holds_1 = low <= 1 <= high
     effect = _effect(evidence.comparison)
-    if effect is not None and log(high / low) > effect:
-        result = control_too_wide.from_values(values)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=result)
-    return _passed(kind, **values)
+    if holds_1 and (effect is None or log(high / low) <= effect):
+        return _passed(kind, **values)
+    doubt = control_too_wide if holds_1 else control_leaves_out_1
+    return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt.from_values(values))
 
 
 def _effect(comparison: Comparison) -> float | None:

@@ -627,9 +627,7 @@ class Checker:
         self._emit(Unchecked(variant=name, reason=reason))
 
     def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
-        """Return null answers that pass for the baseline's output, and another seed's; the
-        tolerance.
-        """
+        """Return null answers that pass for an output, and another seed's; the tolerance."""
 
         def agree(answer: Tensors, reference: Tensors) -> bool:
             return self.stepping.agree(build, answer, reference).ok
