@@ -27,7 +27,7 @@ from commands import GPULAB
 from gpulab.core.run_file import RunFileError
 from gpulab.features.compare.analysis import compare_runs, saved_run
 from gpulab.features.compare.report import Pairing
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.saved import recordings
 from gpulab.stats.separate_runs import MEMORY_SPREAD, SPEEDUP_SPREAD, difference
 from gpulab.stats.verdicts import verdict_of
@@ -85,7 +85,7 @@ def run(options, side, turn):
 
 
 def saved(path):
-    run = Run(File(path))
+    run = Run(FileSource(path))
     run.poll()
     return saved_run(run.report, run.state)
 

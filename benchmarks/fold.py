@@ -23,7 +23,7 @@ from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.features.goodput.events import Phases
 from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.build import build_report, new_state
 
 EVENTS, LOG_LINES, TICK_EVENTS, TICKS = 1_000_000, 10_000, 50, 20
@@ -189,7 +189,7 @@ def retained(count, condition):
     gc.collect()
     size = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    return size if state.part(TelemetryHistory).readings else 0
+    return size if state.part(TelemetryState).readings else 0
 
 
 def peak_mib():

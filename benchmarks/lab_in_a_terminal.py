@@ -23,7 +23,7 @@ from pseudo_terminal import Pty
 from gpulab.core.events import Log, ProcessStarted, Samples
 from gpulab.features.telemetry.events import Telemetry
 from gpulab.options import Options
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.tui.app import LabApp
 
 FLOOD_HZ = 10_000
@@ -180,7 +180,7 @@ class Paced:
     """A source that gives the events of a recorded run at the pace at which they came."""
 
     def __init__(self, path):
-        recording = File(path)
+        recording = FileSource(path)
         self.path, self.findings = path, recording.findings
         self._events = recording.take()
         self._given, self._started = 0, time.monotonic()
@@ -209,7 +209,7 @@ class Endless:
     ended = False
 
     def __init__(self, path, rate):
-        recording = File(path)
+        recording = FileSource(path)
         self.path, self.findings = path, recording.findings
         events = recording.take()
         last = max(place for place, event in enumerate(events) if isinstance(event, Samples))

@@ -28,7 +28,7 @@ from lab_in_a_terminal import DOWN, ENTER, UP, Terminal, lab_over
 from recorded import run_file
 
 import gpulab
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.stats.statistics import FEWEST, median_interval
 
 RECORDED = "precision-h200"
@@ -118,7 +118,7 @@ def sizes(options, env):
 
 
 def during_a_run(path, env):
-    events = File(path).take()
+    events = FileSource(path).take()
     run_s = events[-1].t - events[0].t
     terminal = lab_over("paced", path, size=LARGE, env=env)
     cpu_s, first, pressed = cpu_clock(terminal), len(terminal.received), time.perf_counter()

@@ -23,7 +23,7 @@ from pseudo_terminal import Pty
 from screen import has_ended
 
 from gpulab.core.run_file import read_run_file
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.headless.scripting import load
 from gpulab.report.build import fold_all
 
@@ -88,7 +88,7 @@ def soak(time_s, folder):
         f"asked for {job.time_s:.0f} s of rounds: they and their builds took "
         f"{state.samples.end - state.samples.start:.0f} s; stopped on {report.method.stopped}; "
         f"{report.method.epochs:,} epochs, {state.samples.blocks:,} blocks, "
-        f"{state.part(TelemetryHistory).readings:,} readings; {report.outcome}, "
+        f"{state.part(TelemetryState).readings:,} readings; {report.outcome}, "
         f"{file.stat().st_size / 1e6:.0f} MB"
     )
 

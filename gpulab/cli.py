@@ -48,7 +48,7 @@ gpulab --new my_step.py             write a scenario, which --run measures
 gpulab --run train.py:step          time and profile a function of any file
 gpulab --run -- python train.py     run a program as it is, and follow its steps
 """
-_OF_RUN = """\
+_RUN_EXAMPLES = """\
 examples:
   gpulab --run batched_matmul --set n=128         another parameter
   gpulab --run batched_matmul --sweep n=16,64,256 a curve: a run for each value
@@ -129,7 +129,7 @@ _TWO_RUNS = {Mode.RUN: "--run WHAT", Mode.FOLLOW: "--run -- PROGRAM"}
 def help_text(arguments: Sequence[str]) -> str:
     """The modes, where help alone is asked for; else the page of the mode that is chosen."""
     if all(argument in _HELP for argument in arguments):
-        return _OVERVIEW.format(modes="\n".join(_in_two_columns()))
+        return _OVERVIEW.format(modes="\n".join(_mode_columns()))
     own, program = _split(arguments)
     mode = _mode_of(own, program)
     chosen = MODES[mode]
@@ -137,7 +137,7 @@ def help_text(arguments: Sequence[str]) -> str:
     page = argparse.ArgumentParser(
         usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
         description=fill(chosen.about, _WIDTH),
-        epilog=_OF_RUN.format(verdicts="\n".join(_verdicts())) if mode == Mode.RUN else None,
+        epilog=_RUN_EXAMPLES.format(verdicts="\n".join(_verdicts())) if mode == Mode.RUN else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
@@ -149,7 +149,7 @@ def help_text(arguments: Sequence[str]) -> str:
     return page.format_help()
 
 
-def _in_two_columns() -> Iterator[str]:
+def _mode_columns() -> Iterator[str]:
     """All modes, for the overview."""
     cells = [f"{each.mode:<13}{each.help}" for each in MODES.values() if each.help]
     cells.append(f"--version    gpulab {_version()}")

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Mode(StrEnum):
-    """What to do, by the flag that chooses it; the screen has none."""
+    """A mode of the command, by the flag that chooses it; the screen has none."""
 
     SCREEN = "the screen"
     LIST = "--list"
@@ -52,7 +52,7 @@ class ModeFlag:
 
 
 class NotInstalledError(ValueError):
-    """What was asked for is of a feature that was taken out."""
+    """A feature was asked for that was taken out."""
 
     def __init__(self, flag: str, module: str) -> None:
         super().__init__(f"{flag} is not installed: there is no {module}")

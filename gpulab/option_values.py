@@ -12,7 +12,7 @@ from gpulab.core.limits import LARGEST_INTEGER, RANKS, SPEEDUPS, TIME_S, VARIANT
 
 
 class WrongValueError(ValueError):
-    """What is to be written instead."""
+    """A value is wrong; the message says what to write instead."""
 
 
 def shown(given: object) -> str:

@@ -40,9 +40,9 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Flag:
-    """How an option is given. It `takes` what its help calls so, and its parser reads; with `const`
-    it may, and `several` are collected. `command`, of the `feature`, carries the mode out with it;
-    where that was taken out there is none such.
+    """An option as it is given. It `takes` what its help calls so, and its parser reads; with
+    `const` it may, and `several` are collected. `command`, of the `feature`, carries the mode out
+    with it; where that was taken out there is none such.
     """
 
     title: str
@@ -99,12 +99,12 @@ _to_print = partial(_flag, "what to print and keep")
 
 _RUN = {Mode.RUN}
 _MEASURES = {Mode.SCREEN, Mode.RUN}
-_ON_A_DEVICE = {*_MEASURES, Mode.CALIBRATE}
-_OF_A_STEP = {*_MEASURES, Mode.COMPARE}
+_USES_DEVICE = {*_MEASURES, Mode.CALIBRATE}
+_TIMED = {*_MEASURES, Mode.COMPARE}
 _RUN_OR_FOLLOW = {Mode.RUN, Mode.FOLLOW}
-_WITH_FILES = {*_RUN_OR_FOLLOW, Mode.CALIBRATE}
-_OF_A_FILE = {Mode.REPLAY, Mode.WATCH}
-_PRINTS_A_RUN = {Mode.RUN, *_OF_A_FILE}
+_WRITES_RUN = {*_RUN_OR_FOLLOW, Mode.CALIBRATE}
+_READS_RUN = {Mode.REPLAY, Mode.WATCH}
+_PRINTS_A_RUN = {Mode.RUN, *_READS_RUN}
 _PRINTS_OPERATIONS = {*_PRINTS_A_RUN, Mode.FOLLOW}
 _GATED = {Mode.RUN, Mode.COMPARE}
 _SLOWER = 0.03
@@ -112,16 +112,16 @@ _SLOWER = 0.03
 
 @dataclass(frozen=True)
 class Options:
-    """What refines a command, whichever face takes it. None is what was not given. The text below a
-    field is its help.
+    """The options of a command, whichever face takes it. None is what was not given. The text below
+    a field is its help.
     """
 
     device: str | None = _to_run(
-        {*_OF_A_STEP, Mode.CALIBRATE, Mode.FLEET}, ("cuda:N|cpu", kinds.device)
+        {*_TIMED, Mode.CALIBRATE, Mode.FLEET}, ("cuda:N|cpu", kinds.device)
     )
     """default: cuda:0 if available, otherwise cpu"""
     chosen: dict[str, str] = _to_run(
-        {*_OF_A_STEP, Mode.SHOW, Mode.FLEET},
+        {*_TIMED, Mode.SHOW, Mode.FLEET},
         ("NAME=VALUE", kinds.setting),
         name="--set",
         default=dict,
@@ -157,26 +157,26 @@ class Options:
     """one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own"""
     repeat: int | None = _to_run(_RUN, ("N", kinds.repetitions), feature="repeats")
     """N runs in fresh processes: 99 % interval over runs (needs N >= 8)"""
-    time_s: float | None = _to_run({*_OF_A_STEP, Mode.FLEET}, ("S", kinds.seconds), name="--time")
+    time_s: float | None = _to_run({*_TIMED, Mode.FLEET}, ("S", kinds.seconds), name="--time")
     """time limit of the measurement in seconds (default: 10; of --compare 30); it stops earlier
     when intervals are narrow
     """
     width: float | None = _to_run(_MEASURES, ("0.2%", kinds.share))
     """stop when the half-width of every interval is below this share of its speedup (default: 1%)
     """
-    threads: int = _to_run({*_ON_A_DEVICE, Mode.COMPARE}, ("N", kinds.threads), default=1)
+    threads: int = _to_run({*_USES_DEVICE, Mode.COMPARE}, ("N", kinds.threads), default=1)
     """CPU threads of torch (default: 1)"""
     ranks: int = _to_run({Mode.CALIBRATE}, ("N", kinds.ranks), default=0)
     """measure what joins N processes: all-reduce and sends, by size"""
-    seed: int | None = _to_run({*_ON_A_DEVICE, Mode.COMPARE}, ("N", kinds.seed))
+    seed: int | None = _to_run({*_USES_DEVICE, Mode.COMPARE}, ("N", kinds.seed))
     """seed of data and order of variants (default: random)"""
-    smoke: bool = _to_run({*_OF_A_STEP, Mode.FLEET})
+    smoke: bool = _to_run({*_TIMED, Mode.FLEET})
     """tiny sizes: check that it runs"""
     timeout_s: float | None = _to_run(
-        {*_ON_A_DEVICE, Mode.FOLLOW}, ("S", kinds.seconds), name="--timeout"
+        {*_USES_DEVICE, Mode.FOLLOW}, ("S", kinds.seconds), name="--timeout"
     )
     """stop a run after S seconds (default: after 10 minutes without progress)"""
-    telemetry: str | None = _to_run({*_ON_A_DEVICE, Mode.FOLLOW}, ("on|off|GPU", kinds.telemetry))
+    telemetry: str | None = _to_run({*_USES_DEVICE, Mode.FOLLOW}, ("on|off|GPU", kinds.telemetry))
     """sample the device of the run (on, default), nothing, or a GPU by index or UUID"""
     retune: bool = _to_run(_RUN, feature="tuning")
     """tune again instead of reusing choices of gpulab.tune"""
@@ -202,7 +202,7 @@ class Options:
     """
     solution: bool = _to_write({Mode.NEW})
     """with --exercise: the reference solution, after a run of your own attempt"""
-    print: bool = _to_print(_OF_A_FILE)
+    print: bool = _to_print(_READS_RUN)
     """print the result, also on a terminal"""
     top: int | None = _to_print({*_PRINTS_OPERATIONS, Mode.FROM_TRACE}, ("N", kinds.operations))
     """rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort or
@@ -215,12 +215,12 @@ class Options:
     group_by: GroupBy | None = _to_print(_PRINTS_OPERATIONS, ("WHAT", kinds.one_of(tuple(GroupBy))))
     """operations summed by operation (default), line of the program, module, or kernel"""
     json: str | None = _to_print(
-        {*_WITH_FILES, *_OF_A_FILE, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
+        {*_WRITES_RUN, *_READS_RUN, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
         ("FILE", kinds.file_name),
         const="-",
     )
     """result as JSON, to FILE or to stdout"""
-    output: Path | None = _to_print({*_WITH_FILES, Mode.FLEET}, ("FILE", kinds.output))
+    output: Path | None = _to_print({*_WRITES_RUN, Mode.FLEET}, ("FILE", kinds.output))
     """run file: all events and raw samples (a folder for several runs); %N is the host, %t the task
     of srun, MPI, torchrun or Kubernetes
     """
@@ -385,9 +385,7 @@ def helps() -> Mapping[str, str]:
 
 
 def options_of(given: Mapping[str, Any], defaults: Mapping[str, Any], mode: Mode) -> Options:
-    """Return the options of a command from what its flags gave, by the names of their fields.
-    UsageError.
-    """
+    """Return a command's options from what its flags gave, by names of fields. UsageError."""
     values = {name: flag_of(name).value(given[name], f"{flag_of(name).name} ") for name in given}
     options = Options(**{**defaults, **values})
     options.check(mode)

@@ -243,8 +243,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Lab(Protocol):
-    """What every variant receives to build with: the device, its sizes, and a place for extra
-    figures.
+    """The lab that every variant receives to build with: the device, its sizes, and a place for
+    extra figures.
     """
 
     @property
@@ -406,9 +406,9 @@ class Scenario:
         self.topic = as_text("topic", topic)
         self.needs = as_choices("needs", needs, NEEDS)
         self.params = as_params(params)
-        self.cpu = self._of_params("cpu", cpu)
-        self.smoke = self._of_params("smoke", smoke)
-        swept = self._of_params("sweep", sweep, (tuple, list))
+        self.cpu = self._params_table("cpu", cpu)
+        self.smoke = self._params_table("smoke", smoke)
+        swept = self._params_table("sweep", sweep, (tuple, list))
         self.sweep = {name: as_sweep(name, values) for name, values in swept.items()}
         self.roof = None if roof is None else as_choices("roof", (roof,), ROOFS)[0]
         self.per = as_choices("per", (per,), ("step", "item"))[0]
@@ -424,7 +424,7 @@ class Scenario:
         self.cases = as_cases(cases, CASES)
         for case in self.cases:
             if not isinstance(case, str):
-                self._of_params("cases", case)
+                self._params_table("cases", case)
         self.env = as_environment(env)
         self.claim = as_text("claim", claim) if claim else ""
         self.no_effect_reason = (
@@ -506,9 +506,7 @@ class Scenario:
         )
 
     def ranks_of(self, params: Mapping[str, Param]) -> int:
-        """Return how many processes run each variant, by the parameters of a run; 0: without a
-        group.
-        """
+        """Return the processes of each variant, by a run's parameters; 0: without a group."""
         if isinstance(self.ranks, int):
             return self.ranks
         ranks = params[self.ranks]
@@ -516,7 +514,7 @@ class Scenario:
             raise ScenarioError(f"{self.ranks}={ranks}: ranks are a number from 1 to {RANKS}")
         return ranks
 
-    def _of_params(
+    def _params_table(
         self, keyword: str, values: Mapping[str, Any] | None, kinds: tuple[type, ...] = ()
     ) -> dict[str, Any]:
         """A table whose names are all parameters of the scenario."""

@@ -13,7 +13,7 @@ from gpulab.catalog import catalog
 from gpulab.core.events import RunEnded
 from gpulab.core.statuses import Outcome
 from gpulab.options import Options
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.pane import Pane
@@ -33,7 +33,7 @@ class Tape:
     """
 
     def __init__(self, path, until):
-        recording = File(path)
+        recording = FileSource(path)
         self.path, self.findings = path, recording.findings
         self._events = recording.take()
         self._given = 0

@@ -189,7 +189,7 @@ class Entry:
             claim=one_line(scenario.claim),
             variants=tuple(scenario.variants),
             summaries=tuple(one_line(variant.summary) for variant in scenario.variants.values()),
-            against=_against(scenario),
+            against=_baselines(scenario),
             params=readable(scenario.params),
             cpu=readable(scenario.cpu),
             sweep=readable(scenario.sweep),
@@ -378,7 +378,7 @@ def _recorded_on(name: str) -> str:
     return recorded_on(path) if path else ""
 
 
-def _against(scenario: Scenario) -> dict[str, str]:
+def _baselines(scenario: Scenario) -> dict[str, str]:
     names = list(scenario.variants)
     against = {}
     for above, name in pairwise(names):

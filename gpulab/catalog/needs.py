@@ -99,9 +99,7 @@ def torch_version() -> str | None:
 
 
 def broken_torch() -> Finding | None:
-    """Return what is wrong with the torch that is installed, as far as one sees without importing
-    it.
-    """
+    """Return what is wrong with the installed torch, as far as one sees without importing it."""
     versions = _torch_versions()
     return versions if isinstance(versions, Finding) else None
 

@@ -132,7 +132,7 @@ class PlainFunction:
 
 @dataclass(frozen=True)
 class ScenarioText:
-    """What a file's text says: its lesson and its scenario, None where it has none; and its
+    """The content of a file: its lesson and its scenario, None where it has none; and its
     functions.
     """
 

@@ -15,7 +15,7 @@ _SUFFIX = f".jsonl{PACKED}"
 def recording(name: str) -> Path | None:
     """The recording of a scenario, by NAME or DEVICE/NAME."""
     device, _, scenario = name.rpartition("/")
-    found = _by_name().get(scenario, ())
+    found = _recordings_by_name().get(scenario, ())
     return next((path for path in found if device in ("", path.parent.name)), None)
 
 
@@ -35,7 +35,7 @@ def recorded_on(path: Path) -> str:
 
 
 @cache
-def _by_name() -> dict[str, list[Path]]:
+def _recordings_by_name() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for path in recordings():
         found.setdefault(recorded_name(path), []).append(path)

@@ -79,7 +79,7 @@ _F_STRING = re.compile(r"\b(f|fr|rf)[\"']", re.IGNORECASE)
 
 
 class UnreadableError(Exception):
-    """What is wrong with a file's text, where, and how to fix it."""
+    """A file's text is wrong; the message says where, and how to fix it."""
 
     def __init__(self, line: int, message: str, fix: str) -> None:
         message, fix = cut(message, TEXT_LENGTH), cut(fix, TEXT_LENGTH)

@@ -28,7 +28,7 @@ def with_todays_text(path: Path, events: Sequence[Event]) -> list[Event]:
         ((place, event) for place, event in enumerate(told) if isinstance(event, RunStarted)),
         (0, None),
     )
-    request = _as_of_today(started.request, recorded_name(path)) if started else None
+    request = _todays_request(started.request, recorded_name(path)) if started else None
     if started is None or request is None:
         return told
     note = FindingMade(t=started.t, finding=replay.text_of_today(), explains=True)
@@ -36,7 +36,7 @@ def with_todays_text(path: Path, events: Sequence[Event]) -> list[Event]:
     return told
 
 
-def _as_of_today(request: RunRequest, name: str) -> RunRequest | None:
+def _todays_request(request: RunRequest, name: str) -> RunRequest | None:
     """None where the lesson is not there any more, or reads as it did."""
     *_, shipped = folders()
     entry = read_file(shipped / f"{name}.py")

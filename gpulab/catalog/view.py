@@ -195,7 +195,7 @@ def title_without_name(row: ScenarioRow) -> str:
 
 @dataclass(frozen=True)
 class OutcomeMark:
-    """What a run came to in seven characters, and the verdict where that says more; with its
+    """The result of a run in seven characters, and the verdict where that says more; with its
     style.
     """
 

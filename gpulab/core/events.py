@@ -51,7 +51,7 @@ from gpulab.core.values import (
 
 
 class Sender(Flag):
-    """Which processes may send an event: a worker with one of these jobs, or another."""
+    """The processes that may send an event: a worker with one of these jobs, or another."""
 
     MEASURE = auto()
     TIME_FUNCTIONS = auto()
@@ -76,7 +76,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_de
 
 
 class VariantEvent(Event, frozen=True, kw_only=True):
-    """What is said of one variant."""
+    """An event about one variant."""
 
     variant: Name
 
@@ -119,9 +119,9 @@ class Examined(Event, frozen=True):
 
 
 class Collectives(VariantEvent, frozen=True, kw_only=True):
-    """What a rank of a program did since the last such event: its collectives by torch's flight
-    recorder, and the spans of its main thread; all times on the monotonic clock of its `host`, on
-    which it is now `at`.
+    """The activity of a rank of a program since the last such event: its collectives by torch's
+    flight recorder, and the spans of its main thread; all times on the monotonic clock of its
+    `host`, on which it is now `at`.
 
     `run_s` and `delay_s` are what the main thread ran so far, and what it was ready to run and did
     not. `stack` says where it stands, the innermost line first, where nothing came for a while.
@@ -143,7 +143,7 @@ class Collectives(VariantEvent, frozen=True, kw_only=True):
 
 
 class ProgramEnded(VariantEvent, frozen=True, kw_only=True):
-    """How a program ended: by `code` or by `signal`, after `wall_s`. CPU time and the largest
+    """The end of a program: by `code` or by `signal`, after `wall_s`. CPU time and the largest
     resident set are of it and of the processes that it waited for; `left` still run.
     """
 
@@ -194,7 +194,7 @@ class Counted(VariantEvent, frozen=True):
 
 
 class Tuned(VariantEvent, frozen=True):
-    """What a variant chose with `gpulab.tune`; `cached`: in an earlier run."""
+    """A choice of a variant by `gpulab.tune`; `cached`: in an earlier run."""
 
     sent_by = Sender.TIMING
     choice: Choice
@@ -275,7 +275,7 @@ class WarmedUp(VariantEvent, frozen=True):
 
 
 class Planned(Event, frozen=True, kw_only=True):
-    """What the engine will do: `epochs` of so many rounds in each process, `processes` before width
+    """The plan of the engine: `epochs` of so many rounds in each process, `processes` before width
     may stop it.
 
     `expected_s`: how long measuring takes from here, if nothing stops it early, by what the first
@@ -485,7 +485,7 @@ class WorkerDone(Event, frozen=True):
 
 
 class RunInvalid(Event, frozen=True):
-    """What makes the whole run no evidence, whatever was measured: none of its verdicts holds."""
+    """A reason why the whole run proves nothing: none of its verdicts holds."""
 
     sent_by = Sender.WORKER | Sender.SESSION
     reason: Finding

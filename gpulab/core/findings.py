@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rank(IntEnum):
-    """What a finding changes in a result."""
+    """The effect of a finding on a result."""
 
     INVALIDATING = 0
     WEAKENING = 1
@@ -47,7 +47,7 @@ class Rank(IntEnum):
 
 
 class Options(TypedDict, total=False):
-    """What a declaration says beside its sentence."""
+    """The options of a declaration beside its sentence."""
 
     rank: Rank
     """WEAKENING where it is not named."""
@@ -138,7 +138,7 @@ class Declaration(Generic[Values]):
         """In a few words: those declared, or what stands before the first colon."""
         return _render(self._short, finding) or self.sentence(finding).partition(":")[0]
 
-    def sentence_of_each(self, finding: Finding) -> str:
+    def each_sentence(self, finding: Finding) -> str:
         """Return the text about one variant in the line about several."""
         return _render(self._each, finding)
 

@@ -33,7 +33,7 @@ are known.
 
 
 class PartKind(StrEnum):
-    """What marks a part of a step."""
+    """The kind of mark that a part of a step has."""
 
     PHASE = "phase"
     LOADING = "loading"
@@ -191,7 +191,7 @@ class Program(Subject, frozen=True, kw_only=True, tag="program"):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, tag_field="job"):
-    """What every worker is told of the device and of its process."""
+    """The part of every job that is about the device and the worker's process."""
 
     device: Name = "cpu"
     threads: Count = 1
@@ -229,7 +229,7 @@ class Required(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimedJob(Job, frozen=True, kw_only=True):
-    """What all jobs that time variants have in common. `time_s` is for rounds: builds and checks
+    """The common part of all jobs that time variants. `time_s` is for rounds: builds and checks
     come on top.
     """
 
@@ -354,7 +354,7 @@ def subject_of(job: AnyJob | Follow) -> ScenarioFile | FunctionFile | Program | 
 
 
 class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which step of a program to look at, in a process of its own."""
+    """A request to look at a step of a program, in a process of its own."""
 
     file: str
     function: str

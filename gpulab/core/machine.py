@@ -36,7 +36,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TorchProbe(msgspec.Struct, frozen=True, kw_only=True):
-    """What torch makes of the machine. `problem` keeps it from any use, `cuda_error` is torch's
+    """A probe of the machine by torch. `problem` keeps it from any use, `cuda_error` is torch's
     word on its CUDA.
     """
 
@@ -50,7 +50,7 @@ class TorchProbe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DriverProbe(msgspec.Struct, frozen=True, kw_only=True):
-    """What the driver's library reports: its version and devices, or the `problem` that keeps it
+    """A report of the driver's library: its version and devices, or the `problem` that keeps it
     from answering.
     """
 

@@ -50,8 +50,8 @@ def family(dtype: str | None) -> str:
 
 
 class KernelText(msgspec.Struct, frozen=True):
-    """What is compiled, and how it is launched: `name` in the source `code`, which begins at `line`
-    of its file.
+    """The source of a kernel, and how it is launched: `name` in the source `code`, which begins at
+    `line` of its file.
 
     `threads` of a block, x, y and z; None where the text does not say. `shared_bytes` of dynamic
     shared memory.
@@ -142,7 +142,7 @@ class CollectiveCall(msgspec.Struct, frozen=True, kw_only=True, array_like=True)
 
 
 class RankSpan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What the main thread of a rank did."""
+    """A span of the main thread of a rank."""
 
     kind: RankActivity
     begun: Moment

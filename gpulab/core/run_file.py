@@ -132,8 +132,8 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Recording:
-    """What a run file holds: its events, and what of its lines there is to say."""
+class SavedEvents:
+    """The content of a run file: its events, and the lines that could not be read."""
 
     events: list[Event]
     garbled: list[int]
@@ -142,7 +142,7 @@ class Recording:
     findings: list[Finding]
 
 
-def read_run_file(path: Path) -> Recording:
+def read_run_file(path: Path) -> SavedEvents:
     """Read a run file, whole or cut. RunFileError where it is none, where it has another version,
     or is too large to be kept as a whole.
     """
@@ -150,7 +150,7 @@ def read_run_file(path: Path) -> Recording:
     events: list[Event] = []
     for batch in event_batches(path, lines, WHOLE_RUN_FILE_BYTES):
         events += batch
-    return Recording(events, lines.garbled, lines.unknown, lines.cut, lines.findings)
+    return SavedEvents(events, lines.garbled, lines.unknown, lines.cut, lines.findings)
 
 
 def event_batches(

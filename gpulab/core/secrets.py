@@ -30,11 +30,11 @@ def masked(words: Sequence[str]) -> list[str]:
             hides_next = False
             continue
         hides_next = _FLAG.fullmatch(word) is not None
-        shown.append(_within(word))
+        shown.append(_mask_word(word))
     return shown
 
 
-def _within(word: str) -> str:
+def _mask_word(word: str) -> str:
     word = _ASSIGNED.sub(rf"\1={MASK}", word)
     word = _FOLLOWED.sub(rf"\1\2{MASK}", word)
     word = _USER.sub(rf"\1:{MASK}@", word)

@@ -9,7 +9,7 @@ from enum import IntEnum, StrEnum
 
 
 class Stage(StrEnum):
-    """Where a worker is. The order is that of a run."""
+    """The stage that a worker is in. The order is that of a run."""
 
     START = "start"
     LOAD = "load"
@@ -29,7 +29,7 @@ class Stage(StrEnum):
 
 
 class Status(StrEnum):
-    """How far a variant came. PENDING is the only one that may still change into OK."""
+    """The progress of a variant. PENDING is the only one that may still change into OK."""
 
     PENDING = "pending"
     OK = "ok"
@@ -65,7 +65,7 @@ class Verdict(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a run ended."""
+    """The end of a run."""
 
     DONE = "done"
     FAILED = "failed"
@@ -74,7 +74,7 @@ class Outcome(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """What kind of failure ended a variant or a run."""
+    """The kind of failure that ended a variant or a run."""
 
     ERROR = "error"
     EXIT = "exit"
@@ -100,7 +100,7 @@ class StopReason(StrEnum):
 
 
 class CheckTime(StrEnum):
-    """Whether outputs were compared before or after the timing."""
+    """The time of a comparison of outputs: before or after the timing."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -121,8 +121,8 @@ class Clock(StrEnum):
 
 
 class Shows(StrEnum):
-    """What a scenario is to show: speedups, those beside memory, the first steps of a fresh
-    process, or clocks.
+    """The subject of a scenario: speedups, those beside memory, the first steps of a fresh process,
+    or clocks.
     """
 
     SPEEDUP = "speedup"
@@ -132,21 +132,21 @@ class Shows(StrEnum):
 
 
 class Cache(StrEnum):
-    """Whether caches keep what the step before left in them, or are emptied before every step."""
+    """The state of the caches: as the step before left them, or emptied before every step."""
 
     HOT = "hot"
     COLD = "cold"
 
 
 class Per(StrEnum):
-    """What the times in tables are per."""
+    """The unit of work that the times in tables are per."""
 
     STEP = "step"
     ITEM = "item"
 
 
 class CeilingChoice(StrEnum):
-    """Which ceilings of the device a timed run measures: none, or those that the declared work
+    """The ceilings of the device that a timed run measures: none, or those that the declared work
     needs.
     """
 
@@ -155,7 +155,7 @@ class CeilingChoice(StrEnum):
 
 
 class IntervalUnit(StrEnum):
-    """What the values are that an interval is over."""
+    """The unit of the values that an interval is over."""
 
     PROCESSES = "processes"
     EPOCH_MEDIANS = "epoch medians"
@@ -203,7 +203,7 @@ class CheckKind(StrEnum):
 
 
 class CheckState(StrEnum):
-    """What a check came to: it passed, it casts doubt, it refuses the comparison, or it did not
+    """The state of a check: it passed, it casts doubt, it refuses the comparison, or it did not
     run.
     """
 
@@ -214,8 +214,8 @@ class CheckState(StrEnum):
 
 
 class Grade(StrEnum):
-    """Whether a comparison may be believed: every check passed, outputs were not compared, or some
-    check has doubts.
+    """The trust in a comparison: every check passed, outputs were not compared, or some check has
+    doubts.
     """
 
     VERIFIED = "verified"
@@ -238,7 +238,7 @@ class ExitCode(IntEnum):
 
 
 class Conclusion(StrEnum):
-    """What a run came to. UNDER_WAY and SKIPPED have no exit code of their own."""
+    """The conclusion of a run. UNDER_WAY and SKIPPED have no exit code of their own."""
 
     MEASURED = "measured"
     FAILED = "failed"
@@ -278,7 +278,7 @@ def first_in_order(codes: Iterable[ExitCode | None]) -> ExitCode:
 
 
 class BoundKind(StrEnum):
-    """What limits a step."""
+    """The limit of a step."""
 
     MEMORY = "memory"
     COMPUTE = "compute"
@@ -297,7 +297,7 @@ class BoundKind(StrEnum):
 
 
 class GroupBy(StrEnum):
-    """What the calls of a row of the table of operations have in common."""
+    """The property that the calls of a row of the table of operations share."""
 
     OPERATION = "operation"
     """Name and shapes."""

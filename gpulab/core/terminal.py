@@ -52,9 +52,7 @@ def tmux_shows_unicode() -> bool | None:
 
 
 def colour_count() -> int:
-    """Return the number of colours that the terminal has, 0 also where the user wants none
-    (NO_COLOR).
-    """
+    """Return the number of the terminal's colours, 0 also where the user wants none (NO_COLOR)."""
     term = os.environ.get("TERM", "dumb")
     if os.environ.get("NO_COLOR") or term == "dumb":
         return 0

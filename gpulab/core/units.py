@@ -86,9 +86,7 @@ _DISTURBED = 1.25
 
 
 def operation_of_roof(share: float) -> str:
-    """Describe the share of the roof that an operation reaches in a recording: one far
-    above the roof, or the roof, was disturbed.
-    """
+    """Describe an operation's share of the roof: far above it, the recording was disturbed."""
     return "disturbed" if share > _DISTURBED else f"{percent_of_roof(share)} %"
 
 

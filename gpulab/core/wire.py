@@ -50,9 +50,7 @@ def decode(line: bytes) -> Event | None:
 
 @cache
 def _known() -> tuple[msgspec.json.Decoder[Event], frozenset[str]]:
-    """Return the decoder of every event of the core and of the features that are there, and their
-    tags.
-    """
+    """Return the decoder of all events, of the core and of present features, and their tags."""
     kinds = (*EVENTS, *gpulab.events_of_features())
     decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Union[kinds])  # noqa: UP007
     return decoder, frozenset(str(kind.__struct_config__.tag) for kind in kinds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpulab.draw.area import Area
 
 if TYPE_CHECKING:
-    from gpulab.report.live import LiveRun
+    from gpulab.report.live import LiveReport
 
 _SHORTEST_NAMES = 12
 _HIGHEST = 8
@@ -33,17 +33,17 @@ class Panel:
     """`rows` depend on what does not change during a run, so that nothing jumps."""
 
     name: str
-    heading: Callable[[LiveRun], tuple[str, str]]
+    heading: Callable[[LiveReport], tuple[str, str]]
     """What it shows, at the left of its heading, and more at the right."""
-    rows: Callable[[LiveRun, int], Rows]
+    rows: Callable[[LiveReport, int], Rows]
     """At a width."""
-    draw: Callable[[LiveRun, Area], None]
+    draw: Callable[[LiveReport, Area], None]
     about: str
     """How to read it, in two or three sentences."""
     beside_variants: int | None = None
     """Rows that it has beside one a variant; None where it has no row for each."""
 
-    def missing(self, run: LiveRun, height: int) -> str:
+    def missing(self, run: LiveReport, height: int) -> str:
         """Return how many variants have no row of this height; empty where all have one."""
         if self.beside_variants is None or not run.is_prepared:
             return ""
@@ -52,7 +52,7 @@ class Panel:
         return f"{shown} of {count} variants" if shown < count else ""
 
 
-def name_width(run: LiveRun, width: int) -> int:
+def name_width(run: LiveReport, width: int) -> int:
     """Cells for the names of the variants, in panels of this width alike: in full where that leaves
     most of it for what is drawn.
     """

@@ -14,7 +14,7 @@ from gpulab.draw.figure import Figure, Line, Mark, Scale
 _NO_DOTS = 0x2800
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Braille: the bit of each dot, by row and column."""
-_BELOW = 2
+_AXIS_ROWS = 2
 """Rows below a plot: the axis, and its labels."""
 _LONGEST_NAME = 18
 _SEVERAL = "+"
@@ -40,7 +40,7 @@ class _Plot:
 
     def __init__(self, canvas: Canvas, figure: Figure, y: Scale, width: int, height: int) -> None:
         self._canvas, self._figure, self._y = canvas, figure, y
-        self._rows = max(3, height - 1 - _BELOW)
+        self._rows = max(3, height - 1 - _AXIS_ROWS)
         self._up = axis_of(y, self._rows)
         rows = dict(_ticks_up(self._up, y))
         self._labels = {self._rows - 1 - cell: text for cell, text in rows.items()}
@@ -112,9 +112,7 @@ class _Plot:
             self._dots[cell] = before | _DOTS[row % 4][column % 2], style
 
     def _place(self, text: str, places: Iterator[Cell], style: str, *, clear: bool) -> bool:
-        """Put a text at the first place where none but a line is in its way; `clear`: no line
-        either.
-        """
+        """Put a text at the first place with no more than a line in its way; `clear`: no line."""
         width = wide(text)
         for row, column in places:
             cells = {(row, at) for at in range(column - 1, column + width + 1)}
@@ -132,7 +130,7 @@ class _Plot:
         short = line.label.partition(" (")[0]
         for words, clear in ((line.label, True), (short, True), (short, False)):
             text = fit(words, self._columns)
-            if self._place(text, _beside(cells, wide(text)), style, clear=clear):
+            if self._place(text, _neighbours(cells, wide(text)), style, clear=clear):
                 return
 
     def _places_of_marks(self) -> dict[Cell, list[Mark]]:
@@ -178,17 +176,17 @@ def _dense(line: Line, axis: Axis) -> Iterator[tuple[float, float]]:
         cells = max(1, abs(axis.inside(next_x) - axis.inside(x)))
         for cell in range(cells + 1):
             share = 1 - cell / cells
-            yield _between(x, next_x, share), _between(y, next_y, share)
+            yield _interpolated(x, next_x, share), _interpolated(y, next_y, share)
 
 
-def _between(start: float, end: float, share: float) -> float:
+def _interpolated(start: float, end: float, share: float) -> float:
     """On a logarithmic scale where both are positive."""
     if start > 0 and end > 0:
         return float(start * (end / start) ** share)
     return start + share * (end - start)
 
 
-def _beside(cells: Sequence[Cell], width: int) -> Iterator[Cell]:
+def _neighbours(cells: Sequence[Cell], width: int) -> Iterator[Cell]:
     """Above a line and below it, so that the text ends or begins at it."""
     for row, column in cells:
         yield row - 1, column - width + 1

@@ -50,7 +50,7 @@ def work_of(function: Function, arguments: Arguments) -> Work | Iterator[Work]:
     given, keywords = arguments
     call = partial(function, *given, **keywords) if given or keywords else function
     if is_async(function):
-        return _in_event_loop(call)
+        return _looped_work(call)
     if inspect.isgeneratorfunction(function):
         return Work(partial(_exhaust, call))
     return Work(call)
@@ -90,18 +90,18 @@ def _exhaust(call: Callable[[], Iterator[Any]]) -> None:
     deque(call(), maxlen=0)
 
 
-def _in_event_loop(call: Callable[[], Any]) -> Iterator[Work]:
+def _looped_work(call: Callable[[], Any]) -> Iterator[Work]:
     import asyncio  # 60 ms, which each server of a side would take
 
     loop = asyncio.new_event_loop()
     try:
-        yield Work(lambda: loop.run_until_complete(_to_end(call)))
+        yield Work(lambda: loop.run_until_complete(_awaited(call)))
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
 
 
-async def _to_end(call: Callable[[], Any]) -> Any:
+async def _awaited(call: Callable[[], Any]) -> Any:
     called = call()
     if not inspect.isasyncgen(called):
         return await called

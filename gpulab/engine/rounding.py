@@ -30,8 +30,8 @@ PRECISION = {
 }
 """Of floating-point numbers, by the names of their dtypes."""
 OF_ELEMENT = 10
-_OF_RMS = 1
-_OF_RMS_IF_LOW = 10
+_RMS_TOLERANCES = 1
+_LOW_RMS_TOLERANCES = 10
 """Tolerances that an element may be off by: of its own value, and of the rms of all in fp32 and
 fp64, and where less is precise. Two right ways of products, sums, norms, softmax, convolutions,
 attention and networks of six layers (64 to 1024, products to 2048) needed, beside 10 of their own
@@ -41,7 +41,7 @@ by 7 times the error of all.
 
 
 class Difference(NamedTuple):
-    """How far an output is from its reference, both in double precision."""
+    """The distance of an output from its reference, both in double precision."""
 
     squares: float
     """Sum of the squared differences; none where both are the same infinity, or NaN."""
@@ -62,7 +62,7 @@ class Difference(NamedTuple):
         """Return how far beyond its own value an element may be off."""
         rms = sqrt(self.reference / self.elements) if self.elements else 0.0
         is_precise = tolerance <= TOLERANCE["fp32"]
-        return (_OF_RMS if is_precise else _OF_RMS_IF_LOW) * tolerance * rms
+        return (_RMS_TOLERANCES if is_precise else _LOW_RMS_TOLERANCES) * tolerance * rms
 
     def agrees(self, tolerance: float) -> bool:
         """Return whether rounding may have made it."""

@@ -73,7 +73,7 @@ def folders() -> list[str]:
 
 
 class TakenOutError(Exception):
-    """What was asked for is of a feature whose folder is not there."""
+    """A feature was asked for whose folder is not there."""
 
 
 def needed(name: str) -> ModuleType:

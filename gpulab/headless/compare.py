@@ -24,13 +24,13 @@ from gpulab.features.compare.gating import gated
 from gpulab.features.compare.report import ComparisonReport
 from gpulab.features.compare.view import comparison_view
 from gpulab.headless.export import export
-from gpulab.headless.gate import ScenarioThresholds, write_junit
+from gpulab.headless.gate import RunGate, write_junit
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.programs import measure_programs
 from gpulab.headless.sides import measure_sides, refuse_measuring
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.saved import SUFFIXES, open_run
 from gpulab.session.sides import is_measured
 from gpulab.show.forms import rendered_comparison
@@ -43,18 +43,18 @@ def compare(words: Sequence[str], options: Options) -> int:
     side is no run, and nothing that can be measured.
     """
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    thresholds = ScenarioThresholds(options)
-    thresholds.announce(terminal)
+    gate = RunGate(options)
+    gate.announce(terminal)
     if not words and options.what:
-        report = measure_programs(options.what, options, terminal, thresholds.of)
-        return finish(report, options, thresholds, terminal)
+        report = measure_programs(options.what, options, terminal, gate.of)
+        return finish(report, options, gate, terminal)
     if len(words) != 2:
         raise UsageError("--compare takes BEFORE AFTER, or -- PROGRAM -- PROGRAM")
     if is_measured(words, options.what):
-        report = measure_sides(words, options, terminal, thresholds.of)
-        return finish(report, options, thresholds, terminal)
+        report = measure_sides(words, options, terminal, gate.of)
+        return finish(report, options, gate, terminal)
     refuse_measuring(options)
-    return finish(compare_saved(*words), options, thresholds, terminal)
+    return finish(compare_saved(*words), options, gate, terminal)
 
 
 def compare_saved(before: str, after: str) -> ComparisonReport:
@@ -66,12 +66,10 @@ def compare_saved(before: str, after: str) -> ComparisonReport:
     return replace(report, findings=[*report.findings, *skipped])
 
 
-def finish(
-    report: ComparisonReport, options: Options, thresholds: ScenarioThresholds, terminal: Terminal
-) -> int:
+def finish(report: ComparisonReport, options: Options, gate: RunGate, terminal: Terminal) -> int:
     """Print a comparison with its gates, and write what was asked for; returns its exit code."""
-    thresholds.check_names({each.scenario: each.variants for each in report.comparisons})
-    report = gated(report, thresholds.of)
+    gate.check_names({each.scenario: each.variants for each in report.comparisons})
+    report = gated(report, gate.of)
     if options.markdown:
         terminal.say(rendered_comparison(report, "md"))
     else:
@@ -127,6 +125,6 @@ def _useless(report: RunReport) -> str:
 
 
 def _opened(path: Path) -> SavedRun:
-    run = Run(File(path))
+    run = Run(FileSource(path))
     run.poll()
     return saved_run(run.report, run.state)

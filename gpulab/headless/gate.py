@@ -28,10 +28,8 @@ _DEPTH = 3
 """Of folders below that of a file of thresholds, in which its scenarios are looked for."""
 
 
-class ScenarioThresholds:
-    """What is demanded of each scenario: by flags, and where they say nothing by the file.
-    UsageError where that is none.
-    """
+class RunGate:
+    """A command's gate: each scenario's thresholds, by flags, else by the file. UsageError."""
 
     def __init__(self, options: Options) -> None:
         self._flags = Thresholds(
@@ -49,9 +47,7 @@ class ScenarioThresholds:
                 raise UsageError(str(error)) from None
 
     def of(self, scenario: str) -> Thresholds:
-        """Return the thresholds of a scenario; flags that name a variant count where it has that
-        variant, as far as that is known.
-        """
+        """Return a scenario's thresholds: flags, for variants that it has, over the file's."""
         flags = self._flags
         if variants := self._variants.get(scenario):
             own = {name: least for name, least in flags.speedups.items() if name in variants}

@@ -36,7 +36,7 @@ def history(name: str, options: Options) -> int:
     keep = _runs_to_keep(options)
     runs = _read(terminal)
     if name:
-        runs = _of(name, runs)
+        runs = _matching(name, runs)
     if options.prune:
         return _prune(runs, keep, terminal)
     report = HistoryReport(
@@ -76,15 +76,13 @@ def _read(terminal: Terminal) -> list[PastRun]:
 
 
 def history_of(name: str) -> list[ScenarioHistory]:
-    """Return the history of a scenario that has run here, or of a file. UsageError where it has
-    not.
-    """
+    """Return the history of a scenario that ran here, or of a file. UsageError without one."""
     with Store() as store:
-        return histories(_of(name, store.runs()), with_entries=True)
+        return histories(_matching(name, store.runs()), with_entries=True)
     return []
 
 
-def _of(name: str, runs: Sequence[PastRun]) -> list[PastRun]:
+def _matching(name: str, runs: Sequence[PastRun]) -> list[PastRun]:
     """Those of a scenario by its name, or of a file."""
     path = str(Path(name).absolute())
     matching = [run for run in runs if run.scenario == name or run.path in (name, path)]

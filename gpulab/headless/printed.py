@@ -75,7 +75,7 @@ def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | 
 
 def show_raw(report: RunReport, terminal: Terminal) -> None:
     """Print the distribution of the raw times."""
-    with _of_run_file(terminal):
+    with _usage_errors(terminal):
         terminal.show(raw_table(report))
         terminal.results.print(RAW_NOTE, style="dim", soft_wrap=not terminal.results.is_terminal)
 
@@ -89,7 +89,7 @@ def show_markdown(report: RunReport, terminal: Terminal) -> None:
 
 
 @contextmanager
-def _of_run_file(terminal: Terminal) -> Iterator[None]:
+def _usage_errors(terminal: Terminal) -> Iterator[None]:
     try:
         yield
     except RunFileError as error:

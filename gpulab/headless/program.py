@@ -91,9 +91,7 @@ def _replaced_by(command: Sequence[str]) -> int:
 
 
 def _moved(output: Path | None, path: Path) -> str:
-    """Return what to say where the run file is not where it was to be: the program runs all the
-    same.
-    """
+    """Return a remark where the run file is not where it was to be: the program runs anyway."""
     if output is None or output == path:
         return kept_elsewhere(path)
     reason = "exists, and runs are never overwritten" if output.exists() else "cannot be made"

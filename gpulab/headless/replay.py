@@ -50,8 +50,8 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
-_OF_TIMES = ("raw", "markdown", "from_start")
-_OF_OPERATIONS = ("checklist", "top", "sort", "group_by")
+_TIME_FLAGS = ("raw", "markdown", "from_start")
+_OPERATION_FLAGS = ("checklist", "top", "sort", "group_by")
 
 
 def check_flags(run: Run, options: Options) -> None:
@@ -63,14 +63,14 @@ def check_flags(run: Run, options: Options) -> None:
             kind = "a calibration"
         case _:
             return
-    operations = () if isinstance(run.state.job, Follow) else _OF_OPERATIONS
-    for flag in options.given(*_OF_TIMES, *operations):
+    operations = () if isinstance(run.state.job, Follow) else _OPERATION_FLAGS
+    for flag in options.given(*_TIME_FLAGS, *operations):
         raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 
 def show_run(run: Run, options: Options, terminal: Terminal) -> int:
     """Print and write what a run gave; returns its exit code."""
-    options = _as_it_was_made(options, run.state.request)
+    options = _original_flags(options, run.state.request)
     report = run.report
     if options.from_start is not None:
         report = with_from_start(report, options.from_start)
@@ -101,7 +101,7 @@ def _command(run: Run, report: RunReport) -> CommandReport | CalibrationReport:
     return combine([report], report.environment)
 
 
-def _as_it_was_made(options: Options, request: RunRequest | None) -> Options:
+def _original_flags(options: Options, request: RunRequest | None) -> Options:
     """With those flags of the run that chose what to print."""
     job = request.job if request else None
     if not isinstance(job, TimedJob) or request is None:

@@ -44,7 +44,7 @@ from gpulab.stats.verdicts import in_table
 
 if TYPE_CHECKING:
     from gpulab.features.sweeps.runs import SweepRuns
-    from gpulab.headless.gate import ScenarioThresholds
+    from gpulab.headless.gate import RunGate
 
 
 def swept_scenarios(
@@ -129,9 +129,7 @@ def ending(reports: Sequence[RunReport]) -> Block:
 
 
 def summary(reports: Sequence[RunReport]) -> Block:
-    """Return a table of several runs: a row for each comparison with its baseline, below the name
-    of its run.
-    """
+    """Return a table of several runs: a row for each comparison with the baseline, by run."""
     table = columns_table()
     table.add_column("", overflow="fold", min_width=8)
     for head in ("speedup", "99 % interval"):
@@ -176,24 +174,24 @@ def _outcome(report: RunReport) -> Text:
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     say_sharing(options)
-    thresholds = _thresholds(options)
-    planned = plan_runs(names, options, thresholds)
+    gate = _gate(options)
+    planned = plan_runs(names, options, gate)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
-    if thresholds:
-        thresholds.announce(terminal)
-    command = _Command(planned, options, thresholds, terminal)
+    if gate:
+        gate.announce(terminal)
+    command = _Command(planned, options, gate, terminal)
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
     return command.finish()
 
 
-def _thresholds(options: Options) -> ScenarioThresholds | None:
+def _gate(options: Options) -> RunGate | None:
     """None where the feature was taken out, whose flags are refused then."""
     if present("gate") is None:
         return None
-    from gpulab.headless.gate import ScenarioThresholds
+    from gpulab.headless.gate import RunGate
 
-    return ScenarioThresholds(options)
+    return RunGate(options)
 
 
 class _Command:
@@ -205,14 +203,14 @@ class _Command:
         self,
         planned: Sequence[PlannedRun],
         options: Options,
-        thresholds: ScenarioThresholds | None,
+        gate: RunGate | None,
         terminal: Terminal,
     ) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
-        self._required_of = thresholds.required_of if thresholds else _nothing
+        self._required_of = gate.required_of if gate else _nothing
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
-        self._to_make = [
+        self._pending = [
             planned_run for planned_run in planned if not _is_skipped(planned_run.request)
         ]
         self._reports: list[RunReport] = []
@@ -236,7 +234,7 @@ class _Command:
             )
             self._reports.append(report)
             self._environment = report.environment or self._environment
-            if self._several and planned_run in self._to_make:
+            if self._several and planned_run in self._pending:
                 self._say_what_came_out(report, self._place(planned_run) + 1)
             if report.exit_code == ExitCode.INTERRUPTED:
                 break
@@ -245,10 +243,8 @@ class _Command:
                 self._measure_finals(interrupts)
 
     def _heading(self, planned_run: PlannedRun) -> Text:
-        """Return the heading of a run: its place among all, and by the others' pace how long all
-        that are left take.
-        """
-        count, place = len(self._to_make), self._place(planned_run)
+        """Return the heading of a run: its place among all, and how long all that are left take."""
+        count, place = len(self._pending), self._place(planned_run)
         text = Text(f"{planned_run.label} ({place + 1} of {count})", "bold")
         if self._several and place:
             left_s = (monotonic() - self._started) / place * (count - place)
@@ -257,15 +253,15 @@ class _Command:
 
     def _place(self, planned_run: PlannedRun) -> int:
         """Among the runs that are made, from 0."""
-        return self._to_make.index(planned_run) if planned_run in self._to_make else 0
+        return self._pending.index(planned_run) if planned_run in self._pending else 0
 
     def _say_what_came_out(self, report: RunReport, number: int) -> None:
         """A line as soon as a run has ended: of a library it is the result, of repetitions
         progress.
         """
         terminal = self._terminal
-        names = max(len(planned_run.launch.entry.name) for planned_run in self._to_make)
-        line = run_line(report, number, len(self._to_make), name_width=names)
+        names = max(len(planned_run.launch.entry.name) for planned_run in self._pending)
+        line = run_line(report, number, len(self._pending), name_width=names)
         is_result = self._library and not self._options.markdown
         console = terminal.results if is_result else terminal.err
         if console.is_terminal:
@@ -277,7 +273,7 @@ class _Command:
         """Print and write what all of them give; returns the exit code."""
         reports, options, terminal = self._reports, self._options, self._terminal
         swept = self._swept or swept_scenarios(self._planned, reports, options)
-        over_runs = part("repeats.report:over_runs_of", reports) if options.repeat else None
+        over_runs = part("repeats.report:repeat_reports", reports) if options.repeat else None
         command = combine(
             reports,
             self._environment,
@@ -286,7 +282,7 @@ class _Command:
             required_of=self._required_of,
         )
         if over_runs is not None:
-            terminal.show(part("repeats.view:over_runs_view", over_runs))
+            terminal.show(part("repeats.view:repeats_view", over_runs))
             if command.reason:
                 terminal.say(sentence(command.reason))
         elif options.sweep:
@@ -360,9 +356,7 @@ class _Command:
         return report
 
     def _measure_finals(self, interrupts: Interrupts) -> None:
-        """Measure the finals: of each scenario that was swept, the points that may be the best,
-        interleaved.
-        """
+        """Measure, of each scenario that was swept, the points that may be the best, in turn."""
         self._swept = swept_scenarios(self._planned, self._reports, self._options)
         finals = [scenario for scenario in self._swept if scenario.final_request is not None]
         for number, scenario in enumerate(finals, 1):
@@ -404,9 +398,7 @@ def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:
 
 
 def _is_library(planned: Sequence[PlannedRun], options: Options) -> bool:
-    """Tell whether a whole library runs: then only what came out is shown, everything else is in
-    the run files.
-    """
+    """Tell whether a whole library runs: then only results are shown, the rest is in run files."""
     files = {planned_run.launch.entry.path for planned_run in planned}
     return (
         len(files) > 1

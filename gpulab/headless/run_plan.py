@@ -22,7 +22,7 @@ from gpulab.session.launch import Launch, launches_of, plan, sweep_launches
 from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
-    from gpulab.headless.gate import ScenarioThresholds
+    from gpulab.headless.gate import RunGate
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class PlannedRun:
     repetition: int = 0
 
 
-def plan_runs(
-    names: Sequence[str], options: Options, thresholds: ScenarioThresholds | None
-) -> list[PlannedRun]:
+def plan_runs(names: Sequence[str], options: Options, gate: RunGate | None) -> list[PlannedRun]:
     """All runs that the names mean; repetitions as a whole. UsageError,
     ScenarioNotFoundError.
     """
@@ -52,11 +50,10 @@ def plan_runs(
             launches += sweep_launches(launch, options.sweep, options)
     _check(launches, options)
     several = len({launch.entry.path for launch in launches}) > 1
-    if thresholds:
-        thresholds.check(launches)
+    if gate:
+        gate.check(launches)
     requests = [
-        plan(launch, _with_thresholds(launch, options, thresholds), several=several)
-        for launch in launches
+        plan(launch, _with_gate(launch, options, gate), several=several) for launch in launches
     ]
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
@@ -87,13 +84,11 @@ def plan_runs(
     ]
 
 
-def _with_thresholds(
-    launch: Launch, options: Options, thresholds: ScenarioThresholds | None
-) -> Options:
+def _with_gate(launch: Launch, options: Options, gate: RunGate | None) -> Options:
     """Leave what a repeated run must reach to all its repetitions together."""
-    if thresholds is None or options.repeat or launch.functions:
+    if gate is None or options.repeat or launch.functions:
         return options
-    required = thresholds.required_of(launch.entry.name)
+    required = gate.required_of(launch.entry.name)
     return replace_fields(
         options, required_speedup=required.every, required_speedups=required.variants
     )

@@ -21,7 +21,7 @@ from gpulab.report.sentences import with_reason
 from gpulab.scenario import Param
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.launch import plan, single_launch, start
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def run(
 _keywords = [
     Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in KEYWORDS
 ]
-_of_run = signature(run)
-_fixed = [each for each in _of_run.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
-run.__signature__ = _of_run.replace(parameters=[*_fixed, *_keywords])  # type: ignore[attr-defined]
+_signature = signature(run)
+_fixed = [each for each in _signature.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+run.__signature__ = _signature.replace(parameters=[*_fixed, *_keywords])  # type: ignore[attr-defined]
 
 
 def load(path: str | PathLike[str]) -> RunReport:
@@ -96,7 +96,7 @@ def load(path: str | PathLike[str]) -> RunReport:
     """
     file = path_of("path", path)
     try:
-        recorded = Run(File(file))
+        recorded = Run(FileSource(file))
         recorded.poll()
     except OSError as error:
         raise RunFileError(f"{file}: {error.strerror}") from None

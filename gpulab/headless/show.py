@@ -118,7 +118,7 @@ def _named(what: str) -> tuple[Entry, str]:
 
 @dataclass(frozen=True)
 class _Page:
-    """What is printed: the variants `shown` of an entry, and the kernels of all of them."""
+    """The content of a page: the variants `shown` of an entry, and the kernels of all of them."""
 
     what: str
     entry: Entry

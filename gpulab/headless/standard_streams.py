@@ -28,7 +28,7 @@ closed_by_caller: list[int] = []
 
 
 class OutputError(Exception):
-    """What was asked for could not be written; the text says what and why."""
+    """Something asked for could not be written; the text says what and why."""
 
 
 class _Stream(io.FileIO):

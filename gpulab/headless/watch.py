@@ -16,7 +16,7 @@ from gpulab.options import Options, UsageError
 from gpulab.session.active_runs import RunsFolder, place_of, source_of
 from gpulab.session.run import Run
 from gpulab.session.run_files import at_home
-from gpulab.session.tail import Following, Tail
+from gpulab.session.tail import Following, TailSource
 
 _POLL_S = 0.5
 
@@ -67,7 +67,7 @@ def _follow(run: Run, terminal: Terminal) -> None:
 
 def _say(run: Run, terminal: Terminal, before: Following) -> Following:
     """Say how the file stands, where that has changed; returns what it is."""
-    if not isinstance(run.source, Tail):
+    if not isinstance(run.source, TailSource):
         return before
     standing = run.source.standing
     if standing not in (before, Following.UNDER_WAY):

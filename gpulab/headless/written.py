@@ -14,8 +14,8 @@ from gpulab.show.forms import MARKS
 _MOST_BYTES = 1 << 28
 """Of a file that is replaced."""
 _EMPTY = (b"", b"[]", b"{}")
-_OF_PICTURES = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")
-_OURS = (*MARKS.values(), *_OF_PICTURES, b'"schema": "gpulab.', b'<testsuites name="gpulab"')
+_PICTURE_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")
+_OURS = (*MARKS.values(), *_PICTURE_MARKS, b'"schema": "gpulab.', b'<testsuites name="gpulab"')
 """What only a file that was written here holds."""
 _ENDINGS = {"plot": PICTURES, "export": tuple(MARKS)}
 

@@ -105,7 +105,7 @@ class Orphans:
 
 
 class _Adoption:
-    """Whether this process adopts: as long as any run of it does, and then as it was before."""
+    """This process's adoption of orphans: as long as any run needs it, then as before."""
 
     def __init__(self) -> None:
         self._lock, self._count, self._before = threading.Lock(), 0, ctypes.c_int()

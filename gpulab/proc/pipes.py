@@ -11,7 +11,7 @@ from gpulab.core.limits import LINE_BYTES
 
 _CHUNK = 1 << 18
 _HIGH_FD = 400
-_ABOVE = 8
+_LOWEST_FREE = 8
 
 
 def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
@@ -24,9 +24,7 @@ def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
 
 
 def read_available(fd: int) -> bytes | None:
-    """Return what there is to read now; None where there is nothing, empty where the pipe has
-    ended.
-    """
+    """Return what there is to read now; None if nothing is, empty if the pipe has ended."""
     try:
         return os.read(fd, _CHUNK)
     except BlockingIOError:
@@ -56,7 +54,7 @@ def to_high_number(fd: int) -> int:
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _ABOVE)))
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _LOWEST_FREE)))
     os.close(fd)
     return high
 

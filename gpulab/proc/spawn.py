@@ -25,7 +25,7 @@ def spawn(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 @dataclass(frozen=True)
 class Captured:
-    """How a program ended, and what it printed."""
+    """The end of a program, and what it printed."""
 
     code: int
     output: bytes

@@ -20,7 +20,7 @@ _KILL_S = 5.0
 
 
 class Shared(Protocol):
-    """What a process shares with its supervisor: a pipe, or memory."""
+    """Something that a process shares with its supervisor: a pipe, or memory."""
 
     def forked(self) -> None:
         """Let go of it: this is a child that a scenario forked."""

@@ -116,7 +116,7 @@ def build_report(
     draft.control, draft.comparisons = comparisons_of(draft)
     draft.variants = [variant_report(draft, variant) for variant in draft.state.variants.values()]
     for feature in features():
-        draft.comparisons = [feature.of_comparison(draft, each) for each in draft.comparisons]
+        draft.comparisons = [feature.add_to_comparison(draft, each) for each in draft.comparisons]
     # Features may withdraw a verdict, so the outcome of the run is known only now.
     job = started.request.job
     required = required_of(job) if required_speedup is None else Required(every=required_speedup)
@@ -139,14 +139,12 @@ def build_report(
         reason=reason,
     )
     for feature in features():
-        report = feature.of_run(draft, report)
+        report = feature.add_to_run(draft, report)
     return report
 
 
 def required_of(job: AnyJob | Follow) -> Required:
-    """Return the speedups that its comparisons must reach: by the command, or else by the scenario
-    itself.
-    """
+    """Return the speedups that comparisons must reach: by the command, else by the scenario."""
     required = job.required if isinstance(job, TimedJob) else Required()
     if not required and isinstance(job, Measure):
         return Required(every=job.fail_below)
@@ -288,9 +286,7 @@ def _remaining_s(draft: Draft) -> float | None:
 
 
 def _looks_decided(draft: Draft, job: TimedJob, processes: int) -> bool:
-    """Return whether the run is decided if its next processes lie within the range of so many of
-    them.
-    """
+    """Return whether the run is decided if its next processes are within the range of the last."""
     pairs = pairs_of(job, draft.state.samples.measured)
     units = [draft.samples.units(pair)[:processes] for pair in pairs]
     return are_decided([outermost_interval(values, 1) for values in units])

@@ -49,7 +49,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     final: RunReport | None = None
 
 
-class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
+class RepeatReport(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison, or one plain function, in `runs` runs; `speedups` and `times_s` are their
     medians in order.
 
@@ -73,7 +73,7 @@ class OverRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--calibrate --json` writes (schema gpulab.ceilings/1)."""
+    """The JSON of `--calibrate --json` (schema gpulab.ceilings/1)."""
 
     schema: str = "gpulab.ceilings/1"
     outcome: Conclusion = Conclusion.MEASURED
@@ -107,14 +107,14 @@ class CommandReport(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str | None] = {}
     runs: list[RunReport] = []
     sweeps: list[Sweep] = []
-    over_runs: list[OverRuns] = []
+    over_runs: list[RepeatReport] = []
 
 
 def combine(
     runs: list[RunReport],
     environment: dict[str, str | None],
     sweeps: Sequence[Sweep] = (),
-    over_runs: Sequence[OverRuns] | None = None,
+    over_runs: Sequence[RepeatReport] | None = None,
     *,
     required_of: Callable[[str], Required] = lambda scenario: Required(),
 ) -> CommandReport:

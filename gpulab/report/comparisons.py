@@ -56,7 +56,7 @@ def comparisons_of(draft: Draft) -> tuple[Comparison | None, list[Comparison]]:
     control, *others = compared
     if reason := control_differs(control):
         others = [refused(comparison, Verdict.INVALID, reason) for comparison in others]
-    return control, [_with_status(draft, comparison) for comparison in others]
+    return control, [_apply_status(draft, comparison) for comparison in others]
 
 
 def _has_failed(state: RunState, name: str) -> bool:
@@ -65,9 +65,7 @@ def _has_failed(state: RunState, name: str) -> bool:
 
 
 def is_above_roof(state: RunState, name: str) -> bool:
-    """Return whether a variant was faster than its device can be, which makes its comparisons
-    invalid.
-    """
+    """Return whether a variant beat its device's limits, which makes its comparisons invalid."""
     variant = state.variants.get(name)
     examined = variant.last(Examined, CheckKind.PHYSICS) if variant else None
     return examined is not None and not examined.ok
@@ -94,7 +92,7 @@ def control_differs(control: Comparison | None) -> Finding | None:
     )
 
 
-def _with_status(draft: Draft, comparison: Comparison) -> Comparison:
+def _apply_status(draft: Draft, comparison: Comparison) -> Comparison:
     state = draft.state
     variant = state.variants.get(comparison.variant)
     baseline = state.baseline
@@ -196,7 +194,7 @@ def outcome_of(draft: Draft, required: Required) -> tuple[ExitCode | None, Findi
         return ExitCode.INVALID, None
     if not required:
         return ExitCode.MEASURED, None
-    code, reason = _against_required(comparisons, required)
+    code, reason = _required_outcome(comparisons, required)
     job = state.job
     is_exercise = isinstance(job, Measure) and job.subject.exercise
     if code == ExitCode.MEASURED and is_exercise and Verdict.UNCHECKED in verdicts:
@@ -217,7 +215,7 @@ def _baseline_skipped(reason: Finding | None) -> Finding:
     return findings.baseline_skipped.caused_by(reason)
 
 
-def _against_required(
+def _required_outcome(
     comparisons: Sequence[Comparison], required: Required
 ) -> tuple[ExitCode, Finding | None]:
     """Each comparison must be shown to reach what is required of it, and fails where its whole

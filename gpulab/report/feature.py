@@ -59,20 +59,20 @@ def _none(_: object) -> None:
     return None
 
 
-def _of_variant(_: Draft, __: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(_: Draft, __: VariantState, report: VariantReport) -> VariantReport:
     return report
 
 
-def _of_comparison(_: Draft, comparison: Comparison) -> Comparison:
+def _add_to_comparison(_: Draft, comparison: Comparison) -> Comparison:
     return comparison
 
 
-def _of_run(_: Draft, report: RunReport) -> RunReport:
+def _add_to_run(_: Draft, report: RunReport) -> RunReport:
     return report
 
 
 class Section(Enum):
-    """Where something stands, in the order in which a result is read."""
+    """The section of something, in the order in which a result is read."""
 
     PROGRAM = auto()
     """What a followed program did, above what was sampled meanwhile."""
@@ -96,7 +96,7 @@ class Section(Enum):
 
 @dataclass(frozen=True)
 class View:
-    """What a feature shows: a function of its view, such as "ranks.view:ranks", that takes the
+    """A view of a feature: a function of its view, such as "ranks.view:ranks", that takes the
     report, and has None where there is nothing to show; or a panel.
     """
 
@@ -124,13 +124,13 @@ class Feature:
     """Events derived from the measurement: a variant, or the run, is wrong or invalid."""
     step_time: Callable[[VariantState], Estimate | None] = _none
     """The time of a variant's step, where it is not the median of its blocks."""
-    of_variant: Callable[[Draft, VariantState, VariantReport], VariantReport] = _of_variant
-    of_comparison: Callable[[Draft, Comparison], Comparison] = _of_comparison
+    add_to_variant: Callable[[Draft, VariantState, VariantReport], VariantReport] = _add_to_variant
+    add_to_comparison: Callable[[Draft, Comparison], Comparison] = _add_to_comparison
     findings: Callable[[Draft], Iterable[Finding]] = _nothing
     """What weakens the result."""
-    add_trust: Callable[[Draft, Comparison], Comparison] = _of_comparison
+    add_trust: Callable[[Draft, Comparison], Comparison] = _add_to_comparison
     """Grade a comparison by all findings."""
-    of_run: Callable[[Draft, RunReport], RunReport] = _of_run
+    add_to_run: Callable[[Draft, RunReport], RunReport] = _add_to_run
     hang: Callable[[RunState], Finding | None] = _none
     """What a followed program waits for now, for long enough to say so."""
     views: Sequence[View] = ()

@@ -30,7 +30,7 @@ class GateOutcome(StrEnum):
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """What was demanded of one variant, or of a whole scenario, and what came of it.
+    """A demand on one variant, or on a whole scenario, and its outcome.
 
     `threshold` is a speedup, or a share: 0.03 allows 3 % more time. `ratio` is what
     was measured: the speedup, or how many times as fast B is as A. `reason` says why nothing is

@@ -12,7 +12,7 @@ from gpulab.core.estimate import value_of
 from gpulab.core.events import Built, Examined, RunStarted, StageStarted
 from gpulab.core.limits import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.core.statuses import CheckKind
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison
@@ -63,7 +63,7 @@ def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
         passed=passed,
         built=frozenset(name for name, variant in state.variants.items() if variant.last(Built)),
         missing=frozenset(name for name, entry in state.variants.items() if entry.info.missing),
-        readings=state.part(TelemetryHistory).recent,
+        readings=state.part(TelemetryState).recent,
         started=started.t if started else 0.0,
         stages=tuple(state.all(StageStarted)),
         sampled=telemetry != TELEMETRY_OFF,
@@ -72,8 +72,8 @@ def live_detail(state: RunState, pairs: Iterable[Pair]) -> LiveDetail:
 
 
 @dataclass(frozen=True)
-class LiveRun:
-    """What panels are drawn from: the report so far, and what it has no place for."""
+class LiveReport:
+    """The data that panels are drawn from: the report so far, and what it has no place for."""
 
     report: RunReport
     detail: LiveDetail
@@ -115,7 +115,7 @@ class LiveRun:
         return self.detail.ratios.get((comparison.variant, comparison.against), ())
 
 
-def live_run(report: RunReport, state: RunState, predicted: float | None = None) -> LiveRun:
+def live_run(report: RunReport, state: RunState, predicted: float | None = None) -> LiveReport:
     """A run as of the last event of its state."""
     pairs = [(entry.variant, entry.against) for entry in report.comparisons]
-    return LiveRun(report, live_detail(state, pairs), predicted)
+    return LiveReport(report, live_detail(state, pairs), predicted)

@@ -11,8 +11,8 @@ from gpulab.report.sentences import PARTS
 
 
 class Parted(msgspec.Struct, frozen=True, kw_only=True):
-    """What features add to, each a struct of its own. Their fields are attributes of the whole, and
-    keys of its JSON.
+    """A struct to which features add parts, each a struct of its own. Their fields are attributes
+    of the whole, and keys of its JSON.
     """
 
     parts: tuple[Any, ...] = msgspec.field(default=(), name=PARTS)

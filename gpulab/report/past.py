@@ -69,7 +69,7 @@ def past_comparison(comparison: Comparison | PastComparison) -> PastComparison:
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What is kept of a run.
+    """The summary of a run that is kept.
 
     `at` is UTC, ISO 8601, when the run started; `fastest_s` the shortest median of a step.
     """

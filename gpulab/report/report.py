@@ -140,8 +140,8 @@ class VariantReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """How it was measured. `unit` is what the interval is over; `processes` how many measured, one
-    after the other.
+    """The method of a measurement. `unit` is what the interval is over; `processes` how many
+    measured, one after the other.
     """
 
     clock: Clock = Clock.WALL
@@ -171,7 +171,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scenario printed: the first lines, how many were left out, and the last lines."""
+    """The output of the scenario: its first lines, how many were left out, and the last lines."""
 
     head: list[str] = []
     skipped: int = 0
@@ -179,8 +179,8 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run is. Epochs and processes are counted from 1; `remaining_s`: about so long to its
-    end.
+    """The progress of a run. Epochs and processes are counted from 1; `remaining_s`: about so long
+    to its end.
     """
 
     stage: Stage = Stage.START
@@ -199,7 +199,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunReport(Parted, msgspec.Struct, frozen=True, kw_only=True):
-    """What a run gave. As a text it is its table; a notebook shows that with bars."""
+    """The report of a run. As a text it is its table; a notebook shows that with bars."""
 
     scenario: str
     title: str = ""

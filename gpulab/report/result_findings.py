@@ -19,7 +19,7 @@ from gpulab.features.telemetry.findings import (
     processes_not_checked,
     telemetry_ended_early,
 )
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.feature import Draft
 from gpulab.report.findings import (
     builds_differ,
@@ -67,7 +67,7 @@ def weakening_findings(draft: Draft) -> list[Finding]:
     checked = (variant.last(Checked) for variant in state.variants.values())
     tolerance = next((event.tolerance for event in checked if event), None)
     for variant, report in zip(state.variants.values(), draft.variants, strict=True):
-        weakening += _of_variant(state, variant, tolerance, functions=functions)
+        weakening += _variant_findings(state, variant, tolerance, functions=functions)
         weakening += _solo_differs(state, samples, variant, report)
     return weakening
 
@@ -75,9 +75,7 @@ def weakening_findings(draft: Draft) -> list[Finding]:
 def explaining_findings(
     draft: Draft, together: Together | None, no_effect_reason: str
 ) -> list[Finding]:
-    """Return the findings that explain the result: why there is no effect, set-up costs, and page
-    faults.
-    """
+    """Return findings that explain the result: why no effect, set-up costs, and page faults."""
     state = draft.state
     variants = draft.variants
     control = draft.control
@@ -124,7 +122,7 @@ def explaining_findings(
 
 def _disturbances(state: RunState, samples: SampleView) -> list[Finding]:
     """Problems of the device that telemetry showed: throttling, sharing, missing readings."""
-    telemetry = state.part(TelemetryHistory)
+    telemetry = state.part(TelemetryState)
     disturbances = list(telemetry.problems.values())
     if telemetry.lost:
         disturbances.append(telemetry_ended_early.caused_by(telemetry.lost))
@@ -156,7 +154,7 @@ def _operations(state: RunState, name: str) -> set[tuple[str, str, float]] | Non
     return {(row.name, row.shapes, round(row.calls / profiled.steps, 2)) for row in rows}
 
 
-def _of_variant(
+def _variant_findings(
     state: RunState, variant: VariantState, tolerance: float | None, *, functions: bool
 ) -> list[Finding]:
     """`tolerance` is the relative error that the baseline's dtype allows."""

@@ -68,7 +68,7 @@ def _merge(windows: list[Window], window: Window) -> None:
     windows.append(window)
 
 
-class SampleHistory:
+class SampleState:
     """The samples of a run so far."""
 
     def __init__(self, keys: Iterable[Quantity]) -> None:
@@ -196,7 +196,7 @@ class SampleHistory:
 class SampleView:
     """Intervals and counts of what is left outside of some windows."""
 
-    def __init__(self, history: SampleHistory, windows: Sequence[Window]) -> None:
+    def __init__(self, history: SampleState, windows: Sequence[Window]) -> None:
         self._history = history
         self._windows = windows
         self._kept = [epoch.outside(windows) for epoch in history.unsettled]

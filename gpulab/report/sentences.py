@@ -155,9 +155,7 @@ def _lines_of_group(group: Sequence[Finding]) -> list[str]:
     declaration = declaration_of(group[0].code)
     if declaration and declaration.several and len(group) > 1 and group[0].variant is not None:
         with suppress(*_MALFORMED):
-            parts = [
-                f"{finding.variant} {declaration.sentence_of_each(finding)}" for finding in group
-            ]
+            parts = [f"{finding.variant} {declaration.each_sentence(finding)}" for finding in group]
             return [one_line(f"{declaration.several} {', '.join(parts)}")]
     variants: dict[str, list[str]] = {}
     for finding in group:
@@ -215,17 +213,17 @@ JSON. `data wait` is data_wait, `power` is power_w.
 
 def builtins_of(value: Any) -> Any:
     """Return the data of JSON, with the parts that features add among the report's fields."""
-    return _with_parts(msgspec.to_builtins(value))
+    return _flatten_parts(msgspec.to_builtins(value))
 
 
-def _with_parts(value: Any) -> Any:
+def _flatten_parts(value: Any) -> Any:
     if isinstance(value, list):
-        return [_with_parts(item) for item in value]
+        return [_flatten_parts(item) for item in value]
     if not isinstance(value, dict):
         return value
-    fields = {name: _with_parts(item) for name, item in value.items() if name != PARTS}
+    fields = {name: _flatten_parts(item) for name, item in value.items() if name != PARTS}
     for part in value.get(PARTS, ()):
-        fields |= _with_parts(part)
+        fields |= _flatten_parts(part)
     for name in _KEYS.keys() & fields.keys():
         if isinstance(fields[name], dict):
             fields[name] = {_KEYS[name](key): item for key, item in fields[name].items()}

@@ -47,7 +47,7 @@ from gpulab.core.machine import Device
 from gpulab.core.readable import readable
 from gpulab.core.statuses import CheckKind, FailureKind, IntervalUnit, Outcome, Stage, Status
 from gpulab.report.findings import checked_in_its_own_run, declared_unchecked, plain_function
-from gpulab.report.samples import SampleHistory
+from gpulab.report.samples import SampleState
 from gpulab.stats.comparison import keys_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Keep:
-    """How many events of a type a state keeps: the latest `most`, for each key `by` separately;
+    """A limit of the events of a type in a state: the latest `most`, for each key `by` separately;
     `merge` makes one event of two.
     """
 
@@ -132,7 +132,7 @@ class KeptEvents:
         return copied
 
 
-_FROM_OUTSIDE = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
+_OUTER_FAILURES = frozenset({FailureKind.CANCELLED, FailureKind.TIMEOUT})
 """Failures of a run that are no failure of the variant being measured."""
 
 
@@ -195,7 +195,7 @@ class VariantState(KeptEvents):
             case OutOfMemory():
                 self._set(Status.OUT_OF_MEMORY, event.cause)
             case VariantFailed():
-                if self.status == Status.PENDING and event.kind not in _FROM_OUTSIDE:
+                if self.status == Status.PENDING and event.kind not in _OUTER_FAILURES:
                     self._set(Status.FAILED, event.cause)
             case Examined(ok=False):
                 # Null answers that pass make a comparison inconclusive, but not the variant wrong.
@@ -218,7 +218,7 @@ def _unchecked(info: VariantInfo, *, functions: bool) -> Finding | None:
     return None
 
 
-class LogHistory:
+class LogState:
     def __init__(self) -> None:
         self.head: list[str] = []
         self.tail: deque[str] = deque(maxlen=KEPT_LINES)
@@ -258,8 +258,8 @@ class RunState(KeptEvents):
         super().__init__(keeps)
         self._parts: dict[type, Any] = {}
         self.variants: dict[str, VariantState] = {}
-        self.samples = SampleHistory(())
-        self.log = LogHistory()
+        self.samples = SampleState(())
+        self.log = LogState()
         self.over = False
         """Whether no more events will come."""
         self.t = 0.0
@@ -376,9 +376,9 @@ class RunState(KeptEvents):
             for info in job.subject.variants
         }
         if isinstance(job, TimedJob):
-            self.samples = SampleHistory(keys_of(job))
+            self.samples = SampleState(keys_of(job))
         else:
-            self.samples = SampleHistory([(name,) for name in self.variants])
+            self.samples = SampleState([(name,) for name in self.variants])
 
     def _add_samples(self, event: Samples) -> None:
         # the control has no build in the events: it has the items of the baseline

@@ -44,7 +44,7 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         **fields_of(variant.last(Checked), "error", "tolerance"),
         **fields_of(counted, "operations", "operand_bytes"),
         **fields_of(variant.failure or variant.last(OutOfMemory), "stage", "line"),
-        **_of_blocks(state, variant),
+        **_block_fields(state, variant),
         parts=tuple(each.variant_part() for each in draft.features if each.variant_part),
         status=status,
         reason=reason,
@@ -58,11 +58,11 @@ def variant_report(draft: Draft, variant: VariantState) -> VariantReport:
         flops_counted=(counted and counted.flops) or None,
     )
     for feature in draft.features:
-        report = feature.of_variant(draft, variant, report)
+        report = feature.add_to_variant(draft, variant, report)
     return report
 
 
-def _of_blocks(state: RunState, variant: VariantState) -> dict[str, Any]:
+def _block_fields(state: RunState, variant: VariantState) -> dict[str, Any]:
     """Contention, page faults, switches and clocks of its timed blocks, where they were read."""
     fields: dict[str, Any] = {}
     device = state.device
@@ -115,9 +115,7 @@ def _time(draft: Draft, variant: VariantState, status: Status) -> Estimate | Non
 
 
 def _warm_up_s(variant: VariantState) -> float | None:
-    """Return the seconds that warm-up blocks took beyond settled ones, up to the first settled
-    block.
-    """
+    """Return the seconds of warm-up blocks beyond settled ones, up to the first settled one."""
     warmed = variant.last(WarmedUp)
     if warmed is None or warmed.steps is None:
         return None

@@ -18,10 +18,10 @@ from gpulab.core.run_file import RunFileError, lines_of
 from gpulab.core.wire import decode
 from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
-from gpulab.session.run import File, Source
+from gpulab.session.run import FileSource, Source
 from gpulab.session.run_files import runs_folder
 from gpulab.session.saved import find_run
-from gpulab.session.tail import Tail
+from gpulab.session.tail import TailSource
 
 _SUFFIXES = (".jsonl", f".jsonl{PACKED}")
 _MOST = 30
@@ -57,7 +57,7 @@ def source_of(path: Path) -> Source:
     """Return the source of a run file that may grow. RunFileError and OSError of one that is
     packed, which does not.
     """
-    return File(path) if path.suffix == PACKED else Tail(path)
+    return FileSource(path) if path.suffix == PACKED else TailSource(path)
 
 
 @dataclass(frozen=True)

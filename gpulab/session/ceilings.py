@@ -27,7 +27,7 @@ class CeilingCache:
         self._sampling = request.telemetry != TELEMETRY_OFF
         # What a scenario does to its own process, such as waiting for every launch, is no property
         # of the device.
-        self._of_the_device = not (isinstance(subject, ScenarioFile) and subject.env)
+        self._is_of_device = not (isinstance(subject, ScenarioFile) and subject.env)
         self._ready: WorkerReady | None = None
         self._sampled: TelemetryStarted | None = None
         self._measured: CeilingsMeasured | None = None
@@ -53,7 +53,7 @@ class CeilingCache:
                 self._sampled = event
                 return self._look_up()
             case RunInvalid():
-                self._of_the_device = False  # nor is anything that was forged
+                self._is_of_device = False  # nor is anything that was forged
             case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
                 # of a run that was interrupted too: the next one need not wait for them again
                 self._save()
@@ -61,9 +61,7 @@ class CeilingCache:
 
     @property
     def is_enough(self) -> bool:
-        """Return whether earlier runs have measured all that the work of this one can be limited
-        by.
-        """
+        """Return whether earlier runs have measured all that can limit the work of this one."""
         if self._known is None:
             return False
         keys = {ceiling.roof for ceiling in self._known.ceilings} | {
@@ -118,19 +116,19 @@ class CeilingCache:
 
     def _save(self) -> None:
         device, ready, measured = self._device, self._ready, self._measured
-        if device is None or ready is None or measured is None or not self._of_the_device:
+        if device is None or ready is None or measured is None or not self._is_of_device:
             return
         if measured.cached:
             return
         if not measured.complete:
             if self._measures_all or not ready.device.on_gpu:  # it was cut short, or drifts
                 return
-            measured = _with_known(measured, self._known)
+            measured = _merged(measured, self._known)
         with Store() as store:
             store.keep(_KIND, device, self._power_limit or "", measured)
 
 
-def _with_known(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:
+def _merged(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:
     """Merge the steady ceilings of a pass, which left out what its work did not need, with those
     known before it.
     """

@@ -56,7 +56,7 @@ class History:
         """
         match event:
             case WorkerReady():
-                return self._on(event)
+                return self._earlier_runs(event)
             case Tuned(cached=False):
                 self._new.append(event.choice)
             case RunInvalid():
@@ -65,7 +65,7 @@ class History:
                 self._keep_choices()
         return None
 
-    def _on(self, ready: WorkerReady) -> EarlierRuns | None:
+    def _earlier_runs(self, ready: WorkerReady) -> EarlierRuns | None:
         job = self._job
         if not isinstance(job, Measure) or job.smoke or job.quick or has_contenders(job):
             return None

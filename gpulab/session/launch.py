@@ -56,7 +56,6 @@ class Launch:
 
 def launches_of(name: str) -> list[Launch]:
     """Return the launches of a scenario's name, FILE, FILE:function[,function], a folder, or `all`.
-    ScenarioNotFoundError where there is nothing of that name.
 
     ScenarioNotFoundError where there is nothing of that name.
     """

@@ -51,9 +51,7 @@ class Look:
         environment: Mapping[str, str],
         kind: type[Answer],
     ) -> Answer:
-        """Ask a feature's worker, and return the answer of its `look`. StoppedError, LookError; no
-        process is left.
-        """
+        """Return the answer of a feature's `look`. StoppedError, LookError; no process is left."""
         worker = StartedWorker(environment, (*_COMMAND, module))
         try:
             worker.tell(with_length(msgspec.json.encode(request)))

@@ -24,10 +24,10 @@ _BATCH_S = 0.1
 """Events of a run come in batches, at most so often."""
 _JUST_NOW_S = 1.0
 """While it plays, a stage that began so short ago is not the one before."""
-_OF_A_VARIANT = (Stage.BUILD, Stage.WARM_UP)
+_VARIANT_STAGES = (Stage.BUILD, Stage.WARM_UP)
 _STAGES = (
     Stage.LOAD,
-    *_OF_A_VARIANT,
+    *_VARIANT_STAGES,
     Stage.MEASURE,
     Stage.SOLO_RUN,
     Stage.RE_CHECK,
@@ -39,7 +39,7 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class StageMark:
-    """Where a stage of the run begins, in seconds from its start."""
+    """The beginning of a stage of the run, in seconds from its start."""
 
     at_s: float
     name: str
@@ -178,7 +178,7 @@ def _marks(events: Sequence[Event], due_s: Sequence[float]) -> Iterator[StageMar
         if isinstance(event, StageStarted) and event.stage in _STAGES:
             stage = event.stage
             name = str(stage)
-            if stage in _OF_A_VARIANT and event.variant:
+            if stage in _VARIANT_STAGES and event.variant:
                 name += f" {event.variant}"
             if stage == Stage.MEASURE:
                 name += " 1"

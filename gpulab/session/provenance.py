@@ -40,7 +40,7 @@ _NATIVE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl", ".p
 
 @dataclass(frozen=True)
 class Ran:
-    """What one side ran: SHA-256 by the paths of its project's files, relative to its folder."""
+    """The code that a side ran: SHA-256 by the paths of its project's files, in its folder."""
 
     side: Measured
     probe: Probe
@@ -106,9 +106,7 @@ def findings_of(before: Ran, after: Ran) -> Iterator[Finding]:
 
 
 def _differs(name: str, file: str, before: Ran, after: Ran) -> bool:
-    """Return whether a module that came from outside of both sides is one of the project, and
-    differs.
-    """
+    """Return whether a module from outside of both sides is one of the project, and differs."""
     path = _real(file)
     roots = before.side.root.resolve(), after.side.root.resolve()
     if any(path.is_relative_to(root) for root in roots):
@@ -130,9 +128,7 @@ def _path_of(module: str) -> str:
 
 
 def _needs(each: Ran, name: str) -> Any:
-    """Return what a file says of the packages that a project needs; None where there is no such
-    file.
-    """
+    """Return a file's words on the packages that a project needs; None if there is no file."""
     path = each.side.root / name
     if name != "pyproject.toml":
         return digest(path)

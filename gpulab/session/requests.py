@@ -58,7 +58,7 @@ KINDS: Mapping[type, str] = {
 """What a parameter takes, by the type of its default."""
 
 _REQUIRED = ("required_speedup", "required_speedups")
-_OF_ONE_NAME = ("threads", "seed", "smoke", "quick", "width", "retune", *_REQUIRED)
+_SAME_NAMES = ("threads", "seed", "smoke", "quick", "width", "retune", *_REQUIRED)
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take
 longer.
@@ -77,7 +77,7 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
     device = device_of(settings)
     common = {
         "device": device,
-        **{name: getattr(settings, name) for name in _OF_ONE_NAME},
+        **{name: getattr(settings, name) for name in _SAME_NAMES},
         "time_s": time_s,
         "brief": settings.time_s is None and settings.width is None,
         "from_start": settings.from_start is not None,

@@ -12,7 +12,7 @@ from gpulab.core.text import cut, plain
 from gpulab.options import UsageError
 from gpulab.proc.spawn import capture
 
-_OF_A_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+_GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     # the objects that a partial clone lacks are not fetched; git before 2.45 knows the second only
@@ -73,7 +73,7 @@ def _is_pointer(file: Path) -> bool:
 def _git(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> str:
     """Run a git command, and return what it prints. UsageError where it fails."""
     # a hook of git sets those of its own repository
-    usual = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    usual = {name: value for name, value in os.environ.items() if name not in _GIT_VARIABLES}
     try:
         ended = capture(
             ["git", "-C", str(folder), *arguments],

@@ -47,7 +47,7 @@ class Source(Protocol):
         """The present on the clock of the events, in seconds."""
 
 
-class File:
+class FileSource:
     """A run file, whole or cut, part after part where it is long. RunFileError where it is none;
     OSError where it cannot be read.
     """
@@ -94,7 +94,7 @@ class Run:
         part.
         """
         events = self._fold(self.source.take())
-        while isinstance(self.source, File) and not self.source.ended:
+        while isinstance(self.source, FileSource) and not self.source.ended:
             events = self._fold(self.source.take())
         self._report = None
         if self.ended and self._lives:
@@ -169,7 +169,7 @@ def newest_report(scenario: str) -> RunReport | None:
     for past in _runs():
         if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:
             try:
-                run = Run(File(Path(past.run_file)))
+                run = Run(FileSource(Path(past.run_file)))
                 run.poll()
             except (OSError, RunFileError):
                 continue

@@ -20,17 +20,17 @@ def state_folder() -> Path:
     """Return the folder of run files and of the store; a temporary one of a user without home."""
     from platformdirs import user_state_path
 
-    return _of_user(user_state_path)
+    return _user_folder(user_state_path)
 
 
 def config_folder() -> Path:
     """Return the folder of what the user wrote for gpulab."""
     from platformdirs import user_config_path
 
-    return _of_user(user_config_path)
+    return _user_folder(user_config_path)
 
 
-def _of_user(place: Callable[[str], Path]) -> Path:
+def _user_folder(place: Callable[[str], Path]) -> Path:
     try:
         folder = place("gpulab")
     except RuntimeError:  # HOME is not set, and the user's number has no name
@@ -84,9 +84,7 @@ def runs_folder() -> Path:
 
 
 def run_file_names() -> list[str]:
-    """Return the names of all run files in that folder, the newest first; none where it is not
-    there, or cannot be read.
-    """
+    """Return the names of that folder's run files, newest first; none if it cannot be read."""
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(runs_folder())]
         return sorted((name for name in names if name.endswith(".jsonl")), reverse=True)

@@ -26,13 +26,13 @@ from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
 from gpulab.report.past import PastRun
 from gpulab.session.playback import Playback
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.store import Store
 
 Kind = TypeVar("Kind")
 SUFFIXES = (".jsonl", f".jsonl{PACKED}")
 """Of run files."""
-_BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
+_RUN_BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
 
 
 def find_run(name: str) -> Path:
@@ -49,7 +49,7 @@ def find_run(name: str) -> Path:
     if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0
-    if matched := _BEFORE.fullmatch(name):
+    if matched := _RUN_BEFORE.fullmatch(name):
         scenario, before = matched[1], int(matched[2])
     earlier: list[PastRun] = []
     with Store() as store:
@@ -91,7 +91,7 @@ def open_playback(path: Path) -> Playback:
 
 
 def _whole_run(path: Path) -> Run:
-    run = Run(File(path))
+    run = Run(FileSource(path))
     run.poll()
     return run
 

@@ -164,9 +164,7 @@ class Session(LiveSource):
                 self._worker.tell(CEILINGS_KNOWN)
 
     def _last_events(self) -> list[Event]:
-        """Return the events of how the run ended, from the supervisor's report, or from the lack of
-        one.
-        """
+        """Return events of how the run ended, by the supervisor's report, or the lack of one."""
         transcript = self._transcript
         if self._stopped is None and self._cancel_asked():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED

@@ -28,7 +28,7 @@ _SILENT_S = 5.0
 
 
 class Following(StrEnum):
-    """How a run that is followed stands."""
+    """The state of a run that is followed."""
 
     WAITING = "waiting"
     """There is no file yet, or none that can be read."""
@@ -42,7 +42,7 @@ class Following(StrEnum):
     """The file cannot be read on."""
 
 
-class Tail:
+class TailSource:
     """Follows the run file at `path`, which may not be there yet. What was read stays, whatever
     becomes of the file.
     """

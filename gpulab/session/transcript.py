@@ -86,7 +86,7 @@ class WorkerTranscript:
             self.malformed += 1
             return None
         number = parts[0]
-        if number is not None and not self._in_order(number):
+        if number is not None and not self._is_next(number):
             return None
         sender = Sender.SUPERVISOR if number is None else _WORKERS[type(self.job)]
         if event is None or sender not in event.sent_by or not self._is_about_the_job(event):
@@ -138,7 +138,7 @@ class WorkerTranscript:
             return [events_unconfirmed(count=self.events)]
         return [events_lost(count=1)] if self.complete and self.done is None else []
 
-    def _in_order(self, number: int) -> bool:
+    def _is_next(self, number: int) -> bool:
         if self.done is not None:
             self._note(event_after_end())
             return False
@@ -179,14 +179,14 @@ def failure_of(
     if transcript.exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
         return failure_of_whole_run(kind, Stage.END, supervisor_gone())
-    return _of_exit(request, transcript, transcript.exited, stopped, overtime)
+    return _exit_failure(request, transcript, transcript.exited, stopped, overtime)
 
 
 def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
     return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
 
 
-def _of_exit(
+def _exit_failure(
     request: RunRequest,
     transcript: WorkerTranscript,
     exited: WorkerExited,

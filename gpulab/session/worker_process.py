@@ -55,9 +55,7 @@ def worker_environment(job: AnyJob) -> dict[str, str]:
 
 
 def _own(job: AnyJob, variables: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the environment that a scenario asks for; a folder that it names is of the run, and
-    empty at first.
-    """
+    """Return the scenario's environment; a folder that it names is the run's, empty at first."""
     folder = job.folder if isinstance(job, TimedJob) else None
     return {
         name: value and value.replace(FOLDER, folder or "") for name, value in variables.items()

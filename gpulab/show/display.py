@@ -34,10 +34,10 @@ _WIDTH, _WIDTH_OF_ALL = 120, 100
 
 def text(report: RunReport) -> str:
     """Return what ran, why what did not, and the table of the variants."""
-    return safe.plain(plain_text(_in_short(report), _WIDTH)).rstrip()
+    return safe.plain(plain_text(_short_result(report), _WIDTH)).rstrip()
 
 
-def _in_short(report: RunReport) -> Group:
+def _short_result(report: RunReport) -> Group:
     table: list[Block] = ["", comparison_table(report)] if report.timed else []
     return Group(header(report), *texts(failure_causes(report)), *table)
 
@@ -49,7 +49,7 @@ def whole(loaded: LoadedRun) -> str:
 
 def html(report: RunReport) -> str:
     """Return what the text says, for a notebook: no scripts, no style sheet."""
-    return as_html.of(_in_short(report))
+    return as_html.of(_short_result(report))
 
 
 def one_line(report: RunReport) -> str:

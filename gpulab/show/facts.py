@@ -13,7 +13,7 @@ from gpulab.draw.styles import OUTCOME_STYLES, STYLES, with_star
 from gpulab.features import part
 from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
-from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.live import LiveDetail, LiveReport
 from gpulab.report.report import RunReport
 from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.view import outcome_words, short_run
@@ -36,8 +36,8 @@ def subtitle(report: RunReport) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out, such as 36.4x faster, with its style; of which comparison; and why that is the
-    number that counts.
+    """The answer of a run, such as 36.4x faster, with its style; of which comparison; and why that
+    is the number that counts.
     """
 
     short: str
@@ -49,7 +49,7 @@ class Answer:
 def answer(loaded: LoadedRun) -> Answer:
     """Return the answer of the comparison that matters most; without one, of the run."""
     report = loaded.report
-    comparison = LiveRun(report, LiveDetail()).main_comparison if report.compares else None
+    comparison = LiveReport(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
         spread = plus_minus(time)

@@ -31,10 +31,10 @@ def of(block: Block | None) -> Html:
     """A block: texts are paragraphs, tables tables, with the words and the colours that they have
     on a terminal. Lines that a terminal does not fold are a block of code.
     """
-    return joined(map(_of_leaf, joined_leaves(block, _WIDTH)))
+    return joined(map(_leaf_html, joined_leaves(block, _WIDTH)))
 
 
-def _of_leaf(leaf: Leaf) -> Html:
+def _leaf_html(leaf: Leaf) -> Html:
     match leaf:
         case Table():
             return table(leaf)

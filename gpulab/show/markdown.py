@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpulab.report.report import RunReport
 
 _WIDTH = 200
-_IN_SHORT = ("result", "trust", "raw times")
+_SHORT_PARTS = ("result", "trust", "raw times")
 
 
 def document(loaded: LoadedRun) -> str:
@@ -44,7 +44,7 @@ def summary(report: RunReport) -> list[str]:
     """The lines of the comparison, what weakens it, and the raw times."""
     lines = [f"**{markdown_text(title(report))}**", "", markdown_text(subtitle(report)), ""]
     for name, blocks in parts_of(Shown(report, Target.MARKDOWN)):
-        if name in _IN_SHORT:
+        if name in _SHORT_PARTS:
             lines += of(Group(*blocks))
     return lines
 
@@ -69,12 +69,12 @@ def of(block: Block) -> Iterator[str]:
             before = leaf
             continue
         before = None
-        yield from _of_leaf(leaf)
+        yield from _leaf_lines(leaf)
     if before is not None:
         yield ""
 
 
-def _of_leaf(leaf: Leaf) -> Iterator[str]:
+def _leaf_lines(leaf: Leaf) -> Iterator[str]:
     match leaf:
         case Heading():
             aside = f" {leaf.aside}" if leaf.aside else ""

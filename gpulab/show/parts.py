@@ -28,7 +28,7 @@ from gpulab.features.roofline.report import (
 )
 from gpulab.features.roofline.view import limits, roofline_blocks
 from gpulab.report.feature import Section, View
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
@@ -56,7 +56,7 @@ from gpulab.show.view import (
 
 
 class Target(Flag):
-    """What a run is shown on."""
+    """The medium on which a run is shown."""
 
     SHORT = auto()
     """Thirty lines on a terminal."""
@@ -67,7 +67,7 @@ class Target(Flag):
 
 
 EVERYWHERE = Target.SHORT | Target.TERMINAL | Target.SCREEN | Target.PAGE | Target.MARKDOWN
-_AT_LENGTH = Target.TERMINAL | Target.SCREEN | Target.PAGE
+_WHOLE_TARGETS = Target.TERMINAL | Target.SCREEN | Target.PAGE
 _FILES = Target.PAGE | Target.MARKDOWN
 
 
@@ -85,7 +85,7 @@ class Shown:
     width: int = 100
     loaded: LoadedRun | None = None
     together: RunReport | None = None
-    live: LiveRun | None = None
+    live: LiveReport | None = None
     predicted: Sequence[Text] = ()
     operations: Sequence[Block] | None = None
     verbose: bool = True
@@ -236,7 +236,7 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     if draws and roofline is not None and (roofline.points or not report.variants):
         yield from roofline_blocks(roofline)
     in_lines = shown.target == Target.SCREEN or not shown.verbose
-    for variant in _of_interest(shown):
+    for variant in _shown_variants(shown):
         limited = limits([variant]) or None
         cause = variant.cause
         if in_lines and variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
@@ -258,7 +258,7 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
 _MOST_FUNCTIONS = 3
 
 
-def _of_interest(shown: Shown) -> list[VariantReport]:
+def _shown_variants(shown: Shown) -> list[VariantReport]:
     """All variants; in short the baseline and the best, of functions the first."""
     report = shown.report
     if shown.target != Target.SHORT:
@@ -362,7 +362,7 @@ PARTS = (
     Part("limits, and what to do", _limits),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),
-    Part("memory, kernels, tuning, runs alone", _details, _AT_LENGTH),
+    Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),
     Part("lesson", _lesson, Target.PAGE),
     Part("code", _code, _FILES),
     Part("raw times", _raw_times, Target.MARKDOWN),

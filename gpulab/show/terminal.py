@@ -30,7 +30,7 @@ def drawn(block: Block | RenderableType) -> RenderableType:
         case Text():
             return of_text(block)
         case Table():
-            return _of_table(block)
+            return _rich_table(block)
         case Group():
             return rich_console.Group(*map(drawn, block))
         case Fitted():
@@ -44,7 +44,7 @@ def drawn(block: Block | RenderableType) -> RenderableType:
         case Inside():
             return Constrain(Padding(drawn(block.block), (0, 0, 0, block.left)), block.width)
         case Markdown():
-            return _of_markdown(block)
+            return _rich_markdown(block)
         case _:
             return block
 
@@ -57,7 +57,7 @@ def of_text(text: Text) -> rich_text.Text:
     return made
 
 
-def _of_table(table: Table) -> rich_table.Table:
+def _rich_table(table: Table) -> rich_table.Table:
     made = rich_table.Table(
         box=None,
         padding=(0, table.gap, 0, 0),
@@ -84,7 +84,7 @@ def _of_table(table: Table) -> rich_table.Table:
     return made
 
 
-def _of_markdown(block: Markdown) -> RenderableType:
+def _rich_markdown(block: Markdown) -> RenderableType:
     from markdown_it import MarkdownIt
     from rich import markdown
 

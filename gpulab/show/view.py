@@ -195,11 +195,11 @@ def _status(report: RunReport, variant: VariantReport) -> Text:
     """The status of a variant that was not measured; of a smoke run, whether its output agrees."""
     word = variant.status.value
     if variant.status in (Status.OK, Status.PENDING):
-        word = _of_outputs(report, variant) if report.smoke else ""
+        word = _output_words(report, variant) if report.smoke else ""
     return Text(with_star(word, quick=report.quick), style=STYLES[variant.status])
 
 
-def _of_outputs(report: RunReport, variant: VariantReport) -> str:
+def _output_words(report: RunReport, variant: VariantReport) -> str:
     comparison = report.comparison(variant.name)
     if comparison is None or comparison.trust is None:
         return ""
@@ -209,12 +209,10 @@ def _of_outputs(report: RunReport, variant: VariantReport) -> str:
 
 
 def outcome_words(report: RunReport) -> str:
-    """Describe what a run came to; a smoke run shows that all of it runs, and whether outputs
-    agree.
-    """
+    """Describe what a run came to; a smoke run shows that all of it runs, and outputs agree."""
     if not report.smoke or report.exit_code != ExitCode.MEASURED:
         return with_star(report.outcome, quick=report.quick)
-    said = {_of_outputs(report, variant) for variant in report.variants} - {""}
+    said = {_output_words(report, variant) for variant in report.variants} - {""}
     return ", ".join(["runs", *sorted(said)])
 
 
@@ -377,9 +375,7 @@ def figures(report: RunReport) -> list[Line]:
 
 
 def bounds(report: RunReport) -> list[Line]:
-    """Return what a comparison excludes, or that it says little of how much; why one has no
-    interval.
-    """
+    """Return what a comparison excludes, or that it says little; why it has no interval."""
     if not report.has_speedups:
         return []
     return [

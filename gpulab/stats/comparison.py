@@ -70,7 +70,7 @@ def grade_of(*, claims: bool, compared: bool, doubts: Sequence[Finding]) -> Grad
 
 
 FEWEST_TO_JUDGE = 6
-_BEYOND = 0.5
+_RANGE_MARGIN = 0.5
 """Of the range of the earlier runs: the next of six alike lies outside of their range in one case
 of four, and its interval beyond half of that range again in one of forty.
 """
@@ -99,7 +99,7 @@ def earlier_of(speedups: Sequence[float], interval: tuple[float, float] | None) 
     low, high = min(speedups), max(speedups)
     outside = False
     if interval is not None and len(speedups) >= FEWEST_TO_JUDGE:
-        reach = (high / low) ** _BEYOND
+        reach = (high / low) ** _RANGE_MARGIN
         outside = interval[1] < low / reach or interval[0] > high * reach
     return Earlier(runs=len(speedups), low=low, high=high, outside=outside)
 

@@ -59,14 +59,14 @@ def difference(
     None where there is too little for an interval: a run of fewer than 8 processes, unless there
     are enough runs.
     """
-    sides = [[_Run.of(values) for values in runs if values] for runs in (before, after)]
+    sides = [[_RunMean.of(values) for values in runs if values] for runs in (before, after)]
     if not all(sides):
         return None
     counts = [len(side) for side in sides]
     change = _mean(sides[1]) - _mean(sides[0])
     if sum(counts) >= ENOUGH_RUNS and min(counts) >= _FEWEST_OF_A_SIDE:
         degrees = sum(counts) - 2
-        between = sum(_between(side) * (len(side) - 1) for side in sides) / degrees
+        between = sum(_run_variance(side) * (len(side) - 1) for side in sides) / degrees
         errors = [run.error for side in sides for run in side if run.degrees]
         if errors:  # copies of one file have no spread between them
             between = max(between, fmean(errors))
@@ -98,7 +98,7 @@ def least_difference(before: int, after: int, floor: float, *, in_turn: bool) ->
 
 
 @dataclass(frozen=True)
-class _Run:
+class _RunMean:
     middle: float
     variance: float
     """Of its processes."""
@@ -108,7 +108,7 @@ class _Run:
     """Of freedom; 0 where there are too few processes for an interval."""
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> _Run:
+    def of(cls, values: Sequence[float]) -> _RunMean:
         ordered = sorted(values)
         n = len(ordered)
         if n < FEWEST:
@@ -121,16 +121,16 @@ class _Run:
         return cls(fmean(kept), variance(ordered), error, count - 1)
 
 
-def _mean(runs: Sequence[_Run]) -> float:
+def _mean(runs: Sequence[_RunMean]) -> float:
     return fmean(run.middle for run in runs)
 
 
-def _between(runs: Sequence[_Run]) -> float:
+def _run_variance(runs: Sequence[_RunMean]) -> float:
     """The variance between runs, by themselves."""
     return variance(run.middle for run in runs) if len(runs) > 1 else 0.0
 
 
-def _spread(runs: Sequence[_Run], floor: float, ratios: bool) -> float:
+def _spread(runs: Sequence[_RunMean], floor: float, ratios: bool) -> float:
     """The variance that each run has besides its own error."""
     own = 0.0 if ratios else fmean(run.variance for run in runs)
-    return max(floor**2, _between(runs), own)
+    return max(floor**2, _run_variance(runs), own)

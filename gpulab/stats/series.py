@@ -90,10 +90,10 @@ class Epoch:
         if outside is None:
             if len(self._outside) == _MOST_KEPT:
                 self._outside.clear()
-            outside = self._outside[invalid] = self._without(invalid)
+            outside = self._outside[invalid] = self._drop(invalid)
         return outside
 
-    def _without(self, invalid: Sequence[Span]) -> Epoch:
+    def _drop(self, invalid: Sequence[Span]) -> Epoch:
         if not any(_touches(span, invalid) for span in self._all_spans()):
             return self
         rounds = [

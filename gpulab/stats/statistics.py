@@ -141,9 +141,7 @@ def correlated_interval(values: Sequence[float], confidence: float = CONFIDENCE)
 
 
 def positive_correlation(values: Sequence[float]) -> float:
-    """Return the correlation of each value with the next, corrected for bias, between 0 and
-    `MOST_CORRELATION`.
-    """
+    """Return the lag-1 correlation, corrected for bias, between 0 and `MOST_CORRELATION`."""
     n = len(values)
     mean = sum(values) / n if n else 0.0
     deviations = [value - mean for value in values]

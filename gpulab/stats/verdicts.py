@@ -39,7 +39,7 @@ class Judged(Protocol):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What the interval of a comparison shows: the verdict in words, and its bound as a number.
+    """The words of a comparison's interval: the verdict in words, and its bound as a number.
 
     Of *faster* the speedup is at least, of *slower* at most so much. Of all else an effect that is
     larger is excluded: the variant takes at most `slower_at_most_share` more time, and is at most

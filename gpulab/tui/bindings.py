@@ -150,18 +150,18 @@ _PLAYBACK = (
     KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
     KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),
 )
-_OF_ALL_SCREENS = ("back", "help", "quit")
+_COMMON_KEYS = ("back", "help", "quit")
 
 
-def _of_a_replay() -> Iterator[KeyBinding]:
+def _replay_keys() -> Iterator[KeyBinding]:
     """Its own keys come first; of the others the last line has no more than it must."""
     yield from _PLAYBACK
     for key in KEYS:
         if key.id not in ("freeze", "replay"):
-            yield key if key.id in _OF_ALL_SCREENS else replace(key, footer="")
+            yield key if key.id in _COMMON_KEYS else replace(key, footer="")
 
 
-REPLAY = tuple(_of_a_replay())
+REPLAY = tuple(_replay_keys())
 LAB: list[BindingType] = [key.binding for key in KEYS]
 RUNNING = frozenset(key.action.removeprefix("app.").partition("(")[0] for key in KEYS if key.runs)
 """Actions that are refused where runs are only looked at."""

@@ -129,7 +129,7 @@ def release_stop_signals() -> None:
 
 
 class PlainFilter(LineFilter):
-    """What a reader cannot see would drive the terminal; every segment stays as wide as it was."""
+    """A filter of what would drive the terminal unseen; every segment stays as wide as it was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [_printable(segment) for segment in segments]
@@ -138,10 +138,10 @@ class PlainFilter(LineFilter):
 def _printable(segment: Segment) -> Segment:
     if segment.control or segment.text.isprintable():
         return segment
-    return Segment("".join(map(_as_wide, segment.text)), segment.style)
+    return Segment("".join(map(_replaced, segment.text)), segment.style)
 
 
-def _as_wide(mark: str) -> str:
+def _replaced(mark: str) -> str:
     """The character, or where nobody sees it as many replacements as it has cells, which is none
     for most.
     """
@@ -182,13 +182,13 @@ class FewColours(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
-            Segment(text, _of_eight(style or Style.null(), self._light), control)
+            Segment(text, _eight_colours(style or Style.null(), self._light), control)
             for text, style, control in segments
         ]
 
 
 @lru_cache(maxsize=1024)
-def _of_eight(style: Style, light: bool | None) -> Style:
+def _eight_colours(style: Style, light: bool | None) -> Style:
     ground = None if light is None else _WHITE if light else _BLACK
     text = None if ground is None else _WHITE - ground
     fore, back = _number(style.color), _number(style.bgcolor)

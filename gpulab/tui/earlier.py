@@ -17,7 +17,7 @@ from gpulab.catalog.view import ago, last_run
 from gpulab.core.run_file import RunFileError
 from gpulab.features import present
 from gpulab.report.past import PastRun, past_run
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.run_files import at_home
 from gpulab.session.store import Store
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EarlierRuns:
+class PreviousRuns:
     """`shown` is the newest, or where that was stopped or a smoke run an earlier one that counts
     for more.
     """
@@ -47,20 +47,20 @@ class EarlierRuns:
 
     def after(self, entry: Entry, *, read_only: bool = False) -> str:
         """The line above what an earlier run came to: how old it is, and what has been since."""
-        parts = [_since(self.shown) + ("" if read_only else ": r runs it anew")]
+        parts = [_age_words(self.shown) + ("" if read_only else ": r runs it anew")]
         if self.has_newer:
             what = "a smoke run" if self.newest.smoke else "stopped"
-            parts.append(f"the newest run was {what} ({_since(self.newest)}; h lists it)")
+            parts.append(f"the newest run was {what} ({_age_words(self.newest)}; h lists it)")
         if self.shown.source_sha256 != entry.sha256:
             parts.append("the source has changed since")
         return " · ".join(parts)
 
     def facts(self, entry: Entry) -> Mapping[str, str]:
         """The lines of the lesson's page about them."""
-        facts = {"last run": f"{last_run(self.shown)}, {_since(self.shown)}"}
+        facts = {"last run": f"{last_run(self.shown)}, {_age_words(self.shown)}"}
         if self.has_newer:
             what = "smoke run" if self.newest.smoke else "stopped"
-            facts[what] = f"the newest run, {_since(self.newest)}"
+            facts[what] = f"the newest run, {_age_words(self.newest)}"
         predictions = present("predictions.view")
         if predictions and self.predicted is not None:
             facts["you predicted"] = predictions.judged(self.predicted)
@@ -69,9 +69,9 @@ class EarlierRuns:
         return facts
 
 
-def previous_runs(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
+def previous_runs(entries: Sequence[Entry]) -> dict[str, PreviousRuns]:
     """By the name of the scenario, of those that have run on this machine."""
-    earlier: dict[str, EarlierRuns] = {}
+    earlier: dict[str, PreviousRuns] = {}
     entries = [entry for entry in entries if not entry.saved]
     if not entries:
         return earlier
@@ -83,11 +83,13 @@ def previous_runs(entries: Sequence[Entry]) -> dict[str, EarlierRuns]:
             run = newest.get((str(entry.path), entry.name))
             if run is not None:
                 shown = store.last_result(run)
-                earlier[entry.name] = EarlierRuns(shown, run, answers.get(entry.name))
+                earlier[entry.name] = PreviousRuns(shown, run, answers.get(entry.name))
     return earlier
 
 
-def add_run(before: EarlierRuns | None, run: Run, predicted: Answered | None) -> EarlierRuns | None:
+def add_run(
+    before: PreviousRuns | None, run: Run, predicted: Answered | None
+) -> PreviousRuns | None:
     """With a run that has ended; None where nothing is known of any."""
     try:
         newest = past_run(run.state, run.report)
@@ -97,8 +99,8 @@ def add_run(before: EarlierRuns | None, run: Run, predicted: Answered | None) ->
         return before
     predicted = predicted or (before.predicted if before else None)
     if before is not None and _keeps_shown(before.shown, newest):
-        return EarlierRuns(before.shown, newest, predicted)
-    return EarlierRuns(newest, newest, predicted)
+        return PreviousRuns(before.shown, newest, predicted)
+    return PreviousRuns(newest, newest, predicted)
 
 
 def _keeps_shown(shown: PastRun, newest: PastRun) -> bool:
@@ -112,7 +114,7 @@ def read_run(past: PastRun) -> Run | str:
     """The run of the past as its file tells it; or the problem where it cannot be read."""
     path = Path(past.run_file)
     try:
-        run = Run(File(path))
+        run = Run(FileSource(path))
         run.poll()
     except RunFileError as error:
         return str(error)
@@ -121,6 +123,6 @@ def read_run(past: PastRun) -> Run | str:
     return run
 
 
-def _since(run: PastRun) -> str:
+def _age_words(run: PastRun) -> str:
     age = ago(run, datetime.now(UTC))
     return "just now" if age == "now" else f"{age} ago"

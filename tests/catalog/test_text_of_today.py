@@ -7,7 +7,7 @@ from gpulab.catalog.catalog import folders, read_file
 from gpulab.catalog.recordings import recorded_name, recording, recordings
 from gpulab.core.events import RunStarted
 from gpulab.core.jobs import subject_of
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.session.saved import entry_of, open_run
 
 PRIVATE = re.compile(r"(^|[ ;(])[A-E](, [A-E])*(: |'s | has |, bottleneck)")
@@ -15,7 +15,7 @@ PRIVATE = re.compile(r"(^|[ ;(])[A-E](, [A-E])*(: |'s | has |, bottleneck)")
 
 
 def request_of(path):
-    return next(event.request for event in File(path).take() if isinstance(event, RunStarted))
+    return next(event.request for event in FileSource(path).take() if isinstance(event, RunStarted))
 
 
 def test_every_recording_has_the_text_of_its_lesson_today():

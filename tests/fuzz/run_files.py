@@ -8,7 +8,7 @@ from recorded import NAMES, recorded_path
 from fuzz.mutations import mutated_bytes, mutated_lines
 from fuzz.shown import show
 from gpulab.core.run_file import RunFileError
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 
 _HEAD, _TAIL = 60, 40
 
@@ -25,7 +25,7 @@ def check(data, folder):
     path = folder / "run.jsonl"
     path.write_bytes(data)
     try:
-        run = Run(File(path))
+        run = Run(FileSource(path))
     except RunFileError:
         return
     run.poll()

@@ -9,11 +9,11 @@ from scripted import SCENARIO, CommandLine
 
 from gpulab.core.statuses import ExitCode
 from gpulab.report.commands import combine
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 
 
 def report_against(name, required_speedup, folder):
-    run = Run(File(run_file(name, folder)), required_speedup)
+    run = Run(FileSource(run_file(name, folder)), required_speedup)
     run.poll()
     assert run.ended
     return run.report

@@ -19,7 +19,7 @@ from gpulab.features.telemetry.events import (
     TelemetryStarted,
 )
 from gpulab.report import state as log_history
-from gpulab.report.state import LogHistory
+from gpulab.report.state import LogState
 
 POWER_CAP, THERMAL = 0x4, 0x40
 ON = request(telemetry="0")
@@ -182,7 +182,7 @@ LINES = st.lists(st.lists(st.text(max_size=3), max_size=7), max_size=12)
 def test_the_first_and_the_last_lines_and_how_many_were_between(chunks, most):
     lines = [line for chunk in chunks for line in chunk]
     with patch.object(log_history, "KEPT_LINES", most):
-        history = LogHistory()
+        history = LogState()
         for chunk in chunks:
             history.add(e.Log(lines=chunk))
     assert history.head == lines[:most]

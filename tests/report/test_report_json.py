@@ -16,7 +16,7 @@ from gpulab.core import events as e
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import ExitCode
 from gpulab.core.wire import decode, encode
-from gpulab.features.repeats.report import over_runs_of
+from gpulab.features.repeats.report import repeat_reports
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.report.commands import CalibrationReport, CommandReport, combine
 from gpulab.report.report import RunReport
@@ -62,7 +62,7 @@ def assert_survives(report):
         [report],
         report.environment,
         [sweep_of("size", [report, report], report)],
-        over_runs_of([report] * 9),
+        repeat_reports([report] * 9),
     )
     fields = builtins_of(command)
     text = msgspec.json.encode(fields)

@@ -4,7 +4,7 @@ import pytest
 from found import finding
 from recorded import SMALL_RUN, write_run
 
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def path(tmp_path):
 
 
 def test_a_file_gives_everything_at_once_and_has_ended_then(path):
-    file = File(path)
+    file = FileSource(path)
     assert not file.ended
     assert file.take() == list(SMALL_RUN)
     assert file.ended
@@ -24,7 +24,7 @@ def test_a_file_gives_everything_at_once_and_has_ended_then(path):
 def test_a_file_without_its_end_has_ended_too_and_says_what_it_could_not_read(path):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b"garbled\n", lines[4][:5]]))
-    file = File(path)
+    file = FileSource(path)
     assert file.take() == list(SMALL_RUN[:2])
     assert file.ended
     assert file.findings == [finding("garbled_lines", lines=["4"])]

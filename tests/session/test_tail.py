@@ -11,7 +11,7 @@ from gpulab.core.run_file import RunFile
 from gpulab.core.wire import encode
 from gpulab.session import tail
 from gpulab.session.active_runs import RunsFolder
-from gpulab.session.tail import Following, Tail
+from gpulab.session.tail import Following, TailSource
 
 HOST = SMALL_RUN[0].host
 
@@ -27,11 +27,11 @@ def writer(tmp_path, monkeypatch):
 
 
 def test_events_come_as_they_are_written_a_cut_line_once_it_is_whole_and_the_end_ends(writer):
-    followed = Tail(writer.path)
+    followed = TailSource(writer.path)
     assert followed.take() == []
     assert followed.standing == Following.WAITING
     writer.append(SMALL_RUN[:2])
-    late = Tail(writer.path)
+    late = TailSource(writer.path)
     assert followed.take() == late.take() == [*SMALL_RUN[:2]]
     line = encode(SMALL_RUN[2])
     writer._write(line[:10])
@@ -49,12 +49,12 @@ def test_events_come_as_they_are_written_a_cut_line_once_it_is_whole_and_the_end
 
 
 def test_a_file_that_comes_later_or_goes_is_followed_to_the_end_of_its_writer(writer):
-    followed = Tail(writer.path.with_name("later.jsonl"))
+    followed = TailSource(writer.path.with_name("later.jsonl"))
     assert followed.take() == []
     assert "waiting for a run in" in followed.words
     write_run(followed.path)
     assert followed.take() == [*SMALL_RUN]
-    followed = Tail(writer.path)
+    followed = TailSource(writer.path)
     writer.append(SMALL_RUN[:2])
     assert len(followed.take()) == 2
     writer.path.unlink()
@@ -74,7 +74,7 @@ def test_a_file_that_comes_later_or_goes_is_followed_to_the_end_of_its_writer(wr
 )
 def test_a_file_that_is_spoiled_keeps_what_was_read_and_says_so(writer, spoil, words):
     writer.append(SMALL_RUN[:2])
-    followed = Tail(writer.path)
+    followed = TailSource(writer.path)
     assert len(followed.take()) == 2
     spoil(writer.path)
     assert followed.take() == []
@@ -86,10 +86,10 @@ def test_a_file_that_is_spoiled_keeps_what_was_read_and_says_so(writer, spoil, w
 def test_what_is_no_run_file_and_what_may_not_be_read_is_said(tmp_path):
     text = tmp_path / "text.jsonl"
     text.write_text("hello\n")
-    followed = Tail(text)
+    followed = TailSource(text)
     assert followed.take() == []
     assert "is not a run file" in followed.words
-    followed = Tail(tmp_path)
+    followed = TailSource(tmp_path)
     assert followed.take() == []
     assert (followed.standing, "not a regular file" in followed.words) == (Following.WAITING, True)
 
@@ -111,7 +111,7 @@ def test_the_death_of_the_writer_is_seen_on_its_host_and_is_silence_elsewhere(
     arguments = [sys.executable, "-c", program, path, tmp_path / "whole.jsonl"]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        here, elsewhere = Tail(path), Tail(path)
+        here, elsewhere = TailSource(path), TailSource(path)
         assert len(here.take()) == len(elsewhere.take()) == 2
         assert [here.take(), here.standing, here.words] == [[], Following.UNDER_WAY, "watched"]
         assert RunsFolder(tmp_path).scan()[0].goes_on

@@ -38,7 +38,7 @@ from gpulab.features.memory.view import memory_over
 from gpulab.features.predictions import view as predict
 from gpulab.features.predictions.report import Prediction
 from gpulab.features.repeats import view as over_runs
-from gpulab.features.repeats.report import over_runs_of
+from gpulab.features.repeats.report import repeat_reports
 from gpulab.features.roofline import ceilings_view as ceilings
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import causes, reasons, roofline_view
@@ -48,7 +48,7 @@ from gpulab.features.tuning.view import tunings
 from gpulab.guide.help import help_view
 from gpulab.headless import run as summary
 from gpulab.report.build import build_report, fold_all
-from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.live import LiveDetail, LiveReport
 from gpulab.report.past import PastComparison, PastRun
 from gpulab.show.markdown import comparison as comparison_markdown
 from gpulab.show.markdown import of
@@ -103,16 +103,16 @@ def of_report(report):
         yield "lesson_page", line
     yield (
         "progress_view",
-        progress.progress_view(LiveRun(report, LiveDetail()), width=80, height=20),
+        progress.progress_view(LiveReport(report, LiveDetail()), width=80, height=20),
     )
     yield "one_line", progress.one_line(report)
     yield "run_line", summary.run_line(report, 1, 2)
     yield "summary", summary.summary([report, report])
     yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report])
-    yield "over_runs_view", over_runs.over_runs_view(over_runs_of([report, report]))
+    yield "repeats_view", over_runs.repeats_view(repeat_reports([report, report]))
     yield "ceilings", ceilings.ceilings(report)
     for width, height in ((80, 20), (120, 36)):
-        live = LiveRun(report, LiveDetail())
+        live = LiveReport(report, LiveDetail())
         yield "live_view", live_view(live, width=width, height=height)
     for panel in ZOOMED:
         yield (

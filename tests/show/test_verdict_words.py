@@ -24,7 +24,7 @@ from gpulab.features.live.progress import verdict_lines
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
 from gpulab.headless.run import summary
-from gpulab.report.live import LiveDetail, LiveRun
+from gpulab.report.live import LiveDetail, LiveReport
 from gpulab.report.past import kept_of
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
@@ -57,7 +57,7 @@ def compared_run(**values):
 
 def faces(report):
     """What each face of a run says, by its name."""
-    live = LiveRun(report, LiveDetail())
+    live = LiveReport(report, LiveDetail())
     past = kept_of(report)
     (case,) = cases_of_command([report], [], lambda name: Required())[1:]
     return {
@@ -170,7 +170,7 @@ def test_a_row_has_the_ratio_to_the_baseline_and_another_is_named(tmp_path):
     shown = float(re.search(r"([\d.]+)x", lines[place])[1])
     assert shown == pytest.approx(times[0] / times[1], rel=0.05)
     assert lines[place + 1].startswith("  vs coalesced")
-    live = LiveRun(report, LiveDetail())
+    live = LiveReport(report, LiveDetail())
     bars = printed(panel_view(TIMES, live, width=100, height=20), 100)
     (bar,) = (line for line in bars.splitlines() if line.startswith("random_order"))
     assert f"{shown:.3f}x" in bar

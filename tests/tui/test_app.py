@@ -7,7 +7,7 @@ from recorded import recorded_path, run_file
 
 from gpulab.core.events import RunStarted, Samples, SoloRun, StageStarted
 from gpulab.options import UsageError
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.session.saved import entry_of
 
 CASES = (
@@ -56,7 +56,7 @@ def test_after_each_run_the_screen_says_what_happened_and_goes_on(hostile_scenar
         assert "starts all forty kernels by one launch" in flat(pilot)
 
     def starter(entry, settings):
-        return File(run_file(f"{next(names)}", tmp_path))
+        return FileSource(run_file(f"{next(names)}", tmp_path))
 
     visit(journey, hostile_scenario, size=(140, 50), starter=starter)
 
@@ -161,7 +161,7 @@ def test_the_roofline_is_there_while_the_run_goes_on_one_type_of_numbers_at_a_ti
 
 
 def test_where_runs_are_only_looked_at_every_key_that_would_run_something_says_so():
-    run = File(recorded_path("h200/batched_matmul"))
+    run = FileSource(recorded_path("h200/batched_matmul"))
     entry = entry_of(next(event.request for event in run.take() if isinstance(event, RunStarted)))
     reason = "a run of another is watched here: it is read only"
 
@@ -176,7 +176,7 @@ def test_where_runs_are_only_looked_at_every_key_that_would_run_something_says_s
 
     visit(
         journey,
-        starter=lambda *_: File(run.path),
+        starter=lambda *_: FileSource(run.path),
         entries=[entry],
         opens=entry.name,
         read_only=reason,

@@ -20,7 +20,7 @@ from gpulab.options import Options
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look, LookError
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.tui.screens.choose import ChooseScreen
 
 TRAIN = """
@@ -75,7 +75,7 @@ def started(monkeypatch, tmp_path):
     def start(request, path):
         requests.append(request)
         fixes = request.job.subject.fixes
-        return File(run_of_fixes(tmp_path, [ALL_TOGETHER] if len(fixes) == 1 else TRIED))
+        return FileSource(run_of_fixes(tmp_path, [ALL_TOGETHER] if len(fixes) == 1 else TRIED))
 
     monkeypatch.setattr("gpulab.session.launch.start", start)
     monkeypatch.setattr("gpulab.session.look.Look.ask", lambda *request: FACTS)
@@ -139,7 +139,7 @@ def test_fixes_of_one_finding_are_tried(tmp_path, started):
         assert fixes_of(started[0]) == ["loader_workers"]
 
     data_wait = run_file("phases", tmp_path)
-    visit(journey, program(tmp_path), starter=lambda entry, settings: File(data_wait))
+    visit(journey, program(tmp_path), starter=lambda entry, settings: FileSource(data_wait))
 
 
 def test_one_part_of_a_step_is_delayed_and_a_second_run_waits_for_the_first(tmp_path, monkeypatch):

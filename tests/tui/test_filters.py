@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.color import Color
 
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.tui.driver import FewColours, PlainFilter
 from gpulab.tui.panels.pane import Pane
 
@@ -66,7 +66,7 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
         )
         check()
 
-    recorded = File(run_file("smoke", tmp_path))
+    recorded = FileSource(run_file("smoke", tmp_path))
     visit(journey, file, ascii_only=ascii_only, starter=lambda entry, settings: recorded)
 
 

@@ -15,7 +15,7 @@ from gpulab.core.payloads import KernelCode
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Outcome
 from gpulab.features.kernels.events import KernelsCompiled
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 
 LESSON = '''"""Widths: wide loads."""
 from gpulab import Scenario, Work
@@ -127,5 +127,5 @@ def test_kernels_are_those_kept_with_the_lesson_and_after_a_run_its_own(lesson, 
         journey,
         lesson,
         size=(120, 60),
-        starter=lambda entry, settings: File(tmp_path / "run.jsonl"),
+        starter=lambda entry, settings: FileSource(tmp_path / "run.jsonl"),
     )

@@ -19,7 +19,7 @@ from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.past import past_run
 from gpulab.session.launch import start_entry
-from gpulab.session.run import File, Run
+from gpulab.session.run import FileSource, Run
 from gpulab.session.store import Store
 from gpulab.tui.earlier import add_run
 from gpulab.tui.panels.catalog import ScenarioList
@@ -62,7 +62,7 @@ def test_functions_of_a_file_come_first_say_what_is_wrong_and_run(tmp_path):
         if entry.error:
             return start_entry(entry, settings)
         started.append((entry.name, entry.function))
-        return File(run_file("function", tmp_path))
+        return FileSource(run_file("function", tmp_path))
 
     async def journey(pilot):
         lines = listed(pilot)
@@ -101,7 +101,7 @@ def test_a_broken_file_is_explained_and_not_offered_until_it_is_fixed(tmp_path):
         if entry.error:
             return start_entry(entry, settings)
         started.append(entry)
-        return File(run_file("checks", tmp_path))
+        return FileSource(run_file("checks", tmp_path))
 
     broken.write_text("from gpulab import Scenario\nscenario = Scenario('x', spede=1)\n")
 
@@ -287,7 +287,8 @@ def test_an_earlier_result_opens_from_the_list_and_a_stopped_run_leaves_it(tmp_p
 
 
 def test_a_smoke_run_of_now_leaves_the_result_of_before(tmp_path):
-    first, smoke = (Run(File(run_file(name, tmp_path))) for name in ("precision-h200", "smoke"))
+    paths = (run_file(name, tmp_path) for name in ("precision-h200", "smoke"))
+    first, smoke = (Run(FileSource(path)) for path in paths)
     for run in (first, smoke):
         run.poll()
     result = add_run(None, first, None)
@@ -411,7 +412,7 @@ def test_what_is_picked_runs_one_after_the_other(tmp_path):
         started.append(entry.name)
         if entry.name == "small_kernels":
             return finding("no_gpu", need="cuda")
-        return File(run_file("smoke", tmp_path))
+        return FileSource(run_file("smoke", tmp_path))
 
     async def journey(pilot):
         await pilot.press("R")

@@ -4,7 +4,7 @@ import pytest
 from journey import flat, idle, shown, until, visit
 from recorded import run_file, run_of_a_transformer
 
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.tui.screens.operations import OperationsScreen
 
 
@@ -45,7 +45,7 @@ def test_o_shows_all_operations_and_keys_sort_and_sum_them(hostile_scenario, tmp
         assert "A addmm 4096, 16384x1024" in pane.text
 
     path = run_of_a_transformer(tmp_path)
-    visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: File(path))
+    visit(journey, hostile_scenario, size=(120, 40), starter=lambda *_: FileSource(path))
 
 
 @pytest.mark.slow
@@ -59,4 +59,4 @@ def test_an_earlier_run_without_totals_has_its_table_too(hostile_scenario, tmp_p
         await until(pilot, lambda: "no line is known" in shown(pilot))
 
     path = run_file("lesson-small", tmp_path)
-    visit(journey, hostile_scenario, starter=lambda entry, settings: File(path))
+    visit(journey, hostile_scenario, starter=lambda entry, settings: FileSource(path))

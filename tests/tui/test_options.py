@@ -9,7 +9,7 @@ from journey import flat, idle, shown, type_in, until, visit
 from recorded import run_file
 from textual.command import CommandList
 
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.session.run_files import state_folder
 from gpulab.tui.app import LabApp
 from gpulab.tui.bindings import keymap_path, read_keymap
@@ -59,7 +59,7 @@ def test_the_form_takes_what_is_valid_and_t_runs_it_for_longer(sized, tmp_path):
 
     def starter(entry, settings):
         started.append(settings)
-        return File(run_file("fixes", tmp_path))
+        return FileSource(run_file("fixes", tmp_path))
 
     async def journey(pilot):
         await pilot.press("t")

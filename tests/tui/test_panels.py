@@ -7,7 +7,7 @@ from recorded import run_file
 from gpulab.core.events import Samples, SoloRun
 from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.features.telemetry.events import Telemetry
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.session.store import Store
 from gpulab.tui.panels.pane import Pane
 
@@ -74,7 +74,7 @@ def test_the_checklist_is_answered_when_a_run_has_ended(hostile_scenario, tmp_pa
         await pilot.press("6")
         await until(pilot, lambda: "n/a: not judged" in flat(pilot))
 
-    recording = File(run_file("fixes", tmp_path))
+    recording = FileSource(run_file("fixes", tmp_path))
     visit(journey, hostile_scenario, size=(80, 24), starter=lambda entry, settings: recording)
 
 
@@ -108,9 +108,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         await pilot.press("escape", "escape")
         await until(pilot, lambda: idle(pilot))
 
-    visit(
-        journey, hostile_scenario, starter=lambda entry, settings: File(run_file("fixes", tmp_path))
-    )
+    visit(journey, hostile_scenario, starter=lambda *_: FileSource(run_file("fixes", tmp_path)))
 
 
 @pytest.mark.slow
@@ -127,7 +125,7 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
     visit(
         journey,
         hostile_scenario,
-        starter=lambda entry, settings: File(run_file("raises", tmp_path)),
+        starter=lambda entry, settings: FileSource(run_file("raises", tmp_path)),
     )
 
 

@@ -14,7 +14,7 @@ from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import listing
 from gpulab.core.run_file import read_run_file
 from gpulab.session.playback import Playback
-from gpulab.session.run import File
+from gpulab.session.run import FileSource
 from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.saved import entry_of
 from gpulab.tui import status
@@ -127,7 +127,7 @@ def test_at_its_end_it_has_the_cells_of_the_run_that_was_live(tmp_path, size, ta
             ascii_only=False,
             entries=[entry],
             opens=entry.name,
-            starter=lambda *_: File(path),
+            starter=lambda *_: FileSource(path),
             read_only="no",
         )
         async with app.run_test(size=size) as pilot:

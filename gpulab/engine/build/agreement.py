@@ -57,8 +57,8 @@ def learn(sizes: Sizes, reference: Sequence[torch.Tensor]) -> None:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How an output compares with its reference; `error` is the relative Frobenius error (None: not
-    comparable).
+    """A comparison of an output with its reference; `error` is the relative Frobenius error (None:
+    not comparable).
 
     `tensor` is the place of the one that disagrees, or that agrees least.
     """

@@ -33,7 +33,7 @@ draw.
 
 
 class StepAndOutput(NamedTuple):
-    """What a step returned, and the output that a function read within it."""
+    """The return value of a step, and the output that a function read within it."""
 
     returned: Any
     output: Any
@@ -45,7 +45,7 @@ class OwnReading(NamedTuple):
     read: Callable[[], Any]
 
 
-def _with_reading(work: Work) -> Work:
+def _read_in_step(work: Work) -> Work:
     """A function for the output is part of the step: what it computes is timed."""
     read = work.output
     if not callable(read) or hasattr(read, "__dlpack__"):
@@ -66,7 +66,7 @@ class Build:
     def __init__(
         self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = ""
     ) -> None:
-        self.work = _with_reading(work)
+        self.work = _read_in_step(work)
         self.variant = variant
         """The name of what was built."""
         self.build_s = seconds

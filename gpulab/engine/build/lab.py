@@ -52,7 +52,7 @@ class Names:
         )
 
 
-_OFF = nullcontext()
+_NO_CONTEXT = nullcontext()
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class PhaseRecorder:
     def phase(self, name: str) -> AbstractContextManager[Any]:
         if torch.compiler.is_compiling():
             # first: whether phases are on must be nothing that compiled code depends on
-            return _OFF
+            return _NO_CONTEXT
         self.used = True
         if not self._on or get_ident() != self._thread:
-            return _OFF
+            return _NO_CONTEXT
         name = self._names.take(name)
         if self._cuda and torch.cuda.is_current_stream_capturing():
-            return _OFF
+            return _NO_CONTEXT
         return _Phase(self, name, traced=self._traced)
 
     def record(self, run: Callable[[], object], *, traced: bool = False) -> PhaseTimes:
@@ -185,7 +185,7 @@ class Chooser(Protocol):
 
 @dataclass(frozen=True)
 class RankOfLab:
-    """Which of how many processes this one is, and torch's group of all of them."""
+    """The number of this process among all, and torch's group of all of them."""
 
     rank: int = 0
     ranks: int = 1

@@ -166,13 +166,13 @@ def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | Function
     final = Scenario(topic=scenario.topic)
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]
-        function = _with_parameters(variant.function, info.params)
+        function = _bind_params(variant.function, info.params)
         unchecked = variant.unchecked or "checked in its own run"
         final.add(Variant(name=info.name, unchecked=unchecked, function=function))
     return final
 
 
-def _with_parameters(
+def _bind_params(
     function: Callable[..., object] | None, params: Mapping[str, object]
 ) -> Callable[..., object]:
     """The function with parameters of its own, in place of those of the run."""

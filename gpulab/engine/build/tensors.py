@@ -57,9 +57,7 @@ def live_leaves(keyword: str, tree: Any) -> list[torch.Tensor]:
 
 
 def read_only(inputs: Any) -> tuple[bool, str]:
-    """Return whether one of the inputs cannot be written to; its kind, where a copy could not
-    either.
-    """
+    """Return whether an input cannot be written to; its kind, where a copy could not either."""
     walk = Walk(torch.float64, live=True)
     deque(walk.tensors(inputs), maxlen=0)
     return walk.read_only, walk.not_exchanged
@@ -114,8 +112,7 @@ def kept(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
-    """Choose where copies of all of them are to lie: those on the host on a GPU where they are
-    large.
+    """Choose the device of all copies: large ones of the host lie on a GPU.
 
     One core takes half a second for a pass over 512 MiB, and checks are dozens of passes.
     """

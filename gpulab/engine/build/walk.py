@@ -29,10 +29,10 @@ _WITHOUT_ARITHMETIC = {
 }
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
-_OF_SCENARIOS = ("_scenario_", "_answer")
+_SCENARIO_MODULES = ("_scenario_", "_answer")
 """Modules of scenarios: a mapping or a tensor of their own may compute when it is read."""
-_OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
-_WITH_TEXT = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
+_TORCH_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+_TEXT_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 """Modules whose values are equal where their texts are."""
 _FEW = 16
 """Numbers of a list that are compared one by one: more of them are data."""
@@ -46,7 +46,7 @@ _NOT_COMPARED = (
 
 def is_of_scenario(value: object) -> bool:
     """Return whether the class of a value stands in a scenario, also in one of a package."""
-    return type(value).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS)
+    return type(value).__module__.rpartition(".")[2].startswith(_SCENARIO_MODULES)
 
 
 class Walk:
@@ -67,43 +67,43 @@ class Walk:
 
     def tensors(self, tree: Any) -> Iterator[torch.Tensor]:
         if isinstance(tree, torch.Tensor):
-            yield from self._of_tensor(tree)
+            yield from self._walk_tensor(tree)
         elif isinstance(tree, torch.nn.Module):
-            yield from self._of_each([*tree.parameters(), *tree.buffers()])
+            yield from self._walk_each([*tree.parameters(), *tree.buffers()])
         elif isinstance(tree, torch.optim.Optimizer):
-            yield from self._of_each(_tensors_of(tree))
+            yield from self._walk_each(_tensors_of(tree))
         elif isinstance(tree, Mapping):
-            yield from self._of_mapping(tree)
+            yield from self._walk_mapping(tree)
         elif is_dataclass(tree) and not isinstance(tree, type):
             values = {field.name: getattr(tree, field.name) for field in fields(tree)}
-            yield from self._of_each(_in_order(values))
+            yield from self._walk_each(_sorted_values(values))
         elif isinstance(tree, SimpleNamespace):
-            yield from self._of_mapping(vars(tree))
+            yield from self._walk_mapping(vars(tree))
         elif isinstance(tree, (list, tuple, deque, array)):
-            yield from self._of_list(list(tree))
+            yield from self._walk_list(list(tree))
         elif isinstance(tree, (set, frozenset)):
-            yield from self._of_set(tree)
+            yield from self._walk_set(tree)
         elif _is_array(tree):
-            yield from self._of_array(tree)
+            yield from self._walk_array(tree)
         elif not self._live and (value := value_later(tree)):
             yield from self.tensors(value())
         elif hasattr(tree, "__dlpack__"):
-            yield self._of_other_array(tree)
+            yield self._dlpack_tensor(tree)
         else:
-            yield from self._of_value(tree)
+            yield from self._walk_value(tree)
 
     def _leaf(self, tensor: torch.Tensor) -> torch.Tensor:
         self._count += 1
         return tensor
 
-    def _of_each(self, values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    def _walk_each(self, values: Iterable[Any]) -> Iterator[torch.Tensor]:
         for value in values:
             yield from self.tensors(value)
 
-    def _of_tensor(self, tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    def _walk_tensor(self, tensor: torch.Tensor) -> Iterator[torch.Tensor]:
         is_wrapper = _is_own(tensor) and (not _has_values(tensor))
         if self._live and is_wrapper and (inner := _inner_tensors(tensor)):
-            yield from self._of_each(inner)
+            yield from self._walk_each(inner)
             return
         if not self._live and (is_wrapper or is_of_scenario(tensor)):
             self._refuse(type(tensor))
@@ -120,43 +120,41 @@ class Walk:
             yield self._leaf(dense.clone() if _is_foreign(dense) else dense)
 
     def _is_of_file(self, tensor: torch.Tensor) -> bool:
-        """Return whether writing to it writes to a file or other processes' memory, or ends this
-        one.
-        """
+        """Return whether writing to it writes to a file or others' memory, or ends this process."""
         if not _is_foreign(tensor):
             return False
         self._not_ours = self._not_ours or _read_only_or_shared()
         address = tensor.untyped_storage().data_ptr()
         return any(start <= address < end for start, end in self._not_ours)
 
-    def _of_mapping(self, tree: Mapping[Any, Any]) -> Iterator[torch.Tensor]:
+    def _walk_mapping(self, tree: Mapping[Any, Any]) -> Iterator[torch.Tensor]:
         if is_of_scenario(tree) and not isinstance(tree, dict):
             self._refuse(type(tree))
         if not self._live and _is_table(tree):
             yield self._leaf(_digest(_text_of(sorted(map(_text_of, tree)))))
-        yield from self._of_each(_in_order(tree))
+        yield from self._walk_each(_sorted_values(tree))
 
-    def _of_list(self, values: list[Any]) -> Iterator[torch.Tensor]:
+    def _walk_list(self, values: list[Any]) -> Iterator[torch.Tensor]:
         kinds = set(map(type, values))
         if self._live or len(values) <= _FEW:
-            yield from self._of_each(values)
+            yield from self._walk_each(values)
         elif all(isinstance(value, str) for value in values):
             yield self._leaf(_digest(_text_of(values)))
         elif len(kinds) == 1 and kinds <= {bool, int, float}:
             yield self._leaf(self._numbers(values))
         else:
-            yield from self._of_each(values)
+            yield from self._walk_each(values)
 
-    def _of_set(self, values: Set[Any]) -> Iterator[torch.Tensor]:
+    def _walk_set(self, values: Set[Any]) -> Iterator[torch.Tensor]:
         if self._live:
             return
         plain = [value.item() if _is_scalar(value) else value for value in values]
         if plain and all(type(value) in (int, float) for value in plain):
-            yield from self._of_list(sorted(plain))
+            yield from self._walk_list(sorted(plain))
         else:
             yield self._leaf(_digest(_text_of(values)))
 
-    def _of_array(self, values: Any) -> Iterator[torch.Tensor]:
+    def _walk_array(self, values: Any) -> Iterator[torch.Tensor]:
         """Yield the tensors of an array of NumPy. What is read-only, reversed, of another byte
         order or in memory of others is copied: torch writes through a read-only array, and a
         reversed one ends the process.
@@ -174,18 +172,18 @@ class Walk:
             mask = numpy.ma.getmaskarray(values)
             # what masks nothing is its data; masks of records cannot be asked for any()
             masks = [mask] if b"\1" in mask.tobytes() else []
-            yield from self._of_each([values.filled(0), *masks])
+            yield from self._walk_each([values.filled(0), *masks])
         elif values.dtype.names:
-            yield from self._of_mapping({name: values[name] for name in values.dtype.names})
+            yield from self._walk_mapping({name: values[name] for name in values.dtype.names})
         elif _shares_memory(values):
             yield self._leaf(torch.from_numpy(numpy.asarray(values)))
         elif self._live:
             self.read_only = True
             yield from _copied(values)
         else:
-            yield from map(self._leaf, _copied(values) or self._of_list(values.tolist()))
+            yield from map(self._leaf, _copied(values) or self._walk_list(values.tolist()))
 
-    def _of_other_array(self, values: Any) -> torch.Tensor:
+    def _dlpack_tensor(self, values: Any) -> torch.Tensor:
         if not self._live:
             self._require_values(values, _ARRAYS)
         tensor = _dense(torch.utils.dlpack.from_dlpack(values))
@@ -193,7 +191,7 @@ class Walk:
         is_kept = self._live or type(values).__module__.startswith("cupy")
         return self._leaf(tensor if is_kept else tensor.clone())
 
-    def _of_value(self, value: Any) -> Iterator[torch.Tensor]:
+    def _walk_value(self, value: Any) -> Iterator[torch.Tensor]:
         is_number = isinstance(value, (bool, int, float, complex)) or _is_scalar(value)
         if self._live:
             self.numbers |= is_number
@@ -260,9 +258,7 @@ def _read_only_or_shared() -> list[tuple[int, int]]:
 
 
 def _is_foreign(tensor: torch.Tensor) -> bool:
-    """Return whether torch did not make its memory, which may be bytes or a file that nobody writes
-    to.
-    """
+    """Return whether its memory is not torch's: it may be bytes or a file that nobody writes to."""
     return tensor.device.type == "cpu" and not tensor.untyped_storage().resizable()
 
 
@@ -284,7 +280,7 @@ def _sparse_parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (tensor,)
 
 
-def _in_order(tree: Mapping[Any, Any]) -> list[Any]:
+def _sorted_values(tree: Mapping[Any, Any]) -> list[Any]:
     """Values by their names, in whatever order they were put in."""
     if all(isinstance(name, str) for name in tree):
         return [tree[name] for name in sorted(tree)]
@@ -303,8 +299,8 @@ def _is_text(value: Any) -> bool:
     """Return whether it is a value of Python that its text tells from every other."""
     return (
         value is None
-        or isinstance(value, (str, bytes, bytearray, memoryview, range, slice, Enum, *_OF_TORCH))
-        or type(value).__module__.partition(".")[0] in _WITH_TEXT
+        or isinstance(value, (str, bytes, bytearray, memoryview, range, slice, Enum, *_TORCH_TYPES))
+        or type(value).__module__.partition(".")[0] in _TEXT_MODULES
     )
 
 

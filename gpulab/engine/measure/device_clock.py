@@ -29,15 +29,15 @@ _MOST_SPIN_S = 0.1
 _FIRST_GUESS_S = 20e-6
 _TRIES = 5
 _WAKING = 1000
-_BESIDE_S = 30e-6
+_IDLE_WAIT_S = 30e-6
 """A wait for a device that is idle takes less."""
-_BESIDE_SHARE = 0.1
+_IDLE_WAIT_SHARE = 0.1
 _MHZ = 1e6
 
 
 @dataclass
 class _Queueing:
-    """What is known of one variant: they are timed in turn, and what hides one says nothing of the
+    """The launches of one variant: they are timed in turn, and what hides one says nothing of the
     next.
     """
 
@@ -187,7 +187,7 @@ class DeviceClock(WallClock):
         """
         for _ in range(_TRIES):
             device_s, stream_s = self._against_stream(build, min(steps, _MOST_STEPS))
-            if device_s - stream_s <= _BESIDE_S + _BESIDE_SHARE * device_s:
+            if device_s - stream_s <= _IDLE_WAIT_S + _IDLE_WAIT_SHARE * device_s:
                 return None
         return device_s, stream_s
 

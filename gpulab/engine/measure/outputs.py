@@ -19,9 +19,7 @@ def step(
     *,
     restored: bool = True,
 ) -> Any:
-    """Take one step and return its output, once it is there: from restored state, or from the state
-    as it is.
-    """
+    """Take a step and return its output, once it is there: from restored state, or as it is."""
     if restored:
         build.restore()
     returned, _ = builder.step(build, within)

@@ -270,15 +270,15 @@ class Preparation:
         build = candidate.build
         candidate.build = None
         fit = False
-        self._at(Stage.BUILD, variant)
+        self._enter(Stage.BUILD, variant)
         try:
             context.builder.pad()
             build = build or context.builder.build(variant)
-            self._at(Stage.CHECK, variant)
+            self._enter(Stage.CHECK, variant)
             self._check_again(candidate, build)
             compiled.strict()
             self._declare(build)
-            self._at(Stage.WARM_UP, variant)
+            self._enter(Stage.WARM_UP, variant)
             warm(context.clock, candidate, build)
             fit = True
         except BaseException as error:
@@ -306,7 +306,7 @@ class Preparation:
         cheap = not candidate.kept and build.build_s + candidate.step_s < most_s
         checker.again(variant, build, in_turn=in_turn, cheap=cheap)
 
-    def _at(self, stage: Stage, variant: Variant) -> None:
+    def _enter(self, stage: Stage, variant: Variant) -> None:
         self._stage = stage
         self._reporter.position.move(stage, variant.name)
 

@@ -49,7 +49,7 @@ _START_S = 0.3
 
 
 class Turn(Protocol):
-    """What a measuring process says to its fork server, and hears from it."""
+    """The messages between a measuring process and its fork server."""
 
     def begin(self) -> ProcessResult | None:
         """Wait for this process's turn; returns what the one before left."""
@@ -120,7 +120,7 @@ def _measure(
     context = open_context(
         job, loaded, before, reporter, process.buffer, number=process.number, seed=process.seed
     )
-    _Run(context, loaded, process.turn, before, preloads, started).run()
+    _ProcessRun(context, loaded, process.turn, before, preloads, started).run()
     if ranks is not None:
         reporter.channel.emit(*ranks.events())
     for (variant, name), value in context.builder.lab.figures.items():
@@ -159,7 +159,7 @@ class _Preloads:
             self._turn.preload(preload)
 
 
-class _Run:
+class _ProcessRun:
     """One process's part of the run, once the file is loaded."""
 
     def __init__(
@@ -266,7 +266,7 @@ class _Run:
             measurement.close()
             return
         self._reporter.channel.emit(Stopped(reason=reason))
-        self._after_rounds(measurement)
+        self._check_finally(measurement)
         measurement.close()
         self._measure_ceilings()
 
@@ -316,7 +316,7 @@ class _Run:
             choices=context.choices,
         )
 
-    def _after_rounds(self, measurement: Measurement) -> None:
+    def _check_finally(self, measurement: Measurement) -> None:
         """In the last process: compare the outputs once more, and run variants by themselves."""
         exclusive = measurement.exclusive
         for candidate in measurement.candidates:

@@ -88,9 +88,7 @@ class StopRule:
         return self._spent()
 
     def _is_baseline_alone(self, result: ProcessResult) -> bool:
-        """Return whether all that were to be compared with it are wrong, failed, or cannot run
-        here.
-        """
+        """Return whether all that were to be compared with it are wrong, failed, or cannot run."""
         infos = self._job.subject.variants
         left = {candidate.name for candidate in result.candidates}
         compared = [info.name for info in infos if info.against is not None]
@@ -215,9 +213,7 @@ class StopRule:
         return self._series[key].interval()
 
     def _is_settled(self, names: set[str], required: Required) -> bool:
-        """Return whether every comparison is known to reach what is required, or one is known not
-        to.
-        """
+        """Return whether every comparison is known to reach what is required, or one not to."""
         if not isinstance(self._job, Measure):
             return False
         pairs = [pair for pair in pairs_of(self._job, names) if pair[0] != CONTROL]

@@ -155,9 +155,7 @@ def environment() -> dict[str, str | None]:
 
 
 def waiter(device: torch.device) -> Callable[[], None] | None:
-    """Return a function that waits until the device is idle; None on a CPU, where a step is done
-    when it returns.
-    """
+    """Return a function that waits for an idle device; None on a CPU, where none is needed."""
     if device.type != "cuda":
         return None
     return lambda: torch.cuda.synchronize(device)

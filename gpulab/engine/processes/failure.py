@@ -67,9 +67,7 @@ class WrongOutputError(VariantError):
 
 @contextmanager
 def checking(kind: CheckKind) -> Iterator[None]:
-    """Have the error raised inside name this kind of check as the one that found it, if it names
-    none.
-    """
+    """Have the error raised inside name this kind of check as its finder, if it names none."""
     try:
         yield
     except VariantError as error:
@@ -85,9 +83,7 @@ _exact: Callable[[str], str] = str.__str__
 
 
 def text_of(value: object, render: Callable[[Any], str] = str, most: int = _MOST) -> str:
-    """Return the text that `str`, or another function, makes of a value, in at most so many
-    characters.
-    """
+    """Return the text that `str`, or another function, makes of a value, cut to a length."""
     try:
         return plain(cut(_exact(render(value)), most))
     except BaseException as error:

@@ -82,9 +82,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The layout of a tensor in the memory that ranks share: its dtype by torch's name, and its
-    shape.
-    """
+    """The layout of a tensor in shared memory: its dtype by torch's name, and its shape."""
 
     dtype: str
     shape: list[int]
@@ -127,8 +125,8 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a rank is: the last collective that it called, and the line of the scenario's file that
-    runs.
+    """The place where a rank is: the last collective that it called, and the line of the scenario's
+    file that runs.
     """
 
     last: Collective = Collective()

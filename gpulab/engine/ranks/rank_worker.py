@@ -221,9 +221,7 @@ class RankWorker:
         self._failure_pipe.send_bytes(msgspec.json.encode(Failed(problem=problem)))
 
     def _problem_of(self, act: Callable[[], object]) -> tuple[str, bool]:
-        """Call a function; return what it raised, in words, and whether the variant asked to be
-        left out.
-        """
+        """Return what a call raised, in words, and whether the variant asked to be left out."""
         try:
             act()
         except BaseException as error:

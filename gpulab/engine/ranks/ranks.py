@@ -64,7 +64,7 @@ _GRACE_S = 2.0
 _POLL_S = 0.25
 _ANSWER_S = 1.0
 _BLOCKS = 12
-_STDERR_TAIL_BYTES = 400
+_TAIL_BYTES = 400
 _CONNECTION = "onnection "
 """In what gloo says where another rank is gone."""
 
@@ -126,8 +126,8 @@ class Ranks:
     def _fork(self, rank: int, seed: int) -> _Other:
         stderr_tail = os.memfd_create("stderr")
         outputs = SharedTensors(os.memfd_create("outputs"))
-        orders, their_orders = connection_pair()
-        failure_pipe, their_failure_pipe = connection_pair()
+        orders, orders_end = connection_pair()
+        failure_pipe, failure_end = connection_pair()
         pid = fork()
         if pid == 0:
             orders.close()
@@ -135,11 +135,9 @@ class Ranks:
             from gpulab.engine.ranks.rank_worker import RankWorker, redirect_output
 
             redirect_output(stderr_tail)
-            RankWorker(
-                self._job, rank, seed, self._store, their_orders, their_failure_pipe, outputs
-            ).serve()
-        their_orders.close()
-        their_failure_pipe.close()
+            RankWorker(self._job, rank, seed, self._store, orders_end, failure_end, outputs).serve()
+        orders_end.close()
+        failure_end.close()
         return _Other(rank, pid, os.pidfd_open(pid), stderr_tail, outputs, orders, failure_pipe)
 
     @property
@@ -293,9 +291,7 @@ class Ranks:
         self.block_opens = False
 
     def events(self) -> Iterator[Event]:
-        """Yield the times of each rank in the blocks of this process; nothing where no feature
-        reads them.
-        """
+        """Yield the times of each rank in this process's blocks, where a feature reads them."""
         events = present("ranks.events")
         if events is None:
             return
@@ -471,9 +467,7 @@ class Ranks:
             if code >= 0:
                 return f"it exited with code {code}"
             size = os.fstat(other.stderr_tail).st_size
-            said = os.pread(
-                other.stderr_tail, _STDERR_TAIL_BYTES, max(0, size - _STDERR_TAIL_BYTES)
-            )
+            said = os.pread(other.stderr_tail, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
             last = plain(said.decode(errors="replace").strip().rpartition("\n")[2])
             return f"{signal.Signals(-code).name}" + (f": {last}" if last else "")
         return "unknown"

@@ -42,12 +42,12 @@ from gpulab.stats.series import Pair
 from gpulab.stats.statistics import Interval, median
 
 
-def _derive_events(draft: Draft) -> Iterator[Event]:
+def _derived(draft: Draft) -> Iterator[Event]:
     """Yield what times alone say: what differs by more than a cache or a clock is invalid."""
     state = draft.state
     if not isinstance(state.timed_job, Measure) or state.baseline is None:
         return
-    yield from _of_baseline(state, draft.samples)
+    yield from _slower_baseline(state, draft.samples)
     for variant in state.variants.values():
         if examined := _examined(state, variant, draft.samples):
             yield examined
@@ -68,7 +68,7 @@ def alone_ratios(
     ]
 
 
-def _of_baseline(state: RunState, samples: SampleView) -> Iterator[Event]:
+def _slower_baseline(state: RunState, samples: SampleView) -> Iterator[Event]:
     """That its steps are slower once others were built: the run is invalid where a build is known
     that did it; else it is said, and nobody accused.
     """
@@ -133,7 +133,7 @@ def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Ex
         alone_s = median([run.time_s for run in variant.all(AloneRun) if run.first])
         rounds_s = (samples.rough(name) or alone_s) * variant.items
         apart = median(ratios) - rounds.median
-        uses_others = apart > 0 and log(alone_s / rounds_s) > _OF_DIFFERENCE * apart
+        uses_others = apart > 0 and log(alone_s / rounds_s) > _LEAST_EXPLAINED * apart
         if uses_others:
             reason = variants_influence(name, **values, alone_s=alone_s, rounds_s=rounds_s)
     return Examined(
@@ -146,7 +146,7 @@ def _examined(state: RunState, variant: VariantState, samples: SampleView) -> Ex
     )
 
 
-_OF_DIFFERENCE = 0.5
+_LEAST_EXPLAINED = 0.5
 """The part of the difference between both speedups that a variant's own time has to explain: what
 is faster among the others uses what they leave. Else the baseline, or others, made the difference.
 """
@@ -163,7 +163,7 @@ _POWER_CAP = "P"
 """Its letter among those of the clocks of a solo run."""
 
 
-def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
+def _add_sustained(draft: Draft, comparison: Comparison) -> Comparison:
     """With its sustained speedup; a verdict that this contradicts becomes inconclusive."""
     state, samples, job = draft.state, draft.samples, draft.state.timed_job
     # By the device's clock they are not what a user waits for, and of a cold one most is flushing.
@@ -179,10 +179,10 @@ def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
     capped = _POWER_CAP in "".join(
         variant.solo_run.clocks for variant in (before, after) if variant.solo_run
     )
-    ratio = _of_processes(state, pair)
-    solo = _of_solo_runs(after, before)
+    ratio = _process_ratio(state, pair)
+    solo = _solo_ratio(after, before)
     if ratio is None or (capped and solo is not None):
-        ratio = _as_unsure_as(ratio, solo)
+        ratio = _widened(ratio, solo)
     if ratio is None:
         return comparison
     speedup = ratio.estimate
@@ -203,7 +203,7 @@ def _with_sustained(draft: Draft, comparison: Comparison) -> Comparison:
     return replace(comparison, sustained=sustained, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
 
-def _of_processes(state: RunState, pair: Pair) -> Interval | None:
+def _process_ratio(state: RunState, pair: Pair) -> Interval | None:
     """From processes in which both were alone; of too few an interval of no width."""
     speedups = [exp(-theta) for theta in alone_ratios(state.variants, pair)]
     if not speedups:
@@ -212,16 +212,16 @@ def _of_processes(state: RunState, pair: Pair) -> Interval | None:
     return outermost_interval(speedups) or Interval(middle, middle, middle, len(speedups))
 
 
-def _of_solo_runs(after: VariantReport, before: VariantReport) -> Interval | None:
+def _solo_ratio(after: VariantReport, before: VariantReport) -> Interval | None:
     """From a solo run of each in one process."""
     if after.solo_run is None or before.solo_run is None:
         return None
-    ratio = ratio_of(_per_item(before), _per_item(after))
+    ratio = ratio_of(_item_time(before), _item_time(after))
     known = after.solo_run.time_s.has_interval and before.solo_run.time_s.has_interval
     return ratio if known else Interval(ratio.median, ratio.median, ratio.median, ratio.n)
 
 
-def _as_unsure_as(processes: Interval | None, solo: Interval | None) -> Interval | None:
+def _widened(processes: Interval | None, solo: Interval | None) -> Interval | None:
     """The ratio of solo runs, long enough for the power cap, as wide as that of processes."""
     if solo is None or processes is None:
         return solo
@@ -236,7 +236,7 @@ def _items_per_s(state: RunState, variant: VariantReport, *, capped: bool) -> fl
     return variant.solo_run.items_per_s if variant.solo_run else None
 
 
-def _per_item(variant: VariantReport) -> Interval:
+def _item_time(variant: VariantReport) -> Interval:
     """Seconds per item of a solo run."""
     solo = variant.solo_run
     items = variant.items or 1.0
@@ -275,8 +275,5 @@ def _contradicts(comparison: Comparison, sustained: Sustained) -> Finding | None
 
 
 FEATURE = Feature(
-    "alone",
-    keeps={AloneRun: Keep(1000)},
-    derive_events=_derive_events,
-    of_comparison=_with_sustained,
+    "alone", keeps={AloneRun: Keep(1000)}, derive_events=_derived, add_to_comparison=_add_sustained
 )

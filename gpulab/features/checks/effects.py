@@ -157,7 +157,7 @@ def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 _ALLOWED = 0.5
-_OF_A_STEP = 0.8
+_STEP_ERROR = 0.8
 """Mean relative error of updates, and its part of one step among several: an optimizer's first
 updates have the sign of a gradient, which may be noise; one that is left out is an error of a whole
 step.
@@ -168,10 +168,10 @@ _TIMES_TOLERANCE = 10.0
 """The same in lower precision, in tolerances of an output."""
 _LOOSER = 4.0
 """Times by which each further step of a training loosens it."""
-_OFF = 0.15
+_NOISY_SHARE = 0.15
 """The part of the elements whose updates may be off by more: those of which the gradient is noise.
 """
-_OF_ALL = 0.1
+_LARGEST_SHARE = 0.1
 """The part of a tolerance of the largest gradient that the error of a small one may be: where a
 normalisation follows a bias, its gradient is rounding alone.
 """
@@ -255,8 +255,8 @@ def compare_updates(
     if not has_moved:
         return _not_updated(0, before, len(errors))
     error = sum(errors) / len(errors)
-    allowed = min(_ALLOWED, _OF_A_STEP / steps)
-    if off > _OFF * moves:
+    allowed = min(_ALLOWED, _STEP_ERROR / steps)
+    if off > _NOISY_SHARE * moves:
         error = float(torch.cat([part.cpu() for part in errors_off]).median())
         allowed = min(allowed, first)
     if error <= allowed:
@@ -279,7 +279,7 @@ def allowed_of_first(tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class Gradients:
-    """What a step left in `.grad`, and the parameters that it belongs to."""
+    """The gradients that a step left in `.grad`, and the parameters that they belong to."""
 
     parameters: list[torch.Tensor] = field(default_factory=list)
     left: list[torch.Tensor] = field(default_factory=list)
@@ -293,7 +293,7 @@ def worst_gradient(
     Of parameters that are alike: one may be stored transposed.
     """
     sizes = [float(torch.linalg.vector_norm(tensors.wide(tensor))) for tensor in baseline.left]
-    least = _OF_ALL * tolerance * max(sizes, default=0.0)
+    least = _LARGEST_SHARE * tolerance * max(sizes, default=0.0)
     for place, other in _pairs(own.parameters, baseline.parameters, most=len(sizes)):
         expected = tensors.wide(baseline.left[other])
         actual = tensors.wide(own.left[place]).reshape(expected.shape).to(expected.device)

@@ -26,43 +26,43 @@ def _relative_error(error: float | None, allowed: float) -> str:
 # Wrong outputs
 
 
-def _with_place(text: str, place: str) -> str:
+def _add_place(text: str, place: str) -> str:
     """`place`: which output, which element, and what it is."""
     return f"{text}; {place}" if place else text
 
 
 @finding()
 def relative_error(*, error: float | None, allowed: float, place: str = "") -> str:
-    return _with_place(_relative_error(error, allowed), place)
+    return _add_place(_relative_error(error, allowed), place)
 
 
 @finding()
 def one_element_off(*, largest: float | None, allowed: float | None, place: str = "") -> str:
     off = "unknown" if largest is None else f"{largest:.2g}"
     limit = "unknown" if allowed is None else f"{allowed:.1g}"
-    return _with_place(f"one element is off by {off}, allowed {limit}", place)
+    return _add_place(f"one element is off by {off}, allowed {limit}", place)
 
 
 @finding()
 def elements_differ(*, differ: int, elements: int, place: str = "") -> str:
-    return _with_place(f"{differ} of {elements} elements differ", place)
+    return _add_place(f"{differ} of {elements} elements differ", place)
 
 
 @finding()
 def element_counts_differ(*, elements: int, baseline: int, place: str = "") -> str:
     counts = f"the output has {elements} elements, the baseline's {baseline}"
-    return _with_place(counts, place)
+    return _add_place(counts, place)
 
 
 @finding()
 def shapes_differ(*, shape: str, baseline: str, place: str = "") -> str:
     shapes = f"the output has shape {shape}, the baseline's {baseline}: a dimension is lost"
-    return _with_place(shapes, place)
+    return _add_place(shapes, place)
 
 
 @finding()
 def output_has_nan(*, place: str = "") -> str:
-    return _with_place("the output and the baseline's do not hold NaN at the same places", place)
+    return _add_place("the output and the baseline's do not hold NaN at the same places", place)
 
 
 @finding()
@@ -73,7 +73,7 @@ def farther_from_float64(
         f"{_relative_error(error, allowed)}; against the baseline in float64 it is off by "
         f"{own:.2g}, the baseline by {baseline:.2g}"
     )
-    return _with_place(against, place)
+    return _add_place(against, place)
 
 
 @finding()

@@ -286,7 +286,7 @@ class OtherValues:
             is_baseline = variant.name == self._stepping.baseline
             if not is_baseline and key not in self.outputs:
                 continue
-            output = unless_it_fails(partial(self._in_case, variant, build, inputs, case))
+            output = unless_it_fails(partial(self._case_output, variant, build, inputs, case))
             if is_baseline:
                 if output is not None and not tensors.has_nan(output):
                     self.outputs[key] = output
@@ -303,7 +303,7 @@ class OtherValues:
             reason = wrong_in_case(case=text, fails=output is None, error=error, allowed=allowed)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 
-    def _in_case(self, variant: Variant, build: Build, inputs: Tensors, case: Case) -> Tensors:
+    def _case_output(self, variant: Variant, build: Build, inputs: Tensors, case: Case) -> Tensors:
         if isinstance(case, str):
             return self._stepping.output(build, values.case(case, inputs), inputs)
         other = self._stepping.builder.build(variant, params=case)

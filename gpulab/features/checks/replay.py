@@ -29,14 +29,14 @@ from gpulab.engine.step_clock import call_each, wait_for
 from gpulab.features.checks.findings import computes_when_waited_for, remembers_its_inputs
 from gpulab.features.checks.values import Own
 
-_OF_GAIN = 0.4
+_GAIN_SHARE = 0.4
 """The part of the time it gains that a variant may take longer, beyond what the baseline does."""
 _LEAST_GAIN = 1 / 3
 """Who gains less of the baseline's time loses it to cold caches and predictors as well."""
 _LONGER = 1.5
 """What a variant's steps are longer by must be so many times what the baseline's are longer by."""
 _COLD_S = 30e-6
-_OF_GAIN_IF_COLD = 0.6
+_COLD_GAIN_SHARE = 0.6
 _LONGER_IF_COLD = 4.0
 """The same of steps that are longer by less than a few cold operations may be."""
 _REPEATS = 5
@@ -145,8 +145,8 @@ def _is_lost(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
     missing_s = own_more_s - base_more_s
     longer = (1 + own_more_s / own_s) / (1 + base_more_s / base_s)
     if missing_s > _COLD_S:
-        return missing_s > _OF_GAIN * gain_s and longer > _LONGER
-    return missing_s > _OF_GAIN_IF_COLD * gain_s and longer > _LONGER_IF_COLD
+        return missing_s > _GAIN_SHARE * gain_s and longer > _LONGER
+    return missing_s > _COLD_GAIN_SHARE * gain_s and longer > _LONGER_IF_COLD
 
 
 def lost_on_new(ours: StepTimes, theirs: StepTimes) -> float | None:
@@ -220,7 +220,7 @@ def take(
             times.alone.append(_alone_s(clocks, subject, block.time_s, pause_s))
     for subject, times, values in zip(waited_for, taken, fresh, strict=True):
         with suppress(RuntimeError, ValueError, IndexError):  # also no memory for copies
-            times.same, times.new = _on_new_values(builder, subject, values)
+            times.same, times.new = _time_new_values(builder, subject, values)
     return taken
 
 
@@ -269,7 +269,7 @@ def _pause(pause_s: float) -> None:
         pass
 
 
-def _on_new_values(
+def _time_new_values(
     builder: Builder, subject: TimedBuild, fresh: Sequence[Sequence[torch.Tensor]]
 ) -> tuple[list[float], list[float]]:
     """Seconds of steps, each after all values were written: the same ones, and each of the fresh

@@ -31,7 +31,7 @@ from gpulab.features.checks.findings import (
     processes_correlated,
 )
 from gpulab.features.telemetry.findings import driver_did_not_answer, telemetry_off
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.comparisons import control_differs, failed_after
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
@@ -83,7 +83,7 @@ def results_of_checks() -> dict[CheckKind, Declaration[Any]]:
 
 def _check(evidence: Evidence, kind: CheckKind) -> Check:
     examined = _examined(evidence, kind)
-    check = _as_check(examined, kind) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
+    check = _check_of(examined, kind) if examined else _DERIVED.get(kind, _not_made)(evidence, kind)
     doubt = next((doubt for doubt in evidence.doubts if doubted_check(doubt) == kind), None)
     if doubt is None or check.state == CheckState.FAILED:
         return check
@@ -94,7 +94,7 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     return replace(check, result=doubt) if is_cause else check
 
 
-_FOR_ITSELF = (
+_LONE_CHECKS = (
     CheckKind.OUTPUTS,
     CheckKind.TIMED_STEPS,
     CheckKind.INPUTS,
@@ -109,7 +109,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     variant, *others = (*evidence.variants, evidence.state)
     own = variant.last(Examined, kind)
     reported = [examined for source in others if (examined := source.last(Examined, kind))]
-    if kind in _FOR_ITSELF:
+    if kind in _LONE_CHECKS:
         reported = [
             examined
             for examined in reported
@@ -124,7 +124,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
     return ranked[0] if ranked else None
 
 
-def _as_check(examined: Examined, kind: CheckKind) -> Check:
+def _check_of(examined: Examined, kind: CheckKind) -> Check:
     if not examined.ok:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:
@@ -135,9 +135,8 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
 
 
 def _passed(kind: CheckKind, **values: Value) -> Check:
-    return Check(
-        kind=kind, state=CheckState.PASSED, result=results_of_checks()[kind].from_values(values)
-    )
+    result = results_of_checks()[kind].from_values(values)
+    return Check(kind=kind, state=CheckState.PASSED, result=result)
 
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
@@ -207,15 +206,12 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=reason)
     low, high = control.speedup.ends
     values: dict[str, Value] = {"speedup": control.speedup.value, "low": low, "high": high}
-    if not low <= 1 <= high:
-        doubt = control_leaves_out_1.from_values(values)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+    holds_1 = low <= 1 <= high
     effect = _effect(evidence.comparison)
-    if effect is not None and log(high / low) > effect:
-        return Check(
-            kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.from_values(values)
-        )
-    return _passed(kind, **values)
+    if holds_1 and (effect is None or log(high / low) <= effect):
+        return _passed(kind, **values)
+    doubt = control_too_wide if holds_1 else control_leaves_out_1
+    return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt.from_values(values))
 
 
 def _effect(comparison: Comparison) -> float | None:
@@ -262,7 +258,7 @@ def _clocks(evidence: Evidence, kind: CheckKind) -> Check:
 
 def _watched_on_gpu(evidence: Evidence, kind: CheckKind, field: str) -> Check:
     """By telemetry: other processes on the GPU, or what holds its clocks back."""
-    telemetry = evidence.state.part(TelemetryHistory)
+    telemetry = evidence.state.part(TelemetryState)
     if not telemetry.sampling:
         return _not_run(kind, telemetry_off())
     started = telemetry.started
@@ -331,9 +327,7 @@ def _trust(evidence: Evidence, others: Sequence[Finding]) -> Trust:
 
 
 def _reasons(checks: Sequence[Check], *, on_gpu: bool) -> list[Finding]:
-    """Return what the checks themselves cast doubt with, and those that would decide and did not
-    run.
-    """
+    """Return what the checks cast doubt with, and those that would decide and did not run."""
     reasons = [
         check.result for check in checks if check.state == CheckState.DOUBTFUL and check.result
     ]
@@ -362,9 +356,7 @@ _SUMMED = frozenset({"late"})
 
 
 def _together(before: Examined, event: Examined) -> Examined:
-    """Merge two events of a check: what fails outlives what casts doubt, then what passed, then
-    what did not run.
-    """
+    """Merge two events of a check: failures outlive doubts, then what passed, then the rest."""
     decisive = event if _rank(event) <= _rank(before) else before
     count = sum(report.count for report in (before, event) if report.skipped is None)
     if not _ran(before) or not _ran(event):
@@ -400,10 +392,8 @@ def _is_number(value: Value) -> bool:
 
 
 @dataclass
-class LostOnNew:
-    """The loss of each variant on new values, by process: its speedup on the same values over that
-    on new ones.
-    """
+class NewValuesState:
+    """The loss of each variant, by process: speedup on the same values over that on new ones."""
 
     ratios: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -411,13 +401,13 @@ class LostOnNew:
 def _fold(state: RunState, event: Examined) -> None:
     ratio = event.values.get("lost_on_new")
     if event.check == CheckKind.TIMED_STEPS and event.variant and isinstance(ratio, float):
-        state.part(LostOnNew).ratios[event.variant].append(log(ratio))
+        state.part(NewValuesState).ratios[event.variant].append(log(ratio))
 
 
-def _derive_events(draft: Draft) -> Iterator[Event]:
+def _derived(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
-    for name, ratios in draft.state.part(LostOnNew).ratios.items():
+    for name, ratios in draft.state.part(NewValuesState).ratios.items():
         lost = inner_interval(ratios)
         logs = draft.samples.units((name, baseline.name)) if baseline else ()
         if lost is None or not logs or lost.low <= log(_LOST):
@@ -434,6 +424,6 @@ FEATURE = Feature(
     "checks",
     keeps={Examined: Keep(by=attrgetter("check"), merge=_together)},
     folds={Examined: _fold},
-    derive_events=_derive_events,
+    derive_events=_derived,
     add_trust=_add_trust,
 )

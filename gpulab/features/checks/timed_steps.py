@@ -61,7 +61,7 @@ _INTERRUPTED = 0.15
 """Part of the blocks in which values change between two steps, until one was, and after it."""
 _SINGLE = 0.33
 """Part of these in which a single step is left."""
-_OF_A_BLOCK = _OF_THE_RUN = 0.02
+_WRITING_SHARE = _COPYING_SHARE = 0.02
 """The part of a block's time that writing all values between two steps may take; and of the run's
 time that all copies of values may.
 """
@@ -83,7 +83,7 @@ _MANY_STEPS = 64
 _MOST_BEFORE = 100
 _MANY_S = 0.02
 """Steps after a restore that are compared: one of a few, and as many as some milliseconds hold."""
-_OF_MANY = (0.05, 10.0)
+_MANY_STEPS_ERROR = (0.05, 10.0)
 """What many steps may be off by: this, or so many times the tolerance."""
 _DRAWING_STEPS = 4
 _FIRST_STEPS = 3
@@ -100,7 +100,7 @@ def _nothing() -> None:
 
 @dataclass
 class _Shown:
-    """What the checks of a variant showed in this process."""
+    """The results of a variant's checks in this process."""
 
     blocks: int = 0
     changed: int = 0
@@ -143,9 +143,8 @@ Failed = tuple[Candidate, BaseException]
 
 
 class TimedChecks:
-    """The checks of one process on timed steps: `prepare` and `compare` around a block, `check`
-    each epoch, `finish`. Where variants run one at a time each has a `look`, and then `judge`
-    compares.
+    """The checks on timed steps: `prepare` and `compare` around a block, `check` each epoch,
+    `finish`. Where variants run one at a time each has a `look`, and then `judge` compares.
     """
 
     def __init__(self, context: WorkerContext) -> None:
@@ -195,7 +194,7 @@ class TimedChecks:
         except RuntimeError:  # there is no memory for copies
             return None
         self._copied_s += _COPIES * copying_s
-        quick = copying_s <= _OF_A_BLOCK * candidate.block_s
+        quick = copying_s <= _WRITING_SHARE * candidate.block_s
         in_order = all(tensor.device.type == self._context.device.type for tensor in inputs)
         between = quick and in_order and not own.asynchronous and not self._context.clock.flush
         if between and candidate.steps > 1 and self._is_to_interrupt(candidate):
@@ -210,7 +209,7 @@ class TimedChecks:
         """In half of the blocks, as far as copies take a small part of the run."""
         if self._context.job.smoke:
             return not self._shown[candidate.name].changed
-        allowed_s = _OF_THE_RUN * (perf_counter() - self._started)
+        allowed_s = _COPYING_SHARE * (perf_counter() - self._started)
         return self._copied_s + _COPIES * copying_s <= allowed_s and self._draw.random() < _CHANGED
 
     def compare(self, candidate: Candidate) -> None:
@@ -422,9 +421,7 @@ class TimedChecks:
         shown.allowed = agreement.tolerance
 
     def _own_of(self, candidate: Candidate) -> Own | None:
-        """Return what a candidate's variant gives; None where a block's output cannot be held to
-        it.
-        """
+        """Return the output of a candidate's variant; None where a block's cannot be held to it."""
         name = candidate.variant.name
         build = candidate.build
         if build is None or not self._can_check(candidate):
@@ -610,7 +607,7 @@ class TimedChecks:
         )
         looser = agreement.tolerance * _LOOSER ** (steps - 1)
         if steps > _MOST_STATEFUL_STEPS:
-            least, times = _OF_MANY
+            least, times = _MANY_STEPS_ERROR
             looser = max(least, times * agreement.tolerance)
         error = agreement.error
         if agreement.reason and (error is None or error > min(_LOOSEST, looser)):
@@ -679,7 +676,7 @@ class TimedChecks:
 
 @dataclass(frozen=True)
 class _Stepped:
-    """What some steps left: their output, and the state before and after them."""
+    """The effects of some steps: their output, and the state before and after them."""
 
     output: Tensors
     before: Tensors

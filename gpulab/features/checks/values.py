@@ -34,7 +34,7 @@ _LEAST = {
     torch.bfloat16: 3e-2,
 }
 """Rounding that two algorithms of one library may differ by, of the largest element."""
-_OF_OTHERS = 0.2
+_DEFAULT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Expected:
 
 @dataclass
 class Own:
-    """What a variant gives in this process: for its inputs as they are, and for changes."""
+    """The outputs of a variant in this process: for its inputs as they are, and for changes."""
 
     usual: Tensors
     """Without NaN."""
@@ -98,7 +98,7 @@ def _distance(output: torch.Tensor, other: torch.Tensor) -> float:
 
 
 def _rounding(output: Sequence[torch.Tensor]) -> float:
-    return max((_LEAST.get(tensor.dtype, _OF_OTHERS / _VISIBLE) for tensor in output), default=0.0)
+    return max((_LEAST.get(tensor.dtype, _DEFAULT / _VISIBLE) for tensor in output), default=0.0)
 
 
 def judged(

@@ -71,9 +71,7 @@ def checks(report: RunReport) -> Block | None:
 
 
 def several_comparisons(report: RunReport) -> str:
-    """Return what the confidence of one comparison means for all of them; nothing where there is
-    one.
-    """
+    """Return what the confidence of one comparison means for all; nothing without one."""
     method = report.method
     if method.comparisons < 2:
         return ""

@@ -27,7 +27,7 @@ from gpulab.features.checks.values import AllValues
 from gpulab.scenario import Variant
 
 _SEEDS = 5
-_AS_NEAR = 1.25
+_NEAR = 1.25
 """Times the baseline's error that a variant's may be."""
 _FAR = 4.0
 """Times it, beyond which no other seed is asked."""
@@ -37,7 +37,7 @@ _FARTHEST_OF_ALL = 0.25
 _OTHER_SEED = 800_011
 _WIDE = {torch.float64, torch.complex128}
 _OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")
-_OUT_OF_TORCH = {
+_LEAVES_TORCH = {
     torch.Tensor.data_ptr,
     torch.Tensor.numpy,
     torch.Tensor.__array__,
@@ -69,7 +69,7 @@ def wider_output(builder: Builder, build: Build) -> Tensors | None:
 
 def may_be_right(error: float, tolerance: float) -> bool:
     """Return whether two outputs that differ so much may both be as near as is allowed."""
-    return tolerance > 0 and error <= (1 + _AS_NEAR) * _most(tolerance)
+    return tolerance > 0 and error <= (1 + _NEAR) * _most(tolerance)
 
 
 def _most(tolerance: float) -> float:
@@ -78,21 +78,19 @@ def _most(tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a variant and of the baseline against the baseline in float64: the median of
-    the seeds.
-    """
+    """The errors of a variant and the baseline against float64: the median of the seeds."""
 
     own: float
     baseline: float
 
     @property
     def is_as_near(self) -> bool:
-        return self.own <= _AS_NEAR * self.baseline
+        return self.own <= _NEAR * self.baseline
 
     @property
     def apart(self) -> float:
         """Return what the two outputs may differ by."""
-        return _AS_NEAR * (self.own + self.baseline)
+        return _NEAR * (self.own + self.baseline)
 
 
 def errors_in(
@@ -157,9 +155,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 class _WiderValues:
-    """Tensors in float64 of those that were there before the step: by their memory, which several
-    may share.
-    """
+    """Tensors from before the step in float64: by their memory, which several may share."""
 
     def __init__(self) -> None:
         self._memory: dict[tuple[int, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}
@@ -167,14 +163,14 @@ class _WiderValues:
 
     def of_all(self, tree: Any) -> Any:
         """Its tensors in float64, and its dtypes as float64."""
-        return tree_map(self._of, tree)
+        return tree_map(self._widened, tree)
 
     def known(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return what stands for the tensor, if a step has used it."""
         key = tensor.untyped_storage().data_ptr(), tensor.dtype
         return self._view(tensor) if key in self._memory else tensor
 
-    def _of(self, value: Any) -> Any:
+    def _widened(self, value: Any) -> Any:
         if not _is_narrow(value):
             return value
         return self._view(value) if isinstance(value, torch.Tensor) else _wide(value)
@@ -201,7 +197,7 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        if function in _OUT_OF_TORCH:
+        if function in _LEAVES_TORCH:
             raise _NotWiderError
         with _paused():
             args, kwargs = self._values.of_all((args, kwargs or {}))

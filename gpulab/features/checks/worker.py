@@ -82,7 +82,7 @@ from gpulab.scenario import Variant
 
 _LATER_STEPS = 3
 """Further steps of an output that changes from step to step, which are compared as well."""
-_OF_TWO = 2.5
+_TWO_TOLERANCES = 2.5
 """Tolerances that two outputs of low precision may differ by, each within one of the truth, where
 nothing says which is nearer.
 """
@@ -278,9 +278,7 @@ class Checker:
             self._note(CheckKind.INPUTS, reason)
 
     def _first_output(self, name: str, build: Build, inputs: Tensors, saved: Tensors) -> Tensors:
-        """Return the output of the second step. Catches inputs that are changed for whoever comes
-        after.
-        """
+        """Return the second step's output. Catches inputs changed for whoever comes after."""
         first = tensors.kept(self.stepping.step(build))
         if have_moved(self._builder):
             self.drawing.add(name)
@@ -292,9 +290,7 @@ class Checker:
         return first
 
     def _usual(self, name: str, build: Build, first: Tensors) -> Tensors:
-        """Return what further steps have to agree with: two right ones differ by up to two
-        tolerances.
-        """
+        """Return what further steps must match: two right ones differ by up to two tolerances."""
         if name == self.baseline or self.baseline in self.stateful or not self._reference:
             return first
         agrees = self.stepping.agree(build, first, self._reference).ok
@@ -383,8 +379,8 @@ class Checker:
             return
         errors = self._errors_in_float64(name, build, allowed)
         if errors is None:
-            if self._baseline_is_low() and error <= _OF_TWO * allowed:
-                self.stepping.widened[name] = _OF_TWO * allowed
+            if self._baseline_is_low() and error <= _TWO_TOLERANCES * allowed:
+                self.stepping.widened[name] = _TWO_TOLERANCES * allowed
                 self._note(CheckKind.OUTPUTS, maybe_rounding(name, error=error, allowed=allowed))
             return
         if not errors.is_as_near:
@@ -598,9 +594,7 @@ class Checker:
         ]
 
     def _step_from(self, build: Build, memory: Tensors, values: Tensors) -> Tensors:
-        """Return what a step makes of these values in that memory, of which it has its own again
-        then.
-        """
+        """Return what a step makes of these values in that memory, which is then as before."""
         saved = tensors.kept(memory)
         tensors.put_back(memory, values)
         self.stepping.step(build)
@@ -633,9 +627,7 @@ class Checker:
         self._emit(Unchecked(variant=name, reason=reason))
 
     def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
-        """Return which null answers pass for the baseline's output, and another seed's; the
-        tolerance.
-        """
+        """Return null answers that pass for an output, and another seed's; the tolerance."""
 
         def agree(answer: Tensors, reference: Tensors) -> bool:
             return self.stepping.agree(build, answer, reference).ok

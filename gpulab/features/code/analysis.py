@@ -89,8 +89,8 @@ class VariantCode:
 
 @dataclass
 class _Module:
-    """What the top level of a file defines, also in an `if` or `try`; and which of its names each
-    name uses.
+    """The names that the top level of a file defines, also in an `if` or `try`; and which of them
+    each name uses.
     """
 
     functions: dict[str, list[SourceFunction]] = field(default_factory=dict)

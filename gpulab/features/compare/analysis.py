@@ -244,7 +244,7 @@ def _rows(a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Iterator[Row]:
         if variant.name not in others:
             continue
         name = variant.name
-        row = _refused(name, a, b) or _of_speedups(name, a, b) or _of_times(name, a, b)
+        row = _refused(name, a, b) or _speedup_row(name, a, b) or _time_row(name, a, b)
         if row:
             yield row
 
@@ -274,7 +274,7 @@ def _first_comparison(run: SavedRun, name: str) -> Comparison | None:
     return entries[0] if entries else None
 
 
-def _of_speedups(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
+def _speedup_row(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
     """Its speedups over its own baselines; None where a side has none, or over another variant."""
     entries = [[entry for run in runs if (entry := _claimed(run, name))] for runs in (a, b)]
     against = {entry.against for of_side in entries for entry in of_side}
@@ -312,7 +312,7 @@ def _mean(values: Sequence[float]) -> Estimate:
     return Estimate(value=exp(fmean(map(log, values))), n=len(values))
 
 
-def _of_times(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
+def _time_row(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
     """Its times in separate runs; None where a side has none, or they are per step on one side and
     per item on the other.
     """

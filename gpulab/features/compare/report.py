@@ -23,9 +23,9 @@ SCHEMA = "gpulab.comparison/2"
 
 
 class Pairing(StrEnum):
-    """What the ratio of a row rests on: A and B in turn, in the same seconds of the same device;
-    the speedups of both over their own baselines, each paired within its run; or nothing but the
-    times of separate runs.
+    """The evidence of a row's ratio: A and B in turn, in the same seconds of the same device; the
+    speedups of both over their own baselines, each paired within its run; or nothing but the times
+    of separate runs.
     """
 
     PAIRED = "paired"
@@ -34,9 +34,7 @@ class Pairing(StrEnum):
 
 
 class DifferenceKind(StrEnum):
-    """What a difference is one of: a changed environment makes it no comparison of the code
-    alone.
-    """
+    """The kind of a difference: a changed environment makes it no comparison of the code alone."""
 
     ENVIRONMENT = "environment"
     """Device, versions, driver, power limit, clocks."""
@@ -77,7 +75,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """What A and B do not have in common, as text; None where a side lacks it."""
+    """A difference between A and B, as text; None where a side lacks it."""
 
     what: str
     kind: DifferenceKind

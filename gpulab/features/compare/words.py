@@ -90,9 +90,7 @@ def measured_side(side: Side) -> str:
 
 
 def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
-    """Return what changed, a line a row, slower ones first; else that there is no significant
-    change.
-    """
+    """Return what changed, a line a row, slower ones first; else that nothing did."""
     changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
     changed.sort(key=lambda entry: value_of(entry[1].ratio) or 1.0)
     changed.sort(key=lambda entry: entry[1].verdict != Verdict.SLOWER)

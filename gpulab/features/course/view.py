@@ -50,7 +50,7 @@ def _not_over_baseline(report: RunReport, variant: VariantReport) -> Comparison 
     return next((entry for entry in measured if entry.variant == variant.name), None)
 
 
-def _against_below(report: RunReport, variant: VariantReport) -> str | None:
+def _rung_speedup(report: RunReport, variant: VariantReport) -> str | None:
     comparison = _not_over_baseline(report, variant)
     return times(comparison.speedup) if comparison else None
 
@@ -173,8 +173,8 @@ _NO_CLOCK = "this clock was not used"
 
 @dataclass(frozen=True)
 class Fact:
-    """What may be asked of a variant: its text, None where a run did not measure it; what it is
-    called; and why it may be missing in a run that was not stopped.
+    """A fact that may be asked of a variant: its text, None where a run did not measure it; what it
+    is called; and why it may be missing in a run that was not stopped.
     """
 
     text: Written
@@ -186,7 +186,7 @@ FACTS: Mapping[str, Fact] = {
     "time": Fact(_time, "time", _NO_TIME),
     "step": Fact(_field("time_s.value", seconds), "time of a step", _NO_TIME),
     "speedup": Fact(_speedup, "speedup", _NO_SPEEDUP),
-    "below": Fact(_against_below, "speedup", _NO_SPEEDUP),
+    "below": Fact(_rung_speedup, "speedup", _NO_SPEEDUP),
     "sustained": Fact(_sustained, "sustained speedup", "it did not run alone"),
     "verdict_below": Fact(_verdict_below, "verdict", "it was not compared"),
     "verdict": Fact(_verdict, "verdict", "it was not compared"),

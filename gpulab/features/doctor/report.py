@@ -321,7 +321,7 @@ def _driver_fix(problem: Finding) -> Finding:
     return findings.ask_nvidia_smi_and_kernel_log()
 
 
-_OF_A_GPU = {
+_GPU_PROBLEMS = {
     known.code for known in (driver_was_updated, driver_not_loaded, gpu_lost, gpu_needs_reset)
 }
 
@@ -329,7 +329,7 @@ _OF_A_GPU = {
 def _is_gpu_there(driver: DriverProbe) -> bool:
     """A driver that is out of order lists no device, and a container may lack its files."""
     problem = driver.problem.code if driver.problem else ""
-    return has_gpu() or driver.version is not None or problem in _OF_A_GPU
+    return has_gpu() or driver.version is not None or problem in _GPU_PROBLEMS
 
 
 def _torch_for_cuda(driver: DriverProbe) -> Finding:

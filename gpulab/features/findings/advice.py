@@ -12,7 +12,7 @@ from gpulab.core.findings import Finding
 
 
 class Source(StrEnum):
-    """Where a number comes from."""
+    """The source of a number."""
 
     MEASURED = "measured"
     """Timed without the profiler, or counted by the lab."""

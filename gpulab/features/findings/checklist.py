@@ -27,11 +27,12 @@ from gpulab.features.findings.rule import (
 from gpulab.features.findings.step import Step
 
 _NO_PROFILE = NotMeasured("where the time of a step goes", "--profile all")
+_NO_BYTES = NotMeasured("declared bytes, and a GPU that counts its own", "--telemetry on")
 _NO_SOLO = NotMeasured("a solo run with telemetry of the GPU", "--telemetry on")
 _FACTS = "a recording by this version"
 _BUSY = 0.8
 _FULL = 0.9
-_AS_DECLARED = 1.2
+_DECLARED = 1.2
 
 
 class Said(StrEnum):
@@ -78,7 +79,7 @@ def _unknown(missing: NotMeasured) -> Answer:
     return Answer(Said.UNKNOWN, missing=missing)
 
 
-def _by_rule(
+def _rule(
     code: str, number: Number, least: float, *, above: bool = False, without: str = _FACTS
 ) -> Callable[[Step], Answer]:
     """Yes where the rule holds. No where the number that it looks at first is below `least`, or
@@ -109,7 +110,7 @@ def _part(*parts: str) -> Number:
     return number
 
 
-def _of_step(name: str, field: str) -> Number:
+def _step_share(name: str, field: str) -> Number:
     """Return what the recording says of it, as a share of the step."""
 
     def number(step: Step) -> Evidence | None:
@@ -243,11 +244,9 @@ def _memory_fits(step: Step) -> Answer:
 def _moves_more(step: Step) -> Answer:
     point = step.variant.roofline
     if point is None or not point.bytes_counted or not step.variant.bytes:
-        return _unknown(
-            NotMeasured("declared bytes, and a GPU that counts its own", "--telemetry on")
-        )
+        return _unknown(_NO_BYTES)
     ratio = point.bytes_counted / step.variant.bytes
-    return _yes_or_no(ratio > _AS_DECLARED, by_telemetry("bytes moved over declared", ratio, "x"))
+    return _yes_or_no(ratio > _DECLARED, by_telemetry("bytes moved over declared", ratio, "x"))
 
 
 def _is_right(step: Step) -> Answer:
@@ -282,74 +281,68 @@ def _has_ranks(step: Step) -> bool:
 SECTIONS: dict[str, Sequence[Question]] = {
     "waiting": (
         Question("Is the device busy?", _device_is_busy, Said.YES),
-        Question("Does it wait for data?", _by_rule("data_wait", _part("data wait"), 0.1)),
+        Question("Does it wait for data?", _rule("data_wait", _part("data wait"), 0.1)),
         Question(
-            "Many small launches?", _by_rule("many_small_operations", _idle, 0.2, without=_STARTS)
+            "Many small launches?", _rule("many_small_operations", _idle, 0.2, without=_STARTS)
         ),
         Question(
             "Does the host wait in the step?",
-            _by_rule("waits_empty_queue", _of_step("host in waits", "sync_s"), 0.1),
+            _rule("waits_empty_queue", _step_share("host in waits", "sync_s"), 0.1),
             asked=_on_gpu,
         ),
         Question(
             "Copies from pageable memory?",
-            _by_rule("pageable_copies", _pageable, 0.1),
+            _rule("pageable_copies", _pageable, 0.1),
             asked=_on_gpu,
         ),
         Question(
             "Copies without work beside?",
-            _by_rule("copies_not_overlapped", _part("copies"), 0.1),
+            _rule("copies_not_overlapped", _part("copies"), 0.1),
             asked=_on_gpu,
         ),
-        Question(
-            "Memory allocated in each step?", _by_rule("allocates_each_step", _allocating, 0.05)
-        ),
+        Question("Memory allocated in each step?", _rule("allocates_each_step", _allocating, 0.05)),
         Question(
             "Is a late rank waited for?",
-            _by_rule("rank_late", _lateness, 0.05),
+            _rule("rank_late", _lateness, 0.05),
             asked=_has_ranks,
         ),
         Question(
-            "Compiling, or broken graphs?", _by_rule("compiles_in_steps", _broken, 1, without=_CODE)
+            "Compiling, or broken graphs?", _rule("compiles_in_steps", _broken, 1, without=_CODE)
         ),
         Question(
             "Optimizer in many kernels?",
-            _by_rule("optimizer_not_fused", _of_step("optimizer", "optimizer_s"), 0.1),
+            _rule("optimizer_not_fused", _step_share("optimizer", "optimizer_s"), 0.1),
         ),
     ),
     "memory": (
         Question(
             "Are accesses not coalesced?",
-            _by_rule("sectors_wasted", _use, 0.5, above=True),
+            _rule("sectors_wasted", _use, 0.5, above=True),
             asked=_has_kernels,
         ),
         Question(
             "Bank conflicts?",
-            _by_rule("bank_conflicts", _conflicts, 2, without=_SHARED),
+            _rule("bank_conflicts", _conflicts, 2, without=_SHARED),
             asked=_has_kernels,
         ),
         Question("Does it move more than it must?", _moves_more, asked=_on_gpu),
-        Question("Pointwise operations not fused?", _by_rule("not_fused", _pointwise, 0.5)),
+        Question("Pointwise operations not fused?", _rule("not_fused", _pointwise, 0.5)),
         Question("Does it fit in 90 % of memory?", _memory_fits, Said.YES, asked=_on_gpu),
     ),
     "arithmetic": (
         Question("SMs busy 80 % or more?", _sms_busy, Said.YES, asked=_on_gpu),
         Question(
             "Too few warps in flight?",
-            _by_rule("low_occupancy", _occupancy, 0.25, above=True),
+            _rule("low_occupancy", _occupancy, 0.25, above=True),
             asked=_has_kernels,
         ),
-        Question(
-            "fp32 products without TF32?", _by_rule("fp32_products", _fp32, 0.5), asked=_on_gpu
-        ),
+        Question("fp32 products without TF32?", _rule("fp32_products", _fp32, 0.5), asked=_on_gpu),
         Question(
             "Sizes that miss the fast kernel?",
-            _by_rule("slow_product_kernel", _products, 0.3),
+            _rule("slow_product_kernel", _products, 0.3),
             asked=_on_gpu,
         ),
-        Question(
-            "Do registers spill?", _by_rule("registers_spill", _spilled, 1), asked=_has_kernels
-        ),
+        Question("Do registers spill?", _rule("registers_spill", _spilled, 1), asked=_has_kernels),
     ),
     "result": (
         Question("Is the result right?", _is_right, Said.YES),

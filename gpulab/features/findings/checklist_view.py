@@ -22,7 +22,7 @@ def checklists(report: RunReport) -> Block:
     parts: list[Block] = []
     for variant in report.variants:
         if variant.name in chosen and variant.status in (Status.OK, Status.WRONG):
-            parts += [*_of_variant(report, variant), Text()]
+            parts += [*_variant_checklist(report, variant), Text()]
     if not parts:
         return Text("No checklist: nothing was measured.")
     return Group(*parts[:-1])
@@ -36,7 +36,7 @@ def _usual(report: RunReport) -> list[str]:
     return [name for name in names if name]
 
 
-def _of_variant(report: RunReport, variant: VariantReport) -> Iterator[Block]:
+def _variant_checklist(report: RunReport, variant: VariantReport) -> Iterator[Block]:
     title = Text(f"checklist of {variant.name}", "bold")
     yield title.append("   n/a: not judged", "not bold dim")
     before = ""

@@ -42,7 +42,7 @@ _OCCUPANCY = Threshold(0.25, "gpulab: few warps; Nsight Compute 80 %, fournex 40
 _LOCAL = Threshold(0.2, "gpulab: local loads of all loads; fewer may pay")
 _PRODUCTS = Threshold(0.5, "gpulab: most of the step")
 _TENSOR = Threshold(0.05, "fournex: tensor cores idle")
-_AT_WORK = Threshold(
+_BUSY_UNITS = Threshold(
     0.3, "gpulab: a product that is too small for the units is no faster on others"
 )
 _TF32_ERROR = 2**-11
@@ -132,9 +132,7 @@ def _near_memory(step: Step, amount: float) -> bool | None:
 
 
 def _share_of_kernel(step: Step, kernel: KernelCode) -> float:
-    """Return the share of the step that a kernel takes, by the recording; all of it where the
-    variant has no other kernel.
-    """
+    """Return a kernel's share of the step, by the recording; all of it where it is the only one."""
     name = kernel.name.partition("<")[0]
     rows = [row for row in step.kernels if re.search(rf"\b{re.escape(name)}\b", row.name)]
     if rows:
@@ -176,9 +174,7 @@ def _wastes_sectors(step: Step) -> RuleResult:
 
 
 def _uses_the_rest(kernel: KernelCode, access: str, use: float) -> bool:
-    """Return whether a thread has accesses enough to use all of a sector itself, one after the
-    other.
-    """
+    """Return whether a thread's accesses in a row suffice to use all of a sector itself."""
     return _count(kernel, access) * use >= 1
 
 
@@ -281,7 +277,7 @@ def _fp32_products(step: Step) -> RuleResult:
         return None
     rate = _product_rate(step, share)
     limit = step.ceiling(MATRIX, "fp32")
-    if rate is not None and limit is not None and rate < _AT_WORK.value * limit.median:
+    if rate is not None and limit is not None and rate < _BUSY_UNITS.value * limit.median:
         return None
     fast, slow = step.ceiling(MATRIX, "tf32"), step.ceiling(MATRIX, "fp32")
     evidence = [profiled("products in fp32", share)]
@@ -500,7 +496,7 @@ RULES = (
             "    loss = model(x)",
         ),
         "precision",
-        {"products": _PRODUCTS, "tensor": _TENSOR, "of the fp32 roof": _AT_WORK},
+        {"products": _PRODUCTS, "tensor": _TENSOR, "of the fp32 roof": _BUSY_UNITS},
     ),
     Rule(
         findings.slow_product_kernel,

@@ -40,7 +40,7 @@ _TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "flo
 
 def _waits_at_a_line(step: Step) -> RuleResult:
     """The line at which the main thread waits longest; not in a phase that waits by its name."""
-    waits = _by_line(step.lines, waiting=True)
+    waits = _line_shares(step.lines, waiting=True)
     if step.on_gpu or not waits:
         return None
     where, share = max(waits.items(), key=lambda entry: entry[1])
@@ -56,7 +56,7 @@ def _waits_at_a_line(step: Step) -> RuleResult:
     )
 
 
-def _by_line(lines: Iterable[LineTime], *, waiting: bool) -> dict[LineTime, float]:
+def _line_shares(lines: Iterable[LineTime], *, waiting: bool) -> dict[LineTime, float]:
     """The share of each line, by its longest expression."""
     longest: dict[tuple[str, str], LineTime] = {}
     shares: dict[tuple[str, str], float] = defaultdict(float)
@@ -75,7 +75,7 @@ def _runs_outside(step: Step) -> RuleResult:
         calls[row.line] += row.calls
     shares = {
         where: share
-        for where, share in _by_line(step.lines, waiting=False).items()
+        for where, share in _line_shares(step.lines, waiting=False).items()
         if share * (step.step_s or 0.0) > _DISPATCH_S.value * calls[where.line]
     }
     functions: dict[str, float] = defaultdict(float)

@@ -30,7 +30,7 @@ def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], 
     """
     if variant.status not in (Status.OK, Status.PENDING) or variant.time_s is None:
         return [], []
-    steps = [Step(report, each) for each in _by_recording(variant)]
+    steps = [Step(report, each) for each in _recordings(variant)]
     matches: list[tuple[Rule, Match]] = []
     missing = []
     for rule in RULES:
@@ -42,10 +42,10 @@ def advice_of(report: RunReport, variant: VariantReport) -> tuple[list[Advice], 
             missing.append(
                 NotJudged(code=rule.name, missing=judged.measurement, flags=judged.flags)
             )
-    return [_advice(variant.name, *entry) for entry in _in_order(matches)], missing
+    return [_advice(variant.name, *entry) for entry in _ranked(matches)], missing
 
 
-def _by_recording(variant: VariantReport) -> list[VariantReport]:
+def _recordings(variant: VariantReport) -> list[VariantReport]:
     """As the first of its recordings has it, and as the second one does."""
     goodput = variant.goodput
     if goodput is None or not goodput.repeated:
@@ -54,7 +54,7 @@ def _by_recording(variant: VariantReport) -> list[VariantReport]:
     return [variant, variant.with_parts(goodput=second)]
 
 
-def _in_order(matches: Sequence[tuple[Rule, Match]]) -> list[tuple[Rule, Match]]:
+def _ranked(matches: Sequence[tuple[Rule, Match]]) -> list[tuple[Rule, Match]]:
     """The largest share first, but a fallback rule after special ones unless it is about much more
     than they: these say more exactly what to change.
     """
@@ -86,7 +86,7 @@ def _advice(variant: str, rule: Rule, match: Match) -> Advice:
     )
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     if draft.under_way:
         return report
     variants = []
@@ -96,4 +96,4 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     return structs.replace(report, variants=variants)
 
 
-FEATURE = Feature("findings", variant_part=result.VariantPart, of_run=_of_run)
+FEATURE = Feature("findings", variant_part=result.VariantPart, add_to_run=_add_to_run)

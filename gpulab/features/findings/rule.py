@@ -29,7 +29,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Fix:
-    """What to change, in words and in code, and the lesson that shows it."""
+    """A change to make, in words and in code, and the lesson that shows it."""
 
     change: str
     code: tuple[str, str, str]

@@ -35,7 +35,7 @@ _NO_FACTS = NotMeasured("a recording by this version", _PROFILE)
 _DATA = ("data wait",)
 _WAITS_FOR_DATA = Threshold(0.1, "TraceML: 10 and 20 %; gpu-idle 20 %, gpuprof 15 and 30 %")
 _IDLE = Threshold(0.2, "gpulab's own bound; TensorRT-LLM 10 and 30 %")
-_OF_IDLE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
+_IDLE_SHARE = Threshold(0.5, "TensorRT-LLM: causes of at least half of the idle time")
 _LAUNCH_S = Threshold(1e-4, "gpulab: a launch takes 5 us, with Python around it 40 us")
 _SEVERAL = Threshold(4, "gpulab: fewer operations cannot be made many fewer")
 _MOST_CALLS = 0.3
@@ -47,7 +47,7 @@ _FAULTS = Threshold(0.2, "gpulab's own bound of a CPU")
 _LARGE_BYTES = 32 * 2**20
 """From here on glibc takes an array from the system, and gives it back."""
 _PAGE_BYTES = 4096
-_OF_FRESH = 0.25
+_FRESH_SHARE = 0.25
 """Of the fresh bytes of a step: a line that matters."""
 _ONCE = 1.01
 _DISTURBED = 0.5
@@ -99,12 +99,12 @@ def _starts_operations(step: Step) -> RuleResult:
             takes=COMPUTED + LAUNCHED,
         )
     if not step.recorded:
-        return _by_cause(step) or _NO_PROFILE
+        return _waits_by_clock(step) or _NO_PROFILE
     if step.facts is None and _reads(step):
         return _NO_FACTS  # what waits for the device each time starts nothing meanwhile
     idle = step.idle
     launching = step.share("launch-bound")
-    if idle < _IDLE.value or launching < _OF_IDLE.value * idle:
+    if idle < _IDLE.value or launching < _IDLE_SHARE.value * idle:
         return None
     kernels = step.facts.kernels if step.facts else None
     operations = kernels or step.variant.operations or None
@@ -137,7 +137,7 @@ def _line_of_most_calls(step: Step) -> str | None:
     return line if line and calls[line] >= _MOST_CALLS * total else None
 
 
-def _by_cause(step: Step) -> RuleResult:
+def _waits_by_clock(step: Step) -> RuleResult:
     """Without a recording: by the device's own clock beside the host's."""
     waiting = step.cause_value("share")
     operations = step.variant.operations
@@ -202,9 +202,7 @@ def _copies_pageable(step: Step) -> RuleResult:
 
 
 def _pageable_over_pinned(step: Step) -> float | None:
-    """Return pageable bandwidth over pinned, of the largest copies to the device, as measured on
-    this machine.
-    """
+    """Return pageable over pinned bandwidth of the largest copies to the device, as measured."""
     rates: dict[str, float] = {}
     for each in step.report.ceilings.ceilings if step.report.ceilings else ():
         memory, _, size = each.kind.partition(" ")
@@ -277,7 +275,7 @@ def _touches_fresh_memory(step: Step) -> RuleResult:
 def _few_faults(step: Step, faults: float) -> RuleResult:
     """Return that memory was taken anew without page faults that would say what it costs."""
     fresh = sum(max(0.0, row.memory_bytes or 0.0) for row in step.operations if row.line)
-    if fresh < _LARGE_BYTES or faults * _PAGE_BYTES > _OF_FRESH * fresh:
+    if fresh < _LARGE_BYTES or faults * _PAGE_BYTES > _FRESH_SHARE * fresh:
         return None
     return NotMeasured("what fresh memory costs here: huge pages, or an allocator that keeps it")
 
@@ -303,7 +301,7 @@ def _fresh_lines(step: Step) -> set[str]:
         if row.line and row.memory_bytes is not None:
             fresh[row.line] += max(0.0, row.memory_bytes)
     total = sum(fresh.values())
-    return {line for line, amount in fresh.items() if amount >= _OF_FRESH * total > 0}
+    return {line for line, amount in fresh.items() if amount >= _FRESH_SHARE * total > 0}
 
 
 def _compiles(step: Step) -> RuleResult:
@@ -328,7 +326,7 @@ def _compiles(step: Step) -> RuleResult:
         return Match(values, share, evidence, takes=(*COMPUTED, *LAUNCHED))
     if not breaks or facts.compiled_regions <= 1:
         return None
-    idle = step.idle if step.on_gpu else step.share("other") + _in_wrappers(step)
+    idle = step.idle if step.on_gpu else step.share("other") + _wrapper_share(step)
     numbers = (
         measured("graph breaks", breaks, "in all"),
         profiled("compiled pieces", facts.compiled_regions, "a step"),
@@ -340,7 +338,7 @@ def _compiles(step: Step) -> RuleResult:
 _WRAPPER = re.compile(r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode")
 
 
-def _in_wrappers(step: Step) -> float:
+def _wrapper_share(step: Step) -> float:
     """The share of a CPU's step in what calls compiled code, without what that calls."""
     rows = (row for row in step.operations if _WRAPPER.search(row.name))
     return min(1.0, step.share_of_rows(rows))
@@ -452,7 +450,7 @@ RULES = (
         "small_kernels",
         {
             "idle": _IDLE,
-            "of the idle time": _OF_IDLE,
+            "of the idle time": _IDLE_SHARE,
             "for one operation": _LAUNCH_S,
             "operations": _SEVERAL,
         },

@@ -26,14 +26,12 @@ _TAIL = 3
 
 
 def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
-    """Return the curve of the first steps in each process, as many of them as all have; None
-    without any.
-    """
+    """Return the curve of the first steps in each process, as many as all have; or None."""
     processes = [event.times_s for event in events]
     count = min(map(len, processes), default=0)
     if not count:
         return None
-    steps = [_over_processes([times[place] for times in processes]) for place in range(count)]
+    steps = [_median_step([times[place] for times in processes]) for place in range(count)]
     settled = [median(times[count - max(1, count // _TAIL) : count]) for times in processes]
     limit = SETTLED * median(settled)
     medians = [step.value for step in steps]
@@ -50,15 +48,15 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
     ]
     return CurveReport(
         processes=len(events),
-        build_s=_over_processes([event.build_s for event in events]),
+        build_s=_median_step([event.build_s for event in events]),
         steps_s=steps,
-        settled_s=_over_processes(settled),
+        settled_s=_median_step(settled),
         settled_after=None if late else settled_after,
-        excess_s=_over_processes(costs),
+        excess_s=_median_step(costs),
     )
 
 
-def _over_processes(values: Sequence[float]) -> Estimate:
+def _median_step(values: Sequence[float]) -> Estimate:
     """The median of one value a process, with its interval."""
     interval = interval_of_sorted(sorted(values))
     if interval is None:
@@ -71,7 +69,7 @@ def _step_time(variant: VariantState) -> Estimate | None:
     return curve.settled_s if curve else None
 
 
-def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     return report.with_parts(first_steps=curve_of(variant.all(FirstSteps)))
 
 
@@ -80,6 +78,6 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     keeps={FirstSteps: Keep(100)},
     step_time=_step_time,
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     views=[View("first_steps.view:first_steps", Section.FIGURE, lesson=Shows.CURVE)],
 )

@@ -19,7 +19,7 @@ from gpulab.scenario import CONTROL, Variant
 
 _MOST_STEPS = 64
 _FEWEST_STEPS = 8
-_AFTER_THE_FIRST_S = 1.0
+_LATER_STEPS_S = 1.0
 """Seconds of steps that follow the first, where `_FEWEST_STEPS` do not take longer."""
 
 
@@ -52,7 +52,7 @@ def take_first_steps(context: WorkerContext, variant: Variant) -> None:
         builder.seed()
         with build.context():
             while len(times) < _MOST_STEPS and (
-                len(times) < _FEWEST_STEPS or sum(times[1:]) < _AFTER_THE_FIRST_S
+                len(times) < _FEWEST_STEPS or sum(times[1:]) < _LATER_STEPS_S
             ):
                 mark_step()
                 started = perf_counter()

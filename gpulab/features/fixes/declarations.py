@@ -131,7 +131,7 @@ def _pinned(facts: StepFacts) -> str:
     return "pinned already" if all(each.pinned for each in facts.loaders) else ""
 
 
-def _to_none(facts: StepFacts) -> str:
+def _zeroes_grads(facts: StepFacts) -> str:
     return "" if facts.zeroed else "no step calls zero_grad(set_to_none=False)"
 
 
@@ -226,7 +226,7 @@ FIXES: Sequence[Fix] = (
     Fix(
         "gradients_to_none",
         "zero_grad(set_to_none=True)",
-        _to_none,
+        _zeroes_grads,
         "gradients",
         lines=lambda facts: facts.zeroed_lines,
         edit="zero_grad()",

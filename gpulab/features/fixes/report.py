@@ -12,7 +12,7 @@ from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     job = draft.state.job
     if not isinstance(job, Measure) or not job.subject.fixes or not report.variants:
         return report
@@ -54,6 +54,6 @@ def _failure(report: RunReport, name: str) -> Finding | None:
 FEATURE = Feature(
     "fixes",
     run_part=result.RunPart,
-    of_run=_of_run,
+    add_to_run=_add_to_run,
     views=[View("fixes.view:tried", Section.TRIED)],
 )

@@ -126,7 +126,7 @@ def _facts(
 
 
 class _WatchedCalls:
-    """What hooks saw of one step."""
+    """The calls of one step that hooks saw."""
 
     def __init__(self, folder: Path, device: torch.device) -> None:
         self._folder = f"{folder}{os.sep}"

@@ -23,8 +23,8 @@ Key = tuple[Any, ...]
 """(model, scenario, SHA-256 of its source, parameters, name)."""
 _NEAR_MEMORY, _NEAR_ARITHMETIC = 0.6, 0.4
 """Shares of a roof from which on it is what limits."""
-_FROM_CACHE = 1.1
-_BY_ROOF = {
+_CACHE_FACTOR = 1.1
+_RESOURCES = {
     MEMORY: Resource.MEMORY,
     CACHE: Resource.COMPUTE,
     MATRIX: Resource.COMPUTE,
@@ -94,7 +94,7 @@ def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
         yield (model, *facts.subject, name), _value(facts, name, medians_s)
     for ceiling in facts.own_ceilings:
         if ceiling.source == MEASURED and _is_steady_kind(ceiling.roof, ceiling.kind):
-            resource = _BY_ROOF[ceiling.roof]
+            resource = _RESOURCES[ceiling.roof]
             mhz = _mhz(facts, resource, ceiling.sm_mhz)
             low, high = ceiling.ends
             speed = Estimate(value=ceiling.median, low=low, high=high)
@@ -102,11 +102,9 @@ def _values(facts: FileFacts) -> Iterator[tuple[Key, Value]]:
 
 
 def _is_steady_kind(roof: str, kind: str) -> bool:
-    """Tell whether a ceiling is steady: of copies only long pinned ones, the others measure the
-    host.
-    """
+    """Tell whether a ceiling is steady: of copies only long pinned ones, not the host's."""
     if roof not in LINKS:
-        return roof in _BY_ROOF
+        return roof in _RESOURCES
     return re.fullmatch("pinned [0-9]+ MiB", kind) is not None
 
 
@@ -142,6 +140,6 @@ def _limit(facts: FileFacts, name: str, speed: float) -> Resource:
         return Resource.COMPUTE
     if not built.bytes or not memory or job.declares_bytes_of_link:
         return Resource.OTHER
-    if built.bytes * speed > _FROM_CACHE * memory:
+    if built.bytes * speed > _CACHE_FACTOR * memory:
         return Resource.COMPUTE
     return Resource.MEMORY if built.bytes * speed >= _NEAR_MEMORY * memory else Resource.OTHER

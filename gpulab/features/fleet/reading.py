@@ -37,7 +37,7 @@ _FEWEST_BLOCKS = 8
 
 
 class FileFacts:
-    """What one run file says of one GPU."""
+    """The facts of one run file about one GPU."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -158,9 +158,7 @@ def median_of(values: Sequence[float]) -> float | None:
 
 
 def read_facts(path: Path) -> FileFacts:
-    """Return what a fleet needs of a run file. RunFileError where it is none, or is garbled;
-    OSError.
-    """
+    """Return what a fleet needs of a run file. RunFileError if it is none, or garbled; OSError."""
     recording = read_run_file(path)
     if recording.garbled:
         raise RunFileError(f"{path} is garbled in line {recording.garbled[0]}")

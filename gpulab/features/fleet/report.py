@@ -14,7 +14,7 @@ SCHEMA = "gpulab.fleet/1"
 
 
 class Resource(StrEnum):
-    """What limits a variant or a ceiling: OTHER is latency, the host, or unknown."""
+    """The resource that limits a variant or a ceiling: OTHER is latency, the host, or unknown."""
 
     MEMORY = "memory"
     COMPUTE = "compute"

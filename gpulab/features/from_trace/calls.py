@@ -200,7 +200,7 @@ def _inputs(arguments: dict[str, Any]) -> tuple[RecordedInput, ...] | None:
     values = arguments.get("Concrete Inputs")
     return tuple(
         RecordedInput(
-            str(kind), _sizes(dim), _sizes(_at(strides, index)), str(_at(values, index) or "")
+            str(kind), _sizes(dim), _sizes(_item(strides, index)), str(_item(values, index) or "")
         )
         for index, (kind, dim) in enumerate(zip(types, dims, strict=True))
     )
@@ -219,7 +219,7 @@ def _sizes(value: Any, depth: int = 1) -> Any:
     return value if are_sizes else None
 
 
-def _at(values: Any, index: int) -> Any:
+def _item(values: Any, index: int) -> Any:
     return values[index] if isinstance(values, list) and index < len(values) else None
 
 

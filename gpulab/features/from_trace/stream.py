@@ -69,10 +69,10 @@ def trace_events(file: TextIO) -> Iterator[dict[str, Any]]:
             event["args"] = {"correlation": correlation}
         yield event
     if not known:
-        raise ValueError(_of_others(text, kinds))
+        raise ValueError(_why_none(text, kinds))
 
 
-def _of_others(text: _Text, kinds: set[str]) -> str:
+def _why_none(text: _Text, kinds: set[str]) -> str:
     """Why no event counts."""
     if not text.events:
         return "no operations in it: its list of traceEvents is empty"

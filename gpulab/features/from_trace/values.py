@@ -98,7 +98,5 @@ def only_positive(name: str) -> bool:
 
 
 def keeps_multiplying(name: str) -> bool:
-    """Return whether step after step would make its numbers vanish or overflow, unless the factor
-    is 1.
-    """
+    """Return whether repeated steps make its numbers vanish or overflow, if the factor is not 1."""
     return name in _MULTIPLY

@@ -17,7 +17,7 @@ from gpulab.scenario import Param
 from gpulab.stats.verdicts import Judged, shown
 
 if TYPE_CHECKING:
-    from gpulab.features.repeats.report import OverRuns
+    from gpulab.features.repeats.report import RepeatReport
 
 Demanded = Callable[[str], Required]
 """By the name of the scenario."""
@@ -25,7 +25,7 @@ _BROKEN = (ExitCode.FAILED, ExitCode.INVALID, ExitCode.INTERRUPTED)
 
 
 def cases_of_command(
-    reports: Sequence[RunReport], over_runs: Sequence[OverRuns], required_of: Demanded
+    reports: Sequence[RunReport], over_runs: Sequence[RepeatReport], required_of: Demanded
 ) -> list[Case]:
     """Return the cases of each run: where it has no result, that; of its comparisons each: with a
     threshold it passes or fails by that, without one by its output. Of runs that were repeated the

@@ -27,7 +27,7 @@ _FAIL_BELOW, _FAIL_IF_SLOWER = "fail_below", "fail_if_slower"
 
 
 class ThresholdError(ValueError):
-    """What a file of thresholds says is no threshold; the text names the file and the entry."""
+    """A file of thresholds has an entry that is none; the text names the file and the entry."""
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ from gpulab.stats.time_spans import (
 )
 
 LOADER = "enumerate(DataLoader)"
-_WITH_WORKERS = "_MultiProcessingDataLoaderIter"
+_WORKER_ITERATOR = "_MultiProcessingDataLoaderIter"
 """The iterator that sleeps until its workers have loaded; any other loads by itself."""
 ALLOC_CALL = re.compile(r"cuda(Malloc|Free|HostAlloc|HostRegister|HostUnregister)|cuMem(?!cpy|set)")
 SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
@@ -101,13 +101,11 @@ class _Phases:
         self._marked[UNMARKED] = subtract(
             union([trace.window]), union(event.span for event in marks)
         )
-        sleeping = union(event.span for event in notes if _WITH_WORKERS in event.name)
+        sleeping = union(event.span for event in notes if _WORKER_ITERATOR in event.name)
         self._asleep = intersect(self.innermost[LOADER], sleeping)
 
     def beside_loaders(self, phase: str, off_s: float) -> float:
-        """Return the seconds off the CPU in a phase that no DataLoader in it explains. A loader
-        with workers sleeps; one without runs, and has its part of what is spread over the time of
-        the phase.
+        """Return the seconds off the CPU in a phase that no DataLoader in it explains.
 
         A loader with workers sleeps; one without runs, and has its part of what is spread over the
         time of the phase.
@@ -374,9 +372,7 @@ def parts_on_cpu(
 
 
 def taken_by_others_s(partition: Partition, steps: int, plain_s: float) -> float:
-    """Return the seconds that others took of a CPU's window: those off the CPU beyond what the same
-    steps are unprofiled.
-    """
+    """Return the seconds off the CPU in a window beyond what the same steps have unprofiled."""
     excess_s = max(0.0, partition.window_s - plain_s * steps)
     return min(excess_s, max(0.0, partition.seconds.get("preempted", 0.0)))
 

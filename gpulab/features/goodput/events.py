@@ -122,9 +122,9 @@ class KernelLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording says of a step beside its parts: seconds and counts of one step, as
-    recorded. Those of copies are by direction and kind of the host's memory, such as "host to
-    device pageable".
+    """The facts of a recorded step beside its parts: seconds and counts of one step, as recorded.
+    Those of copies are by direction and kind of the host's memory, such as "host to device
+    pageable".
     """
 
     step_s: Seconds = 0.0

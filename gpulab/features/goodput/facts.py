@@ -33,9 +33,7 @@ _COUNTS = frozenset({"parameters", "workers", "graph_breaks"})
 
 
 def facts(trace: Trace, steps: int, **known: Any) -> WindowFacts:
-    """Return the facts of one step of a window of `steps`; `known` are fields that no recording
-    has, as numbers.
-    """
+    """Return the facts of a step; `known` are fields that no recording has, as numbers."""
     known = {
         name: round(value) if name in _COUNTS and value is not None else value
         for name, value in known.items()

@@ -236,7 +236,7 @@ def _promoted(tensors: Sequence[Tensor]) -> int:
     return max(ranks)[2]
 
 
-def _in_place_of(inputs: Inputs) -> Work:
+def _overwrite(inputs: Inputs) -> Work:
     """Overwrites the first input, which it does not read."""
     first = inputs.at(0)
     return Work(0, inputs.bytes_at(*range(1, len(inputs.all))) + first.bytes)
@@ -440,7 +440,7 @@ FORMULAS: Mapping[str, Formula] = {
     **_table(_elementwise(4), "silu gelu hardswish mish"),
     **_table(_elementwise(7), "silu_backward gelu_backward"),
     **_table(_elementwise(0), "where masked_fill", NO_ARITHMETIC),
-    **_table(_in_place_of, "copy_ fill_ zero_ normal_ uniform_ random_", NO_ARITHMETIC),
+    **_table(_overwrite, "copy_ fill_ zero_ normal_ uniform_ random_", NO_ARITHMETIC),
     **_table(_copy, "clone flip roll tril triu", NO_ARITHMETIC, outer=True),
     **_table(_dropout, "native_dropout"),
     **_table(_reduction(), "sum prod amax amin"),

@@ -22,9 +22,9 @@ import gpulab
 from gpulab.features.goodput.trace import CALLER
 
 _PACKAGES = ("site-packages", "dist-packages")
-_OF_TORCH = f"{Path(torch.__file__).parent}/"
-_OF_THE_LAB = f"{Path(gpulab.__file__).parent}/"
-_OF_PYTHON = tuple(
+_TORCH_FOLDER = f"{Path(torch.__file__).parent}/"
+_LAB_FOLDER = f"{Path(gpulab.__file__).parent}/"
+_PYTHON_FOLDERS = tuple(
     f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib") if sysconfig.get_path(name)
 )
 _CALL = torch.nn.Module._call_impl.__code__
@@ -94,8 +94,8 @@ class _Marks(TorchFunctionMode):
 
 def is_of_the_program(file: str) -> bool:
     """Return whether a file is neither torch's, nor Python's, nor the lab's."""
-    if file.startswith("<") or file.startswith((_OF_TORCH, _OF_THE_LAB)):
+    if file.startswith("<") or file.startswith((_TORCH_FOLDER, _LAB_FOLDER)):
         return False
     if any(f"/{folder}/" in file for folder in _PACKAGES):
         return True
-    return not file.startswith(_OF_PYTHON)
+    return not file.startswith(_PYTHON_FOLDERS)

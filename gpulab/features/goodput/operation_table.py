@@ -66,8 +66,8 @@ def short_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class TableChoice:
-    """What somebody asked for. `sort`: None for the device's time, or without one the host's; of
-    modules with those within them.
+    """The table that somebody asked for. `sort`: None for the device's time, or without one the
+    host's; of modules with those within them.
     """
 
     most: int | None = MOST_ROWS
@@ -166,33 +166,33 @@ def rows_of(variant: VariantReport, group: GroupBy) -> list[Row]:
     if variant.goodput is None:
         return []
     step_s = variant.goodput.step_s
-    operations = [_of_the_step(row, step_s) for row in variant.goodput.operations]
+    operations = [_set_share(row, step_s) for row in variant.goodput.operations]
     kernels = [row for row in operations if row.on_device]
     host = [row for row in operations if not row.on_device]
     match group:
         case GroupBy.KERNEL:
-            return [Row(short_name(row.name), _as_of_device(row)) for row in kernels]
+            return [Row(short_name(row.name), _device_row(row)) for row in kernels]
         case GroupBy.LINE:
-            return _by_line(host)
+            return _line_rows(host)
         case GroupBy.MODULE:
-            return _by_module(host)
+            return _module_rows(host)
         case GroupBy.OPERATION:
-            return _by_operation(host, kernels, variant.operation_points)
+            return _operation_rows(host, kernels, variant.operation_points)
 
 
-def _of_the_step(row: Operation, step_s: float | None) -> Operation:
+def _set_share(row: Operation, step_s: float | None) -> Operation:
     """Set the share of the step that an operation takes: on a device, that of its own time."""
     if row.device_s is None or not step_s:
         return row
     return replace(row, share=row.device_s / step_s)
 
 
-def _as_of_device(kernel: Operation) -> Operation:
+def _device_row(kernel: Operation) -> Operation:
     """A kernel's time is the device's, none of the host."""
     return replace(kernel, device_s=kernel.self_s, device_total_s=kernel.self_s, self_s=0.0)
 
 
-def _by_operation(
+def _operation_rows(
     host: Sequence[Operation], kernels: Sequence[Operation], points: Iterable[OperationPoint]
 ) -> list[Row]:
     """With the kernels that no operation launched; of an earlier recording, which does not say, all
@@ -201,7 +201,7 @@ def _by_operation(
     places = {(point.variant, point.shapes, point.inputs): point for point in points}
     sums = summed(host, _inputs)
     rows = [Row(row.name, row, places.get(_inputs(row))) for row in sums]
-    alone = [_as_of_device(row) for row in kernels if row.launched_by is None]
+    alone = [_device_row(row) for row in kernels if row.launched_by is None]
     return rows + [Row(short_name(row.name), row) for row in alone]
 
 
@@ -209,15 +209,13 @@ def _inputs(row: Operation) -> tuple[str, str, str | None]:
     return row.name, row.shapes, row.dtype
 
 
-def _by_line(host: Sequence[Operation]) -> list[Row]:
-    """Sum operations by line: what a line calls lies within it, so its total is what all of it
-    takes by itself.
-    """
+def _line_rows(host: Sequence[Operation]) -> list[Row]:
+    """Sum operations by line, of their own times: what a line calls lies within it."""
     sums = summed(map(_own_only, host), lambda row: row.line)
     return [Row(row.line or _NO_LINE, row) for row in sums]
 
 
-def _by_module(host: Sequence[Operation]) -> list[Row]:
+def _module_rows(host: Sequence[Operation]) -> list[Row]:
     """Totals are with the modules within a module, which have rows of their own."""
     own = {row.module: row for row in summed(map(_own_only, host), lambda row: row.module)}
     within: dict[str | None, list[Operation]] = {}

@@ -11,7 +11,7 @@ from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.goodput.view import parts_of, share, sms_busy
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
 _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
@@ -24,13 +24,13 @@ _WHY_NONE = (
 _ROOM_FOR_WORDS = 2
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     kind = "by the profile" if _profiled(run.report) else "by the marks of the step"
     several = any(variant.items not in (None, 1.0) for variant in run.report.variants)
     return f"where the time goes: {kind}", "items/s" * several
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     count = max(1, len(run.variants))
     return Rows(min(count, 3), count, 4 * count, count)
 
@@ -41,7 +41,7 @@ def _profiled(report: RunReport) -> bool:
     )
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     report = run.report
     if not any(
         variant.goodput and (variant.goodput.phases or variant.goodput.partition)

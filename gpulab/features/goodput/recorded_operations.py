@@ -45,10 +45,10 @@ def operations(
     allocated: recording that takes time, so that no time is taken from it. Without it that is read
     from `trace`, as far as it is there.
     """
-    return Recorded(trace).operations(sample, kernels=kernels, most=most)
+    return RecordedWindow(trace).operations(sample, kernels=kernels, most=most)
 
 
-class Recorded:
+class RecordedWindow:
     """A recording whose table can be made before there is a sample, and again with one."""
 
     def __init__(self, trace: Trace) -> None:
@@ -67,13 +67,13 @@ class Recorded:
         trace, woods = self._trace, self._woods
         known = _known(trace if sample is None else sample, woods if sample is None else None)
         if sample is not None:
-            known = _from_sample(woods, known, self._facts)
+            known = _match_sample(woods, known, self._facts)
         rows = _kernels(trace, woods, kernels) if trace.on_device else []
         return rows + _host(trace, woods, known, self._facts, most)
 
 
 class _Fact(NamedTuple):
-    """What follows from the inputs of a call."""
+    """The facts that follow from the inputs of a call."""
 
     shapes: str
     dtype: str | None
@@ -106,7 +106,7 @@ class _Facts:
 
 
 class _Known(NamedTuple):
-    """What only a recording that takes longer says of a call."""
+    """The facts of a call that only a recording that takes longer has."""
 
     caller: Caller
     memory_bytes: int | None
@@ -128,7 +128,7 @@ def _known(trace: Trace, woods: Forest | None = None) -> dict[Node, _Known]:
     }
 
 
-def _from_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> dict[Node, _Known]:
+def _match_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> dict[Node, _Known]:
     """Each call is that call of the sample which is at its place among those of the same name and
     shapes; where those are no whole number of times as many, only what all of them share is known.
     """
@@ -150,7 +150,7 @@ def _from_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> 
 
 
 class _Key(NamedTuple):
-    """What the calls of a row have in common."""
+    """The key that the calls of a row share."""
 
     name: str
     shapes: str

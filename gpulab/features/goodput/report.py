@@ -120,9 +120,9 @@ def step_goodput(
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     goodput = seconds.get(USEFUL, 0.0) / step_s
     if partition.on_device:
-        estimates = [*_by_device(variant, profiled, step_s, source)]
+        estimates = [*_device_estimates(variant, profiled, step_s, source)]
     else:
-        estimates = [*_by_host(variant, profiled), _of_another_step(goodput, plain_s / step_s)]
+        estimates = [*_host_estimates(variant, profiled), _other_step(goodput, plain_s / step_s)]
     return StepGoodput(
         step_s=step_s,
         step_source=source,
@@ -214,7 +214,7 @@ def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
     return median(other.times_s) if other and other.times_s else None
 
 
-def _by_device(
+def _device_estimates(
     variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
 ) -> Iterator[_Estimate]:
     """The goodput by the other recording, and over other times of the step."""
@@ -231,7 +231,7 @@ def _by_device(
         yield _share(useful_s, profiled.plain_s), OtherWay.PLAIN_STEP
 
 
-def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
+def _host_estimates(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
     """Goodput by the other recording, by overhead placed elsewhere, and by the phases."""
     partition = profiled.partition
     steps = profiled.steps
@@ -251,7 +251,7 @@ def _by_host(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
         yield share_of_phases * (1 - off_s), OtherWay.PHASES
 
 
-def _of_another_step(goodput: float, ratio: float) -> _Estimate:
+def _other_step(goodput: float, ratio: float) -> _Estimate:
     """The goodput of a step whose parts changed by as much as the step did, but differently.
 
     The process of the profiler took `ratio` times as long for a step as the rounds. A share that
@@ -353,19 +353,17 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
-    """Return the operations of one step. What a device does takes the recording's time, the host's
-    is scaled.
-    """
+    """Return the operations of a step. Times of a device are as recorded, the host's are scaled."""
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     scale = step.step_s / recorded_s if recorded_s else 1.0
     kernels = [row for row in profiled.operations if row.on_device]
     host = [row for row in profiled.operations if not row.on_device]
-    rows = [_of_a_step(row, profiled.steps, 1.0) for row in kernels[:_MOST_KERNELS]]
+    rows = [_one_step(row, profiled.steps, 1.0) for row in kernels[:_MOST_KERNELS]]
     rows = [replace(row, share=row.self_s / step.step_s) for row in rows]
-    return rows + [_of_a_step(row, profiled.steps, scale) for row in host[:_MOST_OPERATIONS]]
+    return rows + [_one_step(row, profiled.steps, scale) for row in host[:_MOST_OPERATIONS]]
 
 
-def _of_a_step(row: Operation, steps: int, scale: float) -> Operation:
+def _one_step(row: Operation, steps: int, scale: float) -> Operation:
     """A row of a window as that of one of its steps, the seconds of the host times `scale`."""
     amounts = {
         name: getattr(row, name) / steps
@@ -399,7 +397,7 @@ _LEAST = 0.5
 """Products in each step on average, below which most steps do without."""
 
 
-def _derive_events(draft: Draft) -> Iterator[Event]:
+def _derived(draft: Draft) -> Iterator[Event]:
     """Catches variants that skip products which the baseline makes in each step."""
     baseline = draft.state.baseline
     usual = _products_per_step(baseline) if baseline else None
@@ -436,7 +434,7 @@ def _sums(first: dict[str, float], second: dict[str, float]) -> dict[str, float]
     return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     goodput = goodput_of(draft.state, variant, report.time_s, report.roofline)
     return report.with_parts(goodput=goodput)
 
@@ -446,8 +444,8 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
-    derive_events=_derive_events,
-    of_variant=_of_variant,
+    derive_events=_derived,
+    add_to_variant=_add_to_variant,
     views=(
         View("goodput.view:phases", Section.TIME),
         View("goodput.view:goodput", Section.TIME),

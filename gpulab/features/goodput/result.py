@@ -11,7 +11,7 @@ from gpulab.features.goodput.events import LineTime, Operation, WindowFacts
 
 
 class StepSource(StrEnum):
-    """What measured the step that a goodput is a share of."""
+    """The measurement of the step that a goodput is a share of."""
 
     ROUNDS = "rounds"
     PROFILER = "profiler"
@@ -21,7 +21,7 @@ class StepSource(StrEnum):
 
 
 class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the time of a step goes, as it runs without the profiler. Shares of the step; seconds
+    """The parts of the time of a step, as it runs without the profiler. Shares of the step; seconds
     per step.
 
     `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an

@@ -66,7 +66,7 @@ class Allocation(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """What was recorded, inside the window or not. `main` is the thread of the window.
+    """The events recorded, inside the window or not. `main` is the thread of the window.
 
     `callers` are the spans that name lines of the program, `allocations` what a recording with
     memory has. `skipped` counts relevant events that lack a name, a time or a thread.

@@ -50,7 +50,7 @@ def sms_busy(variant: VariantReport) -> float | None:
 
 @dataclass(frozen=True)
 class Whole:
-    """What a column divides: the seconds of its parts, and of all of it."""
+    """The time that a column divides: the seconds of its parts, and of all of it."""
 
     parts_s: Mapping[str, float]
     total_s: float
@@ -137,7 +137,7 @@ def _seconds(value: float | None) -> str:
 
 
 UNRELIABLE = "?"
-_BESIDE_BAR = 3
+_BAR_MARGIN = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
 _SHARES_OF_ROOF = ("product", "efficiency")
@@ -169,7 +169,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
         for place, (column, _) in enumerate(_COLUMNS)
         if any(row[place] for row in texts.values()) and not (has_memory and column == "peak_bytes")
     ]
-    cells = bars.CELLS if len(shown) <= _BESIDE_BAR else bars.CELLS // 2
+    cells = bars.CELLS if len(shown) <= _BAR_MARGIN else bars.CELLS // 2
     table = columns_table()
     table.add_column("computing", overflow="fold", min_width=8)
     table.add_column("", justify="right", no_wrap=True)

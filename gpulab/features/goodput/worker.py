@@ -50,7 +50,7 @@ from gpulab.features.goodput.analysis import (
 from gpulab.features.goodput.events import LineTime, Partition, Profiled
 from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import marked_calls
-from gpulab.features.goodput.recorded_operations import Recorded
+from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
 from gpulab.scenario import Variant
@@ -67,7 +67,7 @@ _LONG_WINDOW_S = 1.5
 """Of long steps so many, while they take no longer than that: two or three are no sample."""
 _FEWEST = 3
 _LONGEST_WINDOW_S = 3.0
-_WITHIN = 0.1
+_STEP_PRECISION = 0.1
 """So many steps, while they take no longer; more until their mean is this sure."""
 _MOST_STEPS = 200
 _MOST_STATEFUL_STEPS = 20
@@ -173,8 +173,8 @@ class Profiler:
             waited = None
             if self._device.type == "cpu":
                 waited = median(group.waited for group in plain)
-            with _without_collector():
-                table = Recorded(second)
+            with _collector_off():
+                table = RecordedWindow(second)
                 operations = table.operations()
             profiled = Profiled(
                 variant=variant.name,
@@ -197,7 +197,7 @@ class Profiler:
             if count := streams_not_joined(second):
                 self._reporter.found(findings.streams_not_joined(variant.name, count=count))
             self._say(variant, "recording a step with callers and memory")
-            profiled = self._with_callers(build, profiled, table, compiled=is_compiled(first))
+            profiled = self._add_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
             if self._options.memory is not None and _MEMORY is not None:
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
@@ -225,14 +225,12 @@ class Profiler:
         return build
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
-        """Announce the next part of a profile: with a thousand operations a step each takes
-        seconds.
-        """
+        """Announce the next part of a profile: with many operations a step it takes seconds."""
         detail = f"{what} ({events})" if events else what
         self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
 
-    def _with_callers(
-        self, build: Build, profiled: Profiled, table: Recorded, *, compiled: bool
+    def _add_callers(
+        self, build: Build, profiled: Profiled, table: RecordedWindow, *, compiled: bool
     ) -> Profiled:
         """With lines, modules and memory of its operations, from a recording of one more step; as
         it is where that fails. All that was measured has been reported by then.
@@ -243,7 +241,7 @@ class Profiler:
         except Exception as error:
             forget(error)
             return profiled
-        with _without_collector():
+        with _collector_off():
             return replace(profiled, operations=table.operations(sample))
 
     def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
@@ -339,7 +337,7 @@ class Profiler:
             exported = Path(folder) / "trace.json"
             recording.export_chrome_trace(str(exported))
             data = exported.read_bytes()
-        with _without_collector():
+        with _collector_off():
             document = _document(data)
             self._latest = data, document
             return read(document), times
@@ -372,7 +370,7 @@ def _window_steps(plain_s: float, spread: float | None, single: Trace, *, statef
     """Return how many steps a recording needs: to fill it, and for their spread."""
     events = max(1, single.size)
     enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
-    needed = _ENOUGH if spread is None else ceil((spread / _WITHIN) ** 2)
+    needed = _ENOUGH if spread is None else ceil((spread / _STEP_PRECISION) ** 2)
     needed = min(
         max(_FEWEST, needed), int(_LONGEST_WINDOW_S / plain_s), _MOST_EVENTS_NEEDED // events
     )
@@ -414,7 +412,7 @@ def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> 
 
 
 class _Compiled(NamedTuple):
-    """What torch.compile has done in this process so far."""
+    """The work of torch.compile in this process so far."""
 
     graphs: int = 0
     seconds: float = 0.0
@@ -481,7 +479,7 @@ def _repeat(step: Callable[[], object], count: int) -> None:
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def _collector_off() -> Iterator[None]:
     """Python's collector goes through a hundred thousand events again and again: 5x the time."""
     was_on = gc.isenabled()
     gc.disable()

@@ -9,7 +9,7 @@ from gpulab.core.values import Name, PositiveAmount
 
 
 class PastSpeedups(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier runs gave for one comparison, the oldest first."""
+    """The speedups of earlier runs for one comparison, the oldest first."""
 
     variant: Name
     against: Name

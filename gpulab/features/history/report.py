@@ -14,7 +14,7 @@ from gpulab.report.feature import Draft, Feature
 from gpulab.stats.comparison import Comparison, earlier_of
 
 
-def _with_earlier(draft: Draft, comparison: Comparison) -> Comparison:
+def _add_earlier(draft: Draft, comparison: Comparison) -> Comparison:
     """With the speedups of earlier runs."""
     earlier = draft.state.last(EarlierRuns)
     if earlier is None:
@@ -41,4 +41,4 @@ def _outside_of_earlier(draft: Draft) -> Iterator[Finding]:
             )
 
 
-FEATURE = Feature("history", of_comparison=_with_earlier, findings=_outside_of_earlier)
+FEATURE = Feature("history", add_to_comparison=_add_earlier, findings=_outside_of_earlier)

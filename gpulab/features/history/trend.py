@@ -103,7 +103,7 @@ class ScenarioHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What --history says: `unfinished` are run files of the folder without an end that can be
+    """The result of --history: `unfinished` are run files of the folder without an end that can be
     read.
     """
 

@@ -7,7 +7,7 @@ from gpulab.core.payloads import KernelCode
 
 
 class KernelsCompiled(VariantEvent, frozen=True):
-    """What the compiler made of the CUDA C++ kernels of a variant's first build."""
+    """The compiled CUDA C++ kernels of a variant's first build."""
 
     sent_by = Sender.TIMING
     kernels: list[KernelCode]

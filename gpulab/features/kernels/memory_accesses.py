@@ -99,11 +99,11 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
         begun = max((start for start, end in loops if start <= place <= end), default=None)
         parts = [part.strip() for part in operands.split(",")]
         values.follow(base, modifiers, parts, place, begun)
-    return Accesses(max(conflicts, default=None), _of_widest(use["ld"]), _of_widest(use["st"]))
+    return Accesses(max(conflicts, default=None), _widest(use["ld"]), _widest(use["st"]))
 
 
 class _Registers:
-    """What each register holds, as far as it is known."""
+    """The values of the registers, as far as they are known."""
 
     def __init__(self, threads: tuple[int, int, int]) -> None:
         x, y, z = threads
@@ -161,7 +161,7 @@ class _Registers:
             )
         if base in _EXACT:
             return self._exactly(base, values)
-        return self._of_uniform(values)
+        return self._uniform_result(values)
 
     def _read(self, operand: str) -> _Value | None:
         if operand in self._known:
@@ -185,14 +185,14 @@ class _Registers:
             left, right = right, left
         if right.relative or not right.uniform:
             if left.relative or right.relative:
-                return self._of_uniform([left, right])
+                return self._uniform_result([left, right])
             products = (a * b for a, b in zip(left.lanes, right.lanes, strict=True))
             return _Value(False, tuple(products))
         return _Value(left.relative, tuple(a * right.lanes[0] for a in left.lanes))
 
     def _exactly(self, base: str, values: list[_Value]) -> _Value | None:
         if any(value.relative for value in values):
-            return self._of_uniform(values)
+            return self._uniform_result(values)
         try:
             return _Value(
                 False,
@@ -203,7 +203,7 @@ class _Registers:
         except (ArithmeticError, ValueError, TypeError):
             return None
 
-    def _of_uniform(self, values: list[_Value]) -> _Value | None:
+    def _uniform_result(self, values: list[_Value]) -> _Value | None:
         """Return a value that is the same for all lanes if all its parts are; else None."""
         return self._uniform() if all(value.uniform for value in values) else None
 
@@ -221,7 +221,7 @@ def _loops(lines: list[str]) -> list[tuple[int, int]]:
     ]
 
 
-def _of_widest(use: list[tuple[int, float]]) -> float | None:
+def _widest(use: list[tuple[int, float]]) -> float | None:
     """The worst of the widest accesses: narrower ones beside them are heads and tails."""
     widest = max((size for size, _ in use), default=0)
     return min((share for size, share in use if size == widest), default=None)

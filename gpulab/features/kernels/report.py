@@ -13,11 +13,11 @@ from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import VariantState
 
 
-def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     return report.with_parts(**fields_of(variant.last(KernelsCompiled), "kernels"))
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     """With what each variant's kernels have more or less than those they are held against."""
     job = draft.state.timed_job
     ladder = isinstance(job, Measure) and job.ladder
@@ -37,7 +37,7 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
 FEATURE = Feature(
     "kernels",
     variant_part=result.VariantPart,
-    of_variant=_of_variant,
-    of_run=_of_run,
+    add_to_variant=_add_to_variant,
+    add_to_run=_add_to_run,
     views=[View("kernels.view:kernels", Section.RESOURCES)],
 )

@@ -102,7 +102,7 @@ class _Job:
             if len(of_place) >= len(self._steps) / 4
         } or self._by_place
         self._step_s = self._step_time()
-        self._hidden_s = {rank: self._hidden_of(rank) for rank in ranks}
+        self._hidden_s = {rank: self._costless_s(rank) for rank in ranks}
 
     def report(self, missing: MissingRank | None) -> JobReport:
         places = sorted(self._by_place, key=self._wait_s, reverse=True)[:_MOST_COLLECTIVES]
@@ -132,9 +132,9 @@ class _Job:
         by_device = any(row.transfer_s is not None for row in self._rows)
         return fmean(times_s) if by_device else median(times_s)
 
-    def _hidden_of(self, rank: int) -> float:
+    def _costless_s(self, rank: int) -> float:
         """Return how much of the seconds that a rank comes later by the device's clock costs nobody
-        anything. anything.
+        anything.
 
         With NCCL a main thread goes on while its device waits: it loads the next batch meanwhile,
         and comes to the next collective that much sooner. What the others lose is what the late
@@ -149,7 +149,7 @@ class _Job:
         if not rows or not all(any(parts.values()) for parts in medians.values()):
             return 0.0
         called_s = median(after_others(row.called, rank) for row in rows)
-        return _hidden(_median_late_s(rows, rank), called_s, medians, rank)
+        return _unexplained_s(_median_late_s(rows, rank), called_s, medians, rank)
 
     def _late_s(self, row: Row, rank: int) -> float:
         """By which the others wait for a rank."""
@@ -165,7 +165,7 @@ class _Job:
         if row.transfer_s is None or len(known) < len(parts):
             return self._late_s(row, rank)
         late_s = row.late_s(rank)
-        return late_s - _hidden(late_s, after_others(row.called, rank), known, rank)
+        return late_s - _unexplained_s(late_s, after_others(row.called, rank), known, rank)
 
     def _wait_s(self, place: Place) -> float:
         rows = self._by_place[place]
@@ -392,12 +392,10 @@ def _median_late_s(rows: Sequence[Row], rank: int) -> float:
     return median(row.late_s(rank) for row in rows)
 
 
-def _hidden(
+def _unexplained_s(
     late_s: float, called_s: float, parts: Mapping[int, Mapping[str, float]], rank: int
 ) -> float:
-    """Return the seconds that a rank comes later which neither it nor its device takes longer than
-    the others.
-    """
+    """Return the seconds of a rank's lateness that neither it nor its device explains."""
     others = [of_rank for other, of_rank in parts.items() if other != rank]
     longer_s = sum(
         max(0.0, own_s - median(of_rank[name] for of_rank in others))
@@ -421,7 +419,7 @@ def _cause(
     name = max(excess, key=lambda name: excess[name])
     cause, excess_s = _CAUSES[name], excess[name]
     stolen_s = _stolen_s(late, others)
-    ran_s = _beyond(late.run_s, [other.run_s for other in others])
+    ran_s = _excess(late.run_s, [other.run_s for other in others])
     if name != "gc" and stolen_s >= STOLEN * max(late_s, excess_s) and stolen_s > ran_s:
         return LateCause.CPU_STOLEN, stolen_s
     if name not in ("gc", "loader") and _is_throttled(late, others):
@@ -440,13 +438,13 @@ def _stolen_s(late: JobRank, others: Sequence[JobRank]) -> float:
     return max(0.0, (late.delay_s or 0.0) - usual_s)
 
 
-def _beyond(own: float | None, others: Iterable[float | None]) -> float:
+def _excess(own: float | None, others: Iterable[float | None]) -> float:
     known = [other for other in others if other is not None]
     return own - median(known) if own is not None and known else 0.0
 
 
 def _is_throttled(late: JobRank, others: Sequence[JobRank]) -> bool:
-    if _beyond(late.slowed, (other.slowed for other in others)) >= SLOWED:
+    if _excess(late.slowed, (other.slowed for other in others)) >= SLOWED:
         return True
     clocks = [other.clock for other in others if other.clock is not None]
     return late.clock is not None and bool(clocks) and late.clock <= THROTTLED * median(clocks)
@@ -477,7 +475,7 @@ def _parts_of_step(
 
 
 class _OwnTime:
-    """What of a span a rank did itself, by its arrivals in that step."""
+    """The part of a span that a rank took itself, by its arrivals in that step."""
 
     def __init__(self, rank: RankSpans, rows: Sequence[Row]) -> None:
         own = rank.timeline.rank

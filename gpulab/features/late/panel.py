@@ -8,17 +8,17 @@ from gpulab.draw.panel import Panel, Rows
 from gpulab.features.late.report import collective_words
 from gpulab.features.late.result import JobReport
 from gpulab.features.late.view import columns_of, job_of, listed, most_waiting
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 
 _RANK, _CELLS = 5, 10
 _FEWEST, _RANKS, _STACK = 3, 8, 3
 
 
-def _job(run: LiveRun) -> JobReport | None:
+def _job(run: LiveReport) -> JobReport | None:
     return job_of(run.report)
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     job = _job(run)
     if job is None:
         return "Ranks", ""
@@ -27,7 +27,7 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     return "Ranks", f"{len(job.ranks)}"
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     """None without several ranks."""
     program = run.report.get("program")
     processes = program.processes if program else []
@@ -37,7 +37,7 @@ def _rows(run: LiveRun, width: int) -> Rows:
     return Rows(_FEWEST, 2 + min(_RANKS, ranks), 2 + ranks + _STACK)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     job = _job(run)
     if job is None:
         return area.put(0, 0, "no step of all ranks compared so far", "dim")

@@ -26,7 +26,7 @@ def _fold(state: RunState, event: Collectives) -> None:
     state.part(Timelines).add(event)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     timelines = draft.state.part(Timelines)
     if report.get("program") is None or not timelines.ranks:
         return report
@@ -106,7 +106,7 @@ def collective_words(collective: JobCollective | MissingRank) -> str:
 FEATURE = Feature(
     "late",
     folds={Collectives: _fold},
-    of_run=_of_run,
+    add_to_run=_add_to_run,
     hang=_hang,
     views=(
         View("late.view:job_ranks", Section.RANKS),

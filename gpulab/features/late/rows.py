@@ -141,12 +141,12 @@ def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) ->
     keys = list(timelines.calls)
     if live:
         keys = keys[-_LIVE_CALLS:]
-    timed = {key[0] for key in keys if _by_device(timelines.calls[key])}
+    timed = {key[0] for key in keys if _device_timed(timelines.calls[key])}
     complete = {
         key: timelines.calls[key]
         for key in keys
         if len(timelines.calls[key]) == len(timelines.members(key[0])) > 1
-        and (key[0] not in timed or _by_device(timelines.calls[key]))
+        and (key[0] not in timed or _device_timed(timelines.calls[key]))
     }
     reference = min(ranks, key=lambda rank: (not ranks[rank].step_ends, rank))
     ends = ranks[reference].step_ends
@@ -182,7 +182,7 @@ def _row(
     called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
     sizes = next(iter(calls.values())).kind.sizes
     last = max(called.values())
-    if not _by_device(calls):
+    if not _device_timed(calls):
         return Row(key, step, place, called, called, sizes, last)
     took = {rank: call.took_s or 0.0 for rank, call in calls.items()}
     transfer_s = min(took.values())
@@ -190,7 +190,7 @@ def _row(
     return Row(key, step, place, arrivals, called, sizes, last, transfer_s)
 
 
-def _by_device(calls: Mapping[int, Call]) -> bool:
+def _device_timed(calls: Mapping[int, Call]) -> bool:
     """Return whether the device says how long each rank was in a collective."""
     return all(call.took_s is not None for call in calls.values())
 

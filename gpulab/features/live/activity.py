@@ -9,7 +9,7 @@ from gpulab.core.units import plural, seconds
 from gpulab.draw.area import Area
 from gpulab.draw.canvas import packed
 from gpulab.draw.panel import name_width
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import Progress, VariantReport
 
 _DOING = {
@@ -62,7 +62,7 @@ def time_left(progress: Progress) -> str:
     return f"about {left_s:.0f} s left" if left_s >= 1 else ""
 
 
-def draw_preparation(run: LiveRun, area: Area) -> None:
+def draw_preparation(run: LiveReport, area: Area) -> None:
     """Draw what goes on and why, and what is known of each variant so far."""
     progress = run.report.progress
     area.put(0, 0, f"{activity(progress)}, {run.stage_s:.1f} s", "bold")
@@ -71,7 +71,7 @@ def draw_preparation(run: LiveRun, area: Area) -> None:
         area.put(1, 0, why)
     names = name_width(run, area.width)
     each = 2 if rows >= 2 * len(run.variants) else 1
-    for place, variant in enumerate(_in_sight(run, rows // each)):
+    for place, variant in enumerate(_visible(run, rows // each)):
         row = 2 + each * place
         area.put(row, 0, variant.name, most=names)
         area.put(row, names + 2, _known_of(run, variant))
@@ -80,7 +80,7 @@ def draw_preparation(run: LiveRun, area: Area) -> None:
             area.put(row + 1, names + 2, ", ".join(kind for kind in CheckKind if kind in passed))
 
 
-def _in_sight(run: LiveRun, most: int) -> list[VariantReport]:
+def _visible(run: LiveReport, most: int) -> list[VariantReport]:
     """So many variants, with the one that is prepared and the next one."""
     names = [variant.name for variant in run.variants]
     first = 0
@@ -90,7 +90,7 @@ def _in_sight(run: LiveRun, most: int) -> list[VariantReport]:
     return run.variants[first : first + most]
 
 
-def _known_of(run: LiveRun, variant: VariantReport) -> str:
+def _known_of(run: LiveReport, variant: VariantReport) -> str:
     if variant.status not in (Status.OK, Status.PENDING):
         return str(variant.status)
     passed = run.detail.passed.get(variant.name, ())
@@ -104,7 +104,7 @@ def _known_of(run: LiveRun, variant: VariantReport) -> str:
     return ", ".join(facts) or state_of(run, variant)
 
 
-def state_of(run: LiveRun, variant: VariantReport) -> str:
+def state_of(run: LiveReport, variant: VariantReport) -> str:
     """In a word or two, how far its preparation is."""
     progress = run.report.progress
     if progress.variant == variant.name and progress.stage != Stage.MEASURE:
@@ -115,7 +115,7 @@ def state_of(run: LiveRun, variant: VariantReport) -> str:
     return "waiting"
 
 
-def draw_stages_so_far(run: LiveRun, area: Area) -> None:
+def draw_stages_so_far(run: LiveReport, area: Area) -> None:
     """Draw how long each stage took that has passed."""
     stages = run.detail.stages
     spans: list[tuple[Stage, str | None, float]] = []

@@ -14,7 +14,7 @@ from gpulab.draw.axis import LogAxis
 from gpulab.draw.panel import Panel, Rows
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import draw_preparation
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST, Interval, as_speedup, correlated_interval
 
@@ -34,7 +34,7 @@ _ROOM = 0.25
 """Of the spread, on both sides of it."""
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     if not run.is_prepared:
         return "confidence: before the first process", ""
     comparison = run.main_comparison
@@ -47,11 +47,11 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     return f"confidence: {comparison.variant} over {comparison.against}", right
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     return Rows(4, _ENOUGH, _MOST, 2)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     comparison = run.main_comparison
     if not run.is_prepared:
         draw_preparation(run, area)
@@ -66,7 +66,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     _draw_ratios(run, comparison, area.part(0, 0, area.width, rows))
 
 
-def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
+def _draw_ratios(run: LiveReport, comparison: Comparison, area: Area) -> None:
     ratios = run.ratios(comparison)
     with_medians = area.width >= _WITH_MEDIANS
     cells = max(10, area.width - _LABEL - 2 - (_FIGURES if with_medians else _INTERVAL))
@@ -82,7 +82,7 @@ def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
     first_row = 1
     if run.predicted:
         area.put(1, 0, "predicted", most=_LABEL)
-        area.put(1, start + axis.inside(run.predicted), _at(axis, run.predicted, "?"), "bold")
+        area.put(1, start + axis.inside(run.predicted), _mark_at(axis, run.predicted, "?"), "bold")
         area.put_right(1, times(run.predicted))
         first_row = 2
     counts = counts_of(len(ratios), area.height - first_row)
@@ -103,15 +103,15 @@ def _draw_ratios(run: LiveRun, comparison: Comparison, area: Area) -> None:
             figures = f"{times(so_far)}  {ends}" if with_medians else ends
         else:
             figures = times(so_far)
-        area.put(row, start + axis.inside(so_far), _at(axis, so_far, "┃"), style or "bold")
+        area.put(row, start + axis.inside(so_far), _mark_at(axis, so_far, "┃"), style or "bold")
         for ratio in ratios[done:count]:
             own = exp(-ratio)
-            area.put(row, start + axis.inside(own), _at(axis, own, "●"), style)
+            area.put(row, start + axis.inside(own), _mark_at(axis, own, "●"), style)
         area.put_right(row, figures, style)
         done = count
 
 
-def _at(axis: LogAxis, value: float, mark: str) -> str:
+def _mark_at(axis: LogAxis, value: float, mark: str) -> str:
     """The mark; an arrow where the value lies outside of the axis."""
     if axis.cell(value) < 0:
         return "◀"
@@ -151,7 +151,7 @@ def axis_of(ratios: Sequence[float], cells: int) -> LogAxis:
     return LogAxis(exp(low), exp(high), cells)
 
 
-def _why_no_ratio(run: LiveRun, comparison: Comparison | None) -> str:
+def _why_no_ratio(run: LiveReport, comparison: Comparison | None) -> str:
     if comparison is None and not (run.report.under_way and len(run.variants) > 1):
         return "nothing is compared"
     return "no process has measured both so far"
@@ -161,7 +161,7 @@ def _label(value: float) -> str:
     return f"{value:g}x" if value < 1000 else f"{three_digits(value)}x"
 
 
-def _draw_control(run: LiveRun, area: Area) -> None:
+def _draw_control(run: LiveReport, area: Area) -> None:
     """The last row: whether the baseline comes out the same as itself."""
     control, row = run.report.control, area.height - 1
     area.put(row, 0, "control", most=_LABEL)

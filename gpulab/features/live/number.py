@@ -11,7 +11,7 @@ from gpulab.draw.panel import Panel, Rows
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import activity
 from gpulab.features.live.times import TIMES
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import FEWEST
 from gpulab.stats.verdicts import shown
@@ -42,7 +42,7 @@ _LARGE = 60
 _HIGH = 20
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     comparison = run.main_comparison
     left = run.report.scenario
     if comparison is not None and run.ratios(comparison):
@@ -50,11 +50,11 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     return left, f"predicted {times(run.predicted)}" if run.predicted else ""
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     return Rows(_ROWS + 4, 2 * _ROWS + 8, 2 * _ROWS + 8)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     comparison = run.main_comparison
     text, words, style = _said(run, comparison)
     twice = area.height >= _HIGH and area.width >= max(_LARGE, 2 * _width(text) + 8)
@@ -66,7 +66,7 @@ def _draw(run: LiveRun, area: Area) -> None:
     TIMES.draw(run, bars)
 
 
-def _said(run: LiveRun, comparison: Comparison | None) -> tuple[str, str, str]:
+def _said(run: LiveReport, comparison: Comparison | None) -> tuple[str, str, str]:
     """(what is drawn large, the words below it, their style)."""
     if comparison is not None and comparison.speedup is not None:
         found = shown(comparison)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.sentences import sentence_with_place
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     return run.report.title or run.report.scenario, ""
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     return Rows(1, 2, 4)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     report = run.report
     lines: list[tuple[str, str]] = [
         (sentence_with_place(failure.cause), "bold red") for failure in report.failures

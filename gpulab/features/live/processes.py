@@ -12,13 +12,13 @@ from gpulab.draw.axis import LogAxis, outwards, tick_seconds
 from gpulab.draw.bars import tall_levels
 from gpulab.draw.panel import Panel, Rows, bands, name_width
 from gpulab.features.live.activity import draw_stages_so_far
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 
 _SPREAD = 9
 _LEAST_RATIO = 2.0
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     if not run.is_prepared:
         return "how long each stage took", ""
     count = max((len(values) for values in run.detail.times_s.values()), default=0)
@@ -26,12 +26,12 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     return f"process medians ({count}){per}", "±: half the interval of the time"
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     count = max(2, len(run.variants))
     return Rows(1 + min(count, 3), 1 + count, 1 + 5 * count, count)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     if not run.is_prepared:
         draw_stages_so_far(run, area)
         return

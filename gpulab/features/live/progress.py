@@ -7,7 +7,7 @@ from gpulab.core.units import about, plus_minus, seconds, times
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.screen import live_view
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 from gpulab.stats.verdicts import shown
 
@@ -64,7 +64,7 @@ def verdict_lines(report: RunReport) -> list[str]:
     return lines
 
 
-def progress_view(run: LiveRun, *, width: int, height: int) -> Block:
+def progress_view(run: LiveReport, *, width: int, height: int) -> Block:
     """The headline, and below it the panels, where there are variants for them."""
     heading = Text(headline(run.report), style="bold", no_wrap=True)
     if not run.report.variants:

@@ -25,7 +25,7 @@ from gpulab.features.live.printed import PRINTED
 from gpulab.features.live.processes import PROCESSES
 from gpulab.features.live.times import TIMES
 from gpulab.report.feature import Section
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 
 _SHOWN = {
     Stage.START: "start",
@@ -36,7 +36,7 @@ _SHOWN = {
     Stage.CEILINGS: "ceilings",
     Stage.PROFILE: "profile",
 }
-_AS = {
+_SHOWN_STAGES = {
     Stage.LOAD: Stage.START,
     Stage.BUILD: Stage.CHECK,
     Stage.TUNE: Stage.CHECK,
@@ -52,17 +52,17 @@ _CELLS = 14
 
 def shown_stage(stage: Stage) -> str:
     """The name of a stage on the screen."""
-    return _SHOWN[_AS.get(stage, stage)]
+    return _SHOWN[_SHOWN_STAGES.get(stage, stage)]
 
 
-def draw_stages(run: LiveRun, area: Area) -> None:
+def draw_stages(run: LiveReport, area: Area) -> None:
     progress = run.report.progress
     if run.report.get("program") is not None:
         words = str(run.report.outcome).upper()
         if run.report.under_way:
             words = f"▸FOLLOWING {run.report.scenario}, {progress.elapsed_s:.0f} s"
         return area.put(0, 0, words, "bold")
-    now = _AS.get(progress.stage, progress.stage)
+    now = _SHOWN_STAGES.get(progress.stage, progress.stage)
     column, passed = 0, True
     for stage, words in _SHOWN.items():
         if stage == now:
@@ -76,7 +76,7 @@ def draw_stages(run: LiveRun, area: Area) -> None:
             return
 
 
-def _under_way(run: LiveRun) -> str:
+def _under_way(run: LiveReport) -> str:
     progress = run.report.progress
     words = shown_stage(progress.stage).upper()
     if not run.report.under_way:
@@ -104,7 +104,7 @@ _PANELS = (TIMES, NARROWING, PROCESSES, _ROOFS, _PARTS, _CHARTS, PRINTED)
 """In the order in which one reads them."""
 ZOOMED = (NUMBER, *_PANELS)
 """Those that can fill the screen."""
-_OF_PROGRAM = (*_PROGRAM, _PARTS, _CHARTS, PRINTED)
+_PROGRAM_PANELS = (*_PROGRAM, _PARTS, _CHARTS, PRINTED)
 """Those of a program that is followed."""
 _FIRST = (*_PROGRAM, TIMES, NARROWING, _CHARTS, PRINTED, PROCESSES, _ROOFS, _PARTS)
 """In the order in which they get their fewest rows."""
@@ -128,7 +128,7 @@ _COLUMNS = {
 """From which width on there are columns, the panels of each, and those below them."""
 _SHORT_NAME = 14
 """Cells of a name: each more takes two from a width before there are columns."""
-_BELOW = 4
+_LOWER_SHARE = 4
 """Of the rows, the part of the panels below columns."""
 _GAP = 2
 _KEYS = "z all panels   ← → another panel   space pauses   s s stops"
@@ -147,21 +147,21 @@ class Place:
     height: int
 
 
-def places(run: LiveRun, width: int, height: int) -> list[Place]:
+def places(run: LiveReport, width: int, height: int) -> list[Place]:
     """Return where the panels stand below the line of the stages; those without room for them are
     left out.
     """
     if height < 2:
         return []
     if run.report.get("program") is not None:
-        return _stacked(run, _OF_PROGRAM, 0, width, height - 1)
+        return _stacked(run, _PROGRAM_PANELS, 0, width, height - 1)
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)
     widest = max((least for least in _COLUMNS if least <= for_columns), default=None)
     if widest is None:
         return _stacked(run, _PANELS, 0, width, height - 1)
     columns, full_width = _COLUMNS[widest]
-    below = _stacked(run, full_width, 0, width, (height - 1) // _BELOW)
+    below = _stacked(run, full_width, 0, width, (height - 1) // _LOWER_SHARE)
     above = height - 1 - sum(place.height for place in below)
     sides, left = [], 0
     for number, panels in enumerate(columns, 1):
@@ -173,7 +173,7 @@ def places(run: LiveRun, width: int, height: int) -> list[Place]:
 
 
 def _stacked(
-    run: LiveRun, panels: Sequence[Panel], column: int, width: int, room: int
+    run: LiveReport, panels: Sequence[Panel], column: int, width: int, room: int
 ) -> list[Place]:
     """One below the other: first every panel's fewest rows in their order, then what it needs, and
     then what is left, in turn.
@@ -209,7 +209,7 @@ def _stacked(
 
 
 def live_view(
-    run: LiveRun,
+    run: LiveReport,
     *,
     width: int,
     height: int,
@@ -235,7 +235,7 @@ def live_view(
 
 
 def panel_view(
-    panel: Panel, run: LiveRun, *, width: int, height: int | None = None, headed: bool = True
+    panel: Panel, run: LiveReport, *, width: int, height: int | None = None, headed: bool = True
 ) -> Text:
     """One panel, with its heading where it is `headed`; by default as high as it needs."""
     if height is None:
@@ -247,7 +247,7 @@ def panel_view(
     return canvas.text()
 
 
-def _draw_heading(panel: Panel, run: LiveRun, area: Area, *, chosen: bool) -> None:
+def _draw_heading(panel: Panel, run: LiveReport, area: Area, *, chosen: bool) -> None:
     """A rule with words in it; in reverse where it is the one that `z` makes fill the screen."""
     left, right = panel.heading(run)
     right = panel.missing(run, area.height - 1) or right

@@ -10,7 +10,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.panel import Band, Panel, Rows, bands, name_width
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import state_of
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import VariantReport
 from gpulab.stats.verdicts import in_bar
 
@@ -19,19 +19,19 @@ _WITH_INTERVAL = 90
 _INTERVAL, _SPREAD = 15, 9
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     heading = f"time per {run.report.item}" if run.report.per == Per.ITEM else "time of a step"
     if run.predicted:
         return heading, f"predicted {times(run.predicted)}"
     return heading, "so far" * run.report.under_way
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     count = max(2, len(run.report.variants))
     return Rows(min(count, 4), count, 4 * count, count)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     longest = max((time.value for _, time in run.report.timed), default=0.0)
     variants: Sequence[VariantReport] = run.report.variants
     if len(variants) > area.height:
@@ -41,7 +41,7 @@ def _draw(run: LiveRun, area: Area) -> None:
 
 
 def _draw_variant(
-    run: LiveRun, area: Area, variant: VariantReport, band: Band, longest: float
+    run: LiveReport, area: Area, variant: VariantReport, band: Band, longest: float
 ) -> None:
     report = run.report
     names = name_width(run, area.width)
@@ -67,7 +67,7 @@ def _draw_variant(
         area.put(row, column + _WORDS + 1, interval(comparison.speedup))
 
 
-def _said(run: LiveRun, variant: VariantReport) -> tuple[str, str]:
+def _said(run: LiveReport, variant: VariantReport) -> tuple[str, str]:
     """Beside a bar: the speedup with its verdict so far, or why there is none."""
     if variant.status not in (Status.OK, Status.PENDING):
         return variant.status, STYLES[variant.status]

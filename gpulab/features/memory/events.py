@@ -7,8 +7,8 @@ from gpulab.core.values import Count
 
 
 class MemoryUsed(VariantEvent, frozen=True, omit_defaults=False):
-    """What a variant needs of the device's memory when it runs by itself, beyond what was there
-    before it (bytes).
+    """The device memory that a variant needs when it runs by itself, beyond what was there before
+    it (bytes).
 
     `held` are allocated between two steps, `peak` at most during a step, held ones
     included. `reserved` is the most that torch had taken from the device by then; None on a

@@ -17,7 +17,7 @@ latency.
 """
 
 
-def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     used = variant.last(MemoryUsed)
     if used is None:
         return report
@@ -25,7 +25,7 @@ def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> Varia
     return report.with_parts(memory=memory)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     """With the smallest variant whose time per item comes close to the best."""
     job = draft.state.job
     if not isinstance(job, Measure) or not job.increasing_memory:
@@ -46,7 +46,7 @@ FEATURE = Feature(
     "memory",
     variant_part=result.VariantPart,
     run_part=result.RunPart,
-    of_variant=_of_variant,
-    of_run=_of_run,
+    add_to_variant=_add_to_variant,
+    add_to_run=_add_to_run,
     views=[View("memory.view:memory", Section.RESOURCES, lesson=Shows.MEMORY, flag="memory")],
 )

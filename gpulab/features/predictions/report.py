@@ -31,7 +31,7 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
     ),
 }
 """The limits that can be predicted for a baseline, and the bounds of the roofline for each."""
-_OF_MEMORY = ("strided_accesses", "random_accesses", "warps_wait")
+_MEMORY_REASONS = ("strided_accesses", "random_accesses", "warps_wait")
 """Codes of reasons of latency that are the way in which memory is accessed."""
 _KIND = "predictions"
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
@@ -39,8 +39,8 @@ _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!
 
 @dataclass(frozen=True)
 class Prediction:
-    """How many times as fast the best variant will be: one number, or those of a class; `limit` is
-    one of LIMITS.
+    """A prediction of the best variant's speedup: one number, or those of a class; `limit` is one
+    of LIMITS.
     """
 
     speedups: Annotated[tuple[PositiveAmount, ...], msgspec.Meta(min_length=1)]
@@ -69,7 +69,7 @@ def limit_right(prediction: Prediction, report: RunReport) -> tuple[BoundKind, b
 def waits_for_memory(report: RunReport) -> bool:
     """Return whether the latency that limits the baseline is that of its memory accesses."""
     cause = report.variant(report.baseline).cause if report.baseline else None
-    return cause is not None and cause.reason.code in _OF_MEMORY
+    return cause is not None and cause.reason.code in _MEMORY_REASONS
 
 
 def promised(claim: str) -> tuple[float, float] | None:

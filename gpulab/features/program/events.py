@@ -9,8 +9,8 @@ from gpulab.core.values import Count, Name, PositiveCount, Seconds, StepTime
 
 
 class StepMark(StrEnum):
-    """What ends a step of a program: a call of `gpulab.step()`, the first optimizer that steps, or
-    the outermost call of a module.
+    """The mark that ends a step of a program: a call of `gpulab.step()`, the first optimizer that
+    steps, or the outermost call of a module.
     """
 
     CALL = "gpulab.step"
@@ -19,7 +19,7 @@ class StepMark(StrEnum):
 
 
 class WindowKind(StrEnum):
-    """What the steps of a window are: the first, warm-up, plain, or with the profiler."""
+    """The kind of the steps of a window: the first, warm-up, plain, or with the profiler."""
 
     FIRST = "first"
     WARM_UP = "warm-up"

@@ -114,7 +114,7 @@ class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     peak_bytes: Count | None
 
 
-class Recorded(_Message, frozen=True, kw_only=True, tag="recorded"):
+class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
     """A window under the profiler: `recording` says what it keeps, `file` is its trace."""
 
     recording: Name
@@ -142,7 +142,7 @@ class _Collectives(_Message, frozen=True, kw_only=True, tag="collectives"):
 
 
 _decoder: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(
-    _Process | _Torch | _Elsewhere | _Device | _Steps | Recorded | _Collectives
+    _Process | _Torch | _Elsewhere | _Device | _Steps | RecordedSteps | _Collectives
 )
 
 
@@ -157,7 +157,7 @@ class FollowedProcess:
         self.device: _Device | None = None
         self.windows: list[_Steps] = []
         """Of the recordings, and the plain ones beside them."""
-        self.recordings: dict[str, Recorded] = {}
+        self.recordings: dict[str, RecordedSteps] = {}
         self.not_recorded: Finding | None = None
         """Why it is not, or no more."""
         self.plain_for_ever = False
@@ -187,7 +187,7 @@ class FollowedProcess:
                 self.process = self.process or message
             case _Device():
                 self.device = message
-            case Recorded():
+            case RecordedSteps():
                 self.recordings[message.recording] = message
             case _Elsewhere():
                 own = recorded_elsewhere()
@@ -223,9 +223,7 @@ class Followers:
                 yield from self._events(process, message)
 
     def _names(self) -> list[str]:
-        """Return the names of the regular files: a pipe of the program would block, and a link
-        leads elsewhere.
-        """
+        """Return the names of regular files: a pipe would block, and a link leads elsewhere."""
         with suppress(OSError), os.scandir(self._folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         return []

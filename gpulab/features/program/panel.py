@@ -7,22 +7,22 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
 from gpulab.draw.panel import Panel, Rows
 from gpulab.features.program.view import rows
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 
 _LABEL = 15
 _ROWS, _CHART = 7, 4
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     program = run.report.program
     return "Steps", f"{program.steps:,}" if program and program.steps else ""
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     return Rows(3, _ROWS + _CHART, _ROWS + 2 * _CHART)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     program = run.report.program
     if program is None:
         return

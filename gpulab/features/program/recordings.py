@@ -17,7 +17,7 @@ from gpulab.features.goodput.facts import facts
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import Trace, read
 from gpulab.features.program.events import WindowKind
-from gpulab.features.program.files import FollowedProcess, Recorded
+from gpulab.features.program.files import FollowedProcess, RecordedSteps
 
 if TYPE_CHECKING:
     from gpulab.features.goodput.events import Partition
@@ -82,19 +82,17 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
     return profile
 
 
-def _read(recorded: Recorded) -> Trace:
+def _read(recorded: RecordedSteps) -> Trace:
     return read(json.loads(read_regular(Path(recorded.file), TRACE_BYTES)))
 
 
-def _partition(trace: Trace, recorded: Recorded) -> Partition:
-    """Partition a recording: of what it did not run, others took what the scheduler says; the rest
-    it waited.
-    """
+def _partition(trace: Trace, recorded: RecordedSteps) -> Partition:
+    """Partition a recording: off the CPU it waited, but for what others took by the scheduler."""
     off_cpu = {"": max(0.0, recorded.seconds - recorded.cpu_s)}
     return partition(trace, off_cpu, recorded.delay_s or 0.0)
 
 
-def _waited(recorded: Recorded) -> float | None:
+def _waited(recorded: RecordedSteps) -> float | None:
     """The share of its time in which its thread slept or waited, where the scheduler says so."""
     if recorded.delay_s is None:
         return None

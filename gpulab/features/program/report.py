@@ -73,8 +73,8 @@ class _Steps:
 
 
 @dataclass
-class ProgramHistory:
-    """What the processes of a program did so far, by their numbers."""
+class ProgramState:
+    """The history of a program's processes, by their numbers."""
 
     processes: dict[int, _Steps] = field(default_factory=lambda: defaultdict(_Steps))
 
@@ -89,7 +89,7 @@ class ProgramHistory:
 
 
 def _add(state: RunState, event: StepsFollowed) -> None:
-    state.part(ProgramHistory).processes[event.pid].add(event)
+    state.part(ProgramState).processes[event.pid].add(event)
 
 
 def _step_s(window: StepsFollowed) -> float:
@@ -111,20 +111,18 @@ def _time(steps: _Steps) -> Estimate | None:
 def _plain(steps: _Steps) -> list[StepsFollowed]:
     windows = [window for window in steps.of(WindowKind.PLAIN) if not window.attached]
     if _slower_after(steps) is not None:
-        windows = _before_recording(steps)
+        windows = _plain_before(steps)
     return windows or steps.of(WindowKind.WARM_UP)[2:]
 
 
-def _before_recording(steps: _Steps) -> list[StepsFollowed]:
+def _plain_before(steps: _Steps) -> list[StepsFollowed]:
     before = takewhile(lambda window: window.kind != WindowKind.PROFILED, steps.windows)
     return [window for window in before if window.kind == WindowKind.PLAIN]
 
 
 def _slower_after(steps: _Steps) -> float | None:
-    """Return how much longer steps on a device take after its first recording; None where they do
-    not.
-    """
-    before = _before_recording(steps)
+    """Return how much longer a device's steps take after its first recording; None where not."""
+    before = _plain_before(steps)
     after = [window for window in steps.of(WindowKind.PLAIN)[len(before) :] if window.peak_bytes]
     if min(len(before), len(after)) < _ENOUGH:
         return None
@@ -146,12 +144,12 @@ def _following_s(steps: _Steps, plain: Estimate | None) -> float:
     return added_s + sum(max(0.0, each.seconds - each.steps * plain.value) for each in slowed)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     state = draft.state
     job = state.job
     if not isinstance(job, Follow):
         return report
-    history = state.part(ProgramHistory)
+    history = state.part(ProgramState)
     variant = next(iter(state.variants.values()), None)
     ended = variant.last(ProgramEnded) if variant else None
     program = ProgramReport(
@@ -164,11 +162,11 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
     )
     steps = history.main
     if steps is not None:
-        program = _with_steps(state, program, steps)
+        program = _add_steps(state, program, steps)
     return report.with_parts(program=program)
 
 
-def _with_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
+def _add_steps(state: RunState, program: ProgramReport, steps: _Steps) -> ProgramReport:
     recorded = steps.of(WindowKind.PROFILED)
     loop = [window for window in steps.windows if window.kind != WindowKind.FIRST]
     peaks = [window.peak_bytes for window in steps.windows if window.peak_bytes]
@@ -192,7 +190,7 @@ def _first_step_s(state: RunState, steps: _Steps) -> float | None:
     return max(0.0, first[0].t - started[0].t) if first and started else None
 
 
-def _processes(state: RunState, history: ProgramHistory) -> Iterator[FollowedReport]:
+def _processes(state: RunState, history: ProgramState) -> Iterator[FollowedReport]:
     """Ranks in their order; of the others those that imported torch or had steps."""
     followed = {event.pid: event for event in state.all(ProcessFollowed)}
     for event in sorted(followed.values(), key=lambda event: (event.rank, event.t)):
@@ -211,11 +209,11 @@ def _processes(state: RunState, history: ProgramHistory) -> Iterator[FollowedRep
         )
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     """The time of its step, by the windows of the process that counts."""
     if not isinstance(draft.state.job, Follow):
         return report
-    steps = draft.state.part(ProgramHistory).main
+    steps = draft.state.part(ProgramState).main
     time = _time(steps) if steps else None
     if time is None or steps is None:
         return report
@@ -233,7 +231,7 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
         return old_python(version=old[0]) if len(old) == len(followed) else no_torch()
     if not program.steps:
         return no_step()
-    steps = state.part(ProgramHistory).main
+    steps = state.part(ProgramState).main
     if steps is None or _time(steps) is None:
         return too_few_steps(count=program.steps)
     job = state.job
@@ -251,14 +249,14 @@ def _version(python: str) -> tuple[int, ...]:
 
 
 def _explained(draft: Draft, report: RunReport) -> RunReport:
-    report = _of_run(draft, report)
+    report = _add_to_run(draft, report)
     program = report.program
     if program is None or draft.under_way:
         return report
     explanations = list(report.explanations)
     if reason := why_no_steps(draft.state, program):
         explanations.append(reason)
-    steps = draft.state.part(ProgramHistory).main
+    steps = draft.state.part(ProgramState).main
     if steps is not None and (change := _slower_after(steps)) is not None:
         explanations.append(slower_after_recording(change=change))
     if program.left:
@@ -272,8 +270,8 @@ FEATURE = Feature(
     run_part=result.RunPart,
     keeps={ProcessFollowed: Keep(by=attrgetter("pid"))},
     folds={StepsFollowed: _add},
-    of_variant=_of_variant,
-    of_run=_explained,
+    add_to_variant=_add_to_variant,
+    add_to_run=_explained,
     views=(
         View("program.view:program_view", Section.PROGRAM),
         View("program.panel:PROGRAM", Section.PANELS),

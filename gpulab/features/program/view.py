@@ -42,7 +42,7 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     yield "ended", ended(program)
     if program.mark is None:
         return
-    words = f"{_at_least(program)}{program.steps:,} {_MARKS[program.mark]}"
+    words = f"{_count_prefix(program)}{program.steps:,} {_MARKS[program.mark]}"
     if program.first_step_s is not None:
         words += f"; the first ended after {seconds(program.first_step_s)}"
     yield "steps", words
@@ -58,14 +58,14 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
         yield "following", f"{words} ({share:.1%}), recordings included; in no time above"
 
 
-def _at_least(program: ProgramReport) -> str:
+def _count_prefix(program: ProgramReport) -> str:
     """Before a count of steps: a process that was killed has not told of its newest ones."""
     is_over = program.wall_s is not None
     return "at least " if is_over and program.code != 0 else ""
 
 
 def ended(program: ProgramReport) -> str:
-    """How, and after how long."""
+    """Say how the program ended, and after how long."""
     if program.wall_s is None:
         return "not yet"
     if program.signal:
@@ -85,7 +85,7 @@ def ended(program: ProgramReport) -> str:
 def _processes(program: ProgramReport) -> Table:
     """A line each of the first."""
     processes = program.processes
-    at_least = _at_least(program)
+    at_least = _count_prefix(program)
     table = columns_table()
     table.add_column("process", no_wrap=True)
     for head in ("rank", "steps", "step"):

@@ -7,7 +7,7 @@ from gpulab.core.values import Amount, Count, StepTime
 
 
 class RankTimes(VariantEvent, frozen=True, omit_defaults=False):
-    """What one rank (`rank`) took in each block of a process, waiting for the others included
+    """The times of one rank (`rank`) in each block of a process, waiting for the others included
     (seconds per step); of a GPU, the memory that it had at most, and the clock of its SMs and its
     power just after each block.
     """

@@ -15,7 +15,7 @@ from gpulab.report.state import RunState, VariantState
 
 
 @dataclass
-class TimesOfRanks:
+class RankTimesState:
     """By variant and rank: seconds per step of its blocks, and what its GPU said."""
 
     times_s: defaultdict[tuple[str, int], list[float]] = field(
@@ -39,11 +39,11 @@ class TimesOfRanks:
 
 
 def _fold(state: RunState, event: RankTimes) -> None:
-    state.part(TimesOfRanks).add(event)
+    state.part(RankTimesState).add(event)
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
-    seen = draft.state.part(TimesOfRanks)
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+    seen = draft.state.part(RankTimesState)
     ranks = []
     for key, times_s in sorted(seen.times_s.items()):
         name, rank = key
@@ -65,6 +65,6 @@ FEATURE = Feature(
     "ranks",
     variant_part=result.VariantPart,
     folds={RankTimes: _fold},
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     views=[View("ranks.view:ranks", Section.RESOURCES)],
 )

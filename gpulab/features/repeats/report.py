@@ -11,7 +11,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import ExitCode, Verdict
 from gpulab.features.repeats.findings import too_few_runs
-from gpulab.report.commands import OverRuns as OverRuns
+from gpulab.report.commands import RepeatReport as RepeatReport
 from gpulab.report.findings import (
     below_required,
     not_shown_to_reach,
@@ -23,7 +23,7 @@ from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
 from gpulab.stats.verdicts import verdict_of
 
 
-def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
+def repeat_reports(reports: Sequence[RunReport]) -> list[RepeatReport]:
     """An entry for each comparison of each scenario, and for each function, over all its runs."""
     groups: dict[tuple[object, ...], list[RunReport]] = {}
     for report in reports:
@@ -33,7 +33,7 @@ def over_runs_of(reports: Sequence[RunReport]) -> list[OverRuns]:
 
 
 def gate(
-    entries: Sequence[OverRuns], required: Mapping[str, Required]
+    entries: Sequence[RepeatReport], required: Mapping[str, Required]
 ) -> tuple[ExitCode, Finding | None]:
     """Return whether every speedup over runs reaches what its scenario requires."""
     demanded = [
@@ -61,7 +61,7 @@ def gate(
     return ExitCode.MEASURED, None
 
 
-def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
+def _entries(reports: Sequence[RunReport]) -> Iterator[RepeatReport]:
     whole = [report for report in reports if report.is_whole]
     pairs = dict.fromkeys(
         (entry.variant, entry.against) for report in whole for entry in report.comparisons
@@ -75,7 +75,7 @@ def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
         times_s = _times(whole, name)
         if times_s:
             head = whole[0]
-            yield OverRuns(
+            yield RepeatReport(
                 scenario=head.scenario,
                 params=head.params,
                 variant=name,
@@ -86,7 +86,7 @@ def _entries(reports: Sequence[RunReport]) -> Iterator[OverRuns]:
             )
 
 
-def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverRuns | None:
+def _compared(reports: Sequence[RunReport], variant: str, against: str) -> RepeatReport | None:
     speedups = []
     verdicts = set()
     for comparison in (comparison for report in reports for comparison in report.comparisons):
@@ -105,7 +105,7 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> OverR
     if Verdict.UNCHECKED in verdicts:
         verdict = Verdict.UNCHECKED
     times_s = _times(reports, variant)
-    return OverRuns(
+    return RepeatReport(
         scenario=reports[0].scenario,
         params=reports[0].params,
         variant=variant,

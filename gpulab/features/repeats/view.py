@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gpulab.core.units import duration, interval, plural, seconds, span, times
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES
-from gpulab.features.repeats.report import OverRuns
+from gpulab.features.repeats.report import RepeatReport
 from gpulab.stats.statistics import FEWEST
 from gpulab.stats.verdicts import shown
 
@@ -19,7 +19,7 @@ _LONG_S = 3600.0
 """Runs that take as long together have seen the machine in more than one state."""
 
 
-def over_runs_view(entries: Sequence[OverRuns]) -> Block:
+def repeats_view(entries: Sequence[RepeatReport]) -> Block:
     """A row an entry: the median over runs, its interval, or, of too few runs, the range."""
     if not entries:
         return Text("no run compared anything: there is no interval over runs", "bold")
@@ -46,7 +46,7 @@ def over_runs_view(entries: Sequence[OverRuns]) -> Block:
     return Group(*parts)
 
 
-def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:
+def _table(entries: Sequence[RepeatReport], fewest: int, most: int) -> Table:
     several = len({(entry.scenario, *entry.params.items()) for entry in entries}) > 1
     compared = any(entry.against is not None for entry in entries)
     mixed = fewest < FEWEST <= most
@@ -64,14 +64,14 @@ def _table(entries: Sequence[OverRuns], fewest: int, most: int) -> Table:
     for entry in entries:
         cells: list[Block] = [entry.scenario] if several else []
         cells += [entry.variant, str(entry.runs), _median(entry)]
-        cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_between(entry)}")
+        cells.append(f"{'range ' * (mixed and entry.runs < FEWEST)}{_range_words(entry)}")
         if entry.verdict:
             cells.append(Text(shown(entry).words, STYLES[entry.verdict]))
         table.add_row(*cells)
     return table
 
 
-def _median(entry: OverRuns) -> str:
+def _median(entry: RepeatReport) -> str:
     if entry.against is not None:
         return times(entry.speedup)
     if entry.time_s is None:
@@ -79,7 +79,7 @@ def _median(entry: OverRuns) -> str:
     return seconds(entry.time_s.value)
 
 
-def _between(entry: OverRuns) -> str:
+def _range_words(entry: RepeatReport) -> str:
     """The interval; of too few runs the range."""
     if entry.against is not None:
         return interval(entry.speedup) or span(min(entry.speedups), max(entry.speedups))

@@ -13,12 +13,12 @@ _LEAST_BAR, _MOST_BAR = 12, 60
 _LEAST_FOR_ALL = 40
 """Cells of a bar that has room for the stages of every variant and process."""
 _VENDOR = "NVIDIA "
-_BETWEEN = "  "
+_SEPARATOR = "  "
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where and when a run was made."""
+    """The place and time at which a run was made."""
 
     device: Device | None
     environment: Mapping[str, str | None]
@@ -44,8 +44,8 @@ def made_on(origin: Origin) -> str:
 
 @dataclass(frozen=True)
 class ReplayPosition:
-    """How far a replay is, in seconds from the start of the run. `marks`: where stages begin, and
-    whether each is the first of its kind.
+    """The position of a replay, in seconds from the start of the run. `marks`: where stages begin,
+    and whether each is the first of its kind.
     """
 
     at_s: float
@@ -61,15 +61,15 @@ def replay_line(position: ReplayPosition, origin: Origin, width: int) -> str:
     replay of what, on which day, as long as there is room.
     """
     head = " ".join((_state(position), shown_speed(position.speed), _times(position)))
-    room = width - wide(head) - 2 * len(_BETWEEN) - _LEAST_BAR - 2
+    room = width - wide(head) - 2 * len(_SEPARATOR) - _LEAST_BAR - 2
     labels = _labels(origin)
     label = next((label for label in labels if wide(label) <= room), fit(labels[-1], max(1, room)))
-    stage = f"{_BETWEEN}{position.stage}"
+    stage = f"{_SEPARATOR}{position.stage}"
     if wide(stage) > room - wide(label):
         stage = ""
-    cells = width - wide(head) - wide(stage) - wide(label) - 2 * len(_BETWEEN) - 2
+    cells = width - wide(head) - wide(stage) - wide(label) - 2 * len(_SEPARATOR) - 2
     bar = _bar(position, max(1, min(_MOST_BAR, cells)))
-    return f"{head}{_BETWEEN}{bar}{stage}{_BETWEEN}{label}"
+    return f"{head}{_SEPARATOR}{bar}{stage}{_SEPARATOR}{label}"
 
 
 def shown_speed(speed: float) -> str:

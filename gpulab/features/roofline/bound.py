@@ -36,7 +36,7 @@ from gpulab.features.roofline.findings import BOUND_OF
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
-_OF_ROOFS = frozenset({BoundKind.MEMORY, BoundKind.COMPUTE, BoundKind.CACHE, BoundKind.LINK})
+_ROOF_KINDS = frozenset({BoundKind.MEMORY, BoundKind.COMPUTE, BoundKind.CACHE, BoundKind.LINK})
 _WAITING = 0.2
 _WAITING_FOR_ONE = 0.5
 """A share of waiting that limits the step; one operation alone cannot be made fewer."""
@@ -52,7 +52,8 @@ _FEW = 0.25
 
 @dataclass(frozen=True)
 class Bound:
-    """What limits a step, the evidence, and the `ceiling` above it; None where it declares nothing.
+    """The limit of a step, the evidence, and the `ceiling` above it; None where it declares
+    nothing.
 
     `attainable` below it is in FLOP/s, or in B/s where no FLOPs are declared. `or_else` are other
     kinds that it may be within the intervals of times and roofs.
@@ -70,7 +71,7 @@ class Bound:
 
 def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
     """None where nothing is known: no ceiling for declared work, and no profile."""
-    judge = _of_link if facts.roof in LINKS else _judged
+    judge = _link_bound if facts.roof in LINKS else _judged
     bounds = [judge(facts, roofs, end) for end in End]
     bound = bounds[End.MEDIAN]
     if bound is None:
@@ -79,7 +80,7 @@ def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
     if bound.kind == BoundKind.UNKNOWN and not knows:
         return None
     others = dict.fromkeys(other.kind for other in bounds if other and other.kind != bound.kind)
-    if not _OF_ROOFS.isdisjoint(others) and bound.kind not in _OF_ROOFS:
+    if not _ROOF_KINDS.isdisjoint(others) and bound.kind not in _ROOF_KINDS:
         values = {**bound.reason.values, "perhaps_near": True}
         bound = replace(bound, reason=Finding(code=bound.reason.code, values=values))
     return replace(bound, or_else=tuple(others))
@@ -138,7 +139,7 @@ def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: E
         or counted
         or _while_communicating(facts)
         or _while_on_device(facts)
-        or _on_host(facts, shares, costs)
+        or _host_cause(facts, shares, costs)
         or _unexplained(facts, shares, costs)
     )
 
@@ -201,7 +202,7 @@ def _while_on_device(facts: StepFacts) -> Finding | None:
     return None
 
 
-def _on_host(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding | None:
+def _host_cause(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding | None:
     """Return what else a CPU did: the largest part, where that explains what is lost."""
     if facts.on_gpu:
         return None
@@ -249,7 +250,7 @@ def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Find
     return findings.unexplained.from_values({**facts.counted, **known, **longest})
 
 
-def _of_link(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
+def _link_bound(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
     link = roofs.best(facts.roof or "")
     if link is None or not facts.bytes:
         return None
@@ -333,8 +334,8 @@ class OperationPoint(Point, frozen=True, kw_only=True):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """What limits a step, and the evidence. `or_else` are other bounds that it may have, within the
-    intervals of times and roofs: with any, the bound is unsure.
+    """The limit of a step, and the evidence. `or_else` are other bounds that it may have, within
+    the intervals of times and roofs: with any, the bound is unsure.
     """
 
     bound: BoundKind
@@ -344,7 +345,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Roofline:
-    """What is drawn: ceilings, points, and indices of the points that arrows connect."""
+    """The parts of the drawing: ceilings, points, and indices of the points that arrows connect."""
 
     ceilings: Sequence[Ceiling]
     points: Sequence[Point] = ()

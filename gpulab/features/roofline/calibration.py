@@ -233,9 +233,7 @@ class Calibration:
         )
 
     def _is_cached(self, timings: _Timings) -> bool:
-        """Return whether it is clearly faster than memory in the same way; of a GPU there is no
-        doubt.
-        """
+        """Return whether it is clearly faster than memory; of a GPU there is no doubt."""
         key = MEMORY, timings.kind
         memory = [
             other.ceiling() for other in self._timings.values() if (other.roof, other.kind) == key

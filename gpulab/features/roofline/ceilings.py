@@ -71,7 +71,7 @@ def ceiling_from(
 
 @dataclass(frozen=True)
 class RoofSet:
-    """What limits work: measured ceilings that are steady, then derived, then the datasheet's."""
+    """The roofs of work: measured ceilings that are steady, then derived, then the datasheet's."""
 
     ceilings: Sequence[Ceiling]
 
@@ -218,10 +218,10 @@ _L2_BYTES_PER_CLOCK = 64
 
 def nominal_ceilings(device: Device) -> list[Ceiling]:
     """A GPU's datasheet ceilings, where it is listed, and those derived from clocks and widths."""
-    return [*_from_sheet(device), *_derived(device)] if device.on_gpu else []
+    return [*_sheet_ceilings(device), *_derived(device)] if device.on_gpu else []
 
 
-def _from_sheet(device: Device) -> list[Ceiling]:
+def _sheet_ceilings(device: Device) -> list[Ceiling]:
     sheet = next(
         (
             sheet

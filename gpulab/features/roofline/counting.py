@@ -96,7 +96,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             # What has the order of another operand, such as the output, is gone through in that
             # order.
             alone = orders[operand.shape, _order(operand)] == 1
-            apart = _innermost(operand) > 1 or (alone and not _in_order(operand))
+            apart = _innermost(operand) > 1 or (alone and not _is_dense(operand))
             self.strided_bytes += size if apart and not reorders else 0
             storage = operand.untyped_storage()
             known = self._extents.setdefault(storage.data_ptr(), (storage.nbytes(), set()))
@@ -139,7 +139,7 @@ def _order(operand: torch.Tensor) -> tuple[int, ...]:
     return tuple(sorted(long, key=lambda dim: (-strides[dim], dim)))
 
 
-def _in_order(operand: torch.Tensor) -> bool:
+def _is_dense(operand: torch.Tensor) -> bool:
     """Return whether its last dimension is innermost in memory, or channels are (convolutions)."""
     channels_last = operand.dim() == 4 and operand.is_contiguous(memory_format=torch.channels_last)
     return channels_last or list(_order(operand)) == sorted(_order(operand))
@@ -164,7 +164,7 @@ def _span(operand: torch.Tensor) -> int:
 
 
 class _ThreadActivity:
-    """Whether other Python threads worked, or were started: the counter does not see them."""
+    """The activity of other Python threads, or new ones: the counter does not see them."""
 
     def __enter__(self) -> None:
         self.worked = False

@@ -18,7 +18,7 @@ _LEAST_RUNNING = 0.01
 
 
 class End(IntEnum):
-    """Which value of an interval: its median, or one of its ends."""
+    """A value of an interval: its median, or one of its ends."""
 
     MEDIAN = 0
     LOW = 1
@@ -28,13 +28,13 @@ class End(IntEnum):
         return (median, low, high)[self]
 
 
-_AT_CAP = 0.95
+_CAP_SHARE = 0.95
 _PIPES = ("tensor", "fp64", "fp32", "fp16")
 
 
 @dataclass(frozen=True)
 class DeviceCounters:
-    """What a GPU counted while a variant ran alone: shares of the device's own time, and watts."""
+    """The counts of a GPU while a variant ran alone: shares of the device's own time, and watts."""
 
     sm: float | None = None
     """SMs with any warp on them."""
@@ -67,7 +67,7 @@ class DeviceCounters:
         """Return whether power capped the clocks, and the mean was nearly the limit."""
         if not self.capped or self.power_w is None or not self.power_limit_w:
             return False
-        return self.power_w >= _AT_CAP * self.power_limit_w
+        return self.power_w >= _CAP_SHARE * self.power_limit_w
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ _STREAM = 0.8
 
 
 class RoofShares:
-    """How near the declared work came to each roof, at one end of all intervals.
+    """The share of each roof that the declared work reaches, at one end of all intervals.
 
     0 where none is declared, None where no ceiling is known.
     """
@@ -235,7 +235,7 @@ class RoofShares:
         self.units = roofs.compute(facts.dtype) if facts.flops else None
         self.memory = share_of(facts, facts.bytes, memory, end)
         self.arithmetic = share_of(facts, facts.flops, self.units, end)
-        self.cached = bool(facts.bytes) and _in_cache(facts, self.memory or 0.0)
+        self.cached = bool(facts.bytes) and _fits_cache(facts, self.memory or 0.0)
         self.bandwidth = cache if self.cached and cache else memory
         self.bytes = share_of(facts, facts.bytes, self.bandwidth, end)
         # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof,
@@ -276,7 +276,7 @@ class RoofShares:
         return values
 
 
-def _in_cache(facts: StepFacts, memory_share: float) -> bool:
+def _fits_cache(facts: StepFacts, memory_share: float) -> bool:
     """Return whether a step's bytes are the cache's: counted, too fast, or too few to leave it."""
     if facts.dram_bytes is not None and facts.bytes:
         return facts.dram_bytes < _COUNTED * facts.bytes

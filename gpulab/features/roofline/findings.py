@@ -19,7 +19,7 @@ BOUND_OF: dict[str, BoundKind] = {}
 
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
-_ABOVE = (
+_ABOVE_ROOF = (
     "above the measured roof: the ceiling was measured at other clocks or power, or less is done "
     "than is declared"
 )
@@ -138,7 +138,7 @@ def _cache_roof(evidence: dict[str, Value]) -> str:
     return f", {share:.0%} of the last-level cache's roof{nearer}"
 
 
-def _of_link(evidence: dict[str, Value]) -> str:
+def _link_words(evidence: dict[str, Value]) -> str:
     arithmetic = evidence.get("arithmetic")
     of_link = fill("{share:.0%} of the {link} link", evidence)
     if not isinstance(arithmetic, float):
@@ -154,7 +154,7 @@ _PHRASES: dict[str, Callable[[dict[str, Value]], str]] = {
     "capped": _capped,
     "as_fast": _as_fast,
     "cache_roof": _cache_roof,
-    "of_link": _of_link,
+    "of_link": _link_words,
 }
 """Fields that a sentence about a limit may have beside the values of its finding."""
 
@@ -178,11 +178,11 @@ def limited_by(
     return declare
 
 
-@limited_by(BoundKind.COMPUTE, "{shares}: " + _ABOVE)
+@limited_by(BoundKind.COMPUTE, "{shares}: " + _ABOVE_ROOF)
 def above_compute_roof(**evidence: Value) -> None: ...
 @limited_by(BoundKind.COMPUTE, "{shares}{capped}: " + _FEWER_OPERATIONS)
 def near_compute_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.MEMORY, "{shares}{as_fast}: " + _ABOVE)
+@limited_by(BoundKind.MEMORY, "{shares}{as_fast}: " + _ABOVE_ROOF)
 def above_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
 @limited_by(BoundKind.MEMORY, "{shares}{as_fast}{capped}: " + _FEWER_BYTES)
 def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
@@ -348,7 +348,7 @@ def unexplained(
 
 @limited_by(BoundKind.COMPUTE, "{of_link}: " + _FEWER_OPERATIONS)
 def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) -> None: ...
-@limited_by(BoundKind.LINK, "{of_link}: " + _ABOVE)
+@limited_by(BoundKind.LINK, "{of_link}: " + _ABOVE_ROOF)
 def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...

@@ -37,8 +37,8 @@ def operation_points(
             continue
         facts = StepFacts(
             time_s=Estimate(value=seconds / row.calls),
-            bytes=_of_a_call(row.bytes, row.calls),
-            flops=_of_a_call(row.flops, row.calls) if row.dtype in _FLOATING else None,
+            bytes=_per_call(row.bytes, row.calls),
+            flops=_per_call(row.flops, row.calls) if row.dtype in _FLOATING else None,
             dtype=row.dtype if row.dtype in _FLOATING else None,
             launches=None if on_device else 1,
             on_gpu=on_device,
@@ -70,7 +70,7 @@ def seconds_of(row: Operation) -> float:
     return row.total_s or 0.0
 
 
-def _of_a_call(amount: float | None, calls: float) -> int | None:
+def _per_call(amount: float | None, calls: float) -> int | None:
     return None if amount is None else round(amount / calls)
 
 

@@ -11,7 +11,7 @@ from gpulab.draw.plot import plot
 from gpulab.features.roofline.figure import roofline_figure
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import marked
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
 _PLOT_ROWS, _PLOT_COLUMNS = 14, 50
@@ -29,16 +29,16 @@ _BEFORE_ROUNDS = (
 )
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     return "distance to roof", "the whole plot: its own tab"
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     count = max(1, len(run.variants))
     return Rows(min(count, 3), count, _MOST_ROWS)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     points = {variant.name: variant.roofline for variant in run.report.variants if variant.roofline}
     roofline = roofline_of(run.report)
     if not points or roofline is None or _roofs_are_to_come(run.report):
@@ -78,7 +78,7 @@ def _roofs_are_to_come(report: RunReport) -> bool:
     return known.cached or not has_all or report.progress.stage == Stage.CEILINGS
 
 
-def _why_none(run: LiveRun) -> str:
+def _why_none(run: LiveReport) -> str:
     variants = run.variants
     unknown = not variants or any(entry.name not in run.detail.built for entry in variants)
     if run.report.under_way and unknown and run.report.progress.stage in _BEFORE_ROUNDS:

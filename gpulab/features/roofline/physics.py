@@ -42,7 +42,7 @@ _NEARER_CACHES = 4 << 20
 
 @dataclass(frozen=True)
 class DeclaredWork:
-    """What a step is said to do, and what limits how fast it could."""
+    """The declared work of a step, and what limits how fast it could be."""
 
     time_s: Estimate
     bytes: int | None = None

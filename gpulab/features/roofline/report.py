@@ -52,7 +52,7 @@ from gpulab.features.roofline.findings import (
 from gpulab.features.roofline.operations import operation_points, short_operation
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
@@ -85,7 +85,7 @@ def step_facts(
     device_s = _device_s(variant, clocks_s)
     waiting, launching = _waiting(state, variant, step_s, device_s)
     one_thread = not on_gpu and state.device is not None and state.device.threads == 1
-    preempted, waited = _off_the_cpu(variant) if one_thread else (None, None)
+    preempted, waited = _off_cpu_shares(variant) if one_thread else (None, None)
     cache_seen, cache_bytes = _cache_bytes(state)
     strided = None
     if counted and counted.operand_bytes:
@@ -116,7 +116,7 @@ def step_facts(
     )
 
 
-def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
+def _off_cpu_shares(variant: VariantState) -> tuple[float | None, float | None]:
     """(share of the step in which others ran instead of the thread of a CPU, share in which it
     slept or waited).
 
@@ -166,7 +166,7 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
     nominal = next(
         (roof for roof in roofs.ceilings if roof.roof == MEMORY and roof.source == DERIVED), None
     )
-    means = state.part(TelemetryHistory).solo_means(variant.name)
+    means = state.part(TelemetryState).solo_means(variant.name)
     is_cold = job is not None and job.cache == Cache.COLD
     if solo is None or means is None or nominal is None or is_cold:
         return None
@@ -255,10 +255,8 @@ def _not_working(profiled: Profiled, step_s: float) -> tuple[float, float]:
 
 
 def _counters(state: RunState, variant: VariantState, device_s: float) -> DeviceCounters | None:
-    """Return what the device counted in the solo run, over its own time; None where it counted
-    nothing.
-    """
-    telemetry = state.part(TelemetryHistory)
+    """Return what the device counted in the solo run, over its own time; None if nothing."""
+    telemetry = state.part(TelemetryState)
     solo = variant.last(SoloRun)
     means = telemetry.solo_means(variant.name)
     # flushing is most of such a run
@@ -458,7 +456,7 @@ def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> 
     )
 
 
-def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMeasured:
+def _add_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMeasured:
     """The event; until it has the launches, which come last, also what it lacks of those before: of
     an earlier run.
     """
@@ -471,7 +469,7 @@ def _with_older(before: CeilingsMeasured, event: CeilingsMeasured) -> CeilingsMe
     return structs.replace(event, ceilings=ceilings, cache_bytes=cache_bytes)
 
 
-def _derive_events(draft: Draft) -> Iterator[Examined]:
+def _derived(draft: Draft) -> Iterator[Examined]:
     """Yield what the roofs say of every variant; those faster than they allow are invalid."""
     roofs = draft.cached(roofs_of)
     for variant in draft.state.variants.values():
@@ -479,13 +477,13 @@ def _derive_events(draft: Draft) -> Iterator[Examined]:
             yield examined
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     roofs = draft.cached(roofs_of)
     cause, point = cause_and_point(draft.state, variant, roofs, report.time_s, report.clocks_s)
     return report.with_parts(cause=cause, roofline=point)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     roofs = draft.cached(roofs_of)
     if roofs is None or not roofs.ceilings:
         return report
@@ -506,9 +504,9 @@ FEATURE = Feature(
     "roofline",
     variant_part=result.VariantPart,
     run_part=result.RunPart,
-    keeps={CeilingsMeasured: Keep(merge=_with_older), RoofProbed: Keep(1000)},
-    derive_events=_derive_events,
-    of_variant=_of_variant,
+    keeps={CeilingsMeasured: Keep(merge=_add_older), RoofProbed: Keep(1000)},
+    derive_events=_derived,
+    add_to_variant=_add_to_variant,
     findings=_disagreements,
-    of_run=_of_run,
+    add_to_run=_add_to_run,
 )

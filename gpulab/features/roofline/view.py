@@ -58,9 +58,7 @@ def causes(variants: Iterable[VariantReport]) -> Text:
 
 
 def limits(variants: Sequence[VariantReport]) -> Text:
-    """Return what limits each, with points first, and what to do: no letters beside, no line after
-    it.
-    """
+    """Return what limits each, with points first, and what to do, without letters."""
     points = [variant.roofline for variant in variants if variant.roofline]
     text = reasons(points, letters=False).append(causes(variants))
     text.rstrip()
@@ -81,7 +79,7 @@ _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
-_BESIDE = 110
+_TWO_COLUMNS = 110
 """Columns from which the table stands beside the plot."""
 _GAP, _SHARE_OF_TABLE = 3, 0.42
 _FEWEST_ROWS = 10
@@ -113,7 +111,7 @@ def roofline_view(
     if figure is None:
         return Group(*blocks)
     others = blocks[2:]
-    if roofline.points and width >= _BESIDE:
+    if roofline.points and width >= _TWO_COLUMNS:
         right = int(width * _SHARE_OF_TABLE)
         columns = Table(_GAP, show_header=False)
         columns.add_column(width=width - right - _GAP, no_wrap=True)

@@ -63,7 +63,7 @@ def sweep_of(parameter: str, runs: Sequence[RunReport], final: RunReport | None 
         ranked = None
         if final and final.is_whole:
             group = [contender for contender in contenders if contender.variant == name]
-            ranked = _by_pairs(group, final)
+            ranked = _paired_best(group, final)
         paired[name] = ranked is not None
         among[name] = ranked or _overlapping(values[0], _points(parameter, runs)[name])
         best[name] = among[name][0]
@@ -107,7 +107,7 @@ def _overlapping(best: Param, points: Sequence[_Point]) -> list[Param]:
     return [best, *others]
 
 
-def _by_pairs(group: Sequence[Contender], final: RunReport) -> list[Param] | None:
+def _paired_best(group: Sequence[Contender], final: RunReport) -> list[Param] | None:
     """The best by the final, then those statistically tied with it; None where the final did not
     compare them all.
 

@@ -42,7 +42,7 @@ hundredths of a second.
 
 @dataclass(frozen=True)
 class _Use:
-    """What a process has used since it started. `cpu_s`: with the processes that it waited for."""
+    """The use of a process since it started. `cpu_s`: with the processes that it waited for."""
 
     cpu_s: float = 0.0
     switches: int = 0
@@ -136,7 +136,7 @@ class Sampler:
         began = monotonic()
         event = Telemetry(since=self._last, values=self._host.sample(began))
         if self._gpu is not None:
-            event = self._with_gpu(event, self._gpu, began)
+            event = self._add_gpu(event, self._gpu, began)
         self._emit(msgspec.structs.replace(event, t=monotonic()))
         # What happens while a reading is taken may be in it or not: so the next one covers that
         # time too.
@@ -148,7 +148,7 @@ class Sampler:
         if now - self._last >= _SHORTEST_S:
             self._emit(Telemetry(t=now, since=self._last, values=self._host.sample(now)))
 
-    def _with_gpu(self, event: Telemetry, gpu: Gpu, began: float) -> Telemetry:
+    def _add_gpu(self, event: Telemetry, gpu: Gpu, began: float) -> Telemetry:
         reading = gpu.read()
         if reading.lost is not None:
             self._gpu = None

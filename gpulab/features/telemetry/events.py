@@ -20,8 +20,8 @@ class SamplingTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TelemetryStarted(Event, frozen=True):
-    """What is sampled: a GPU by its name and UUID, or none and the reason. `limits` end the scales
-    of its fields.
+    """The start of sampling: a GPU by its name and UUID, or none and the reason. `limits` end the
+    scales of its fields.
 
     `unsupported` maps a field to the code of the reason why it will never have a value.
     """

@@ -78,7 +78,7 @@ _SLOW_FIELDS: dict[str, Callable[[Any], float]] = {
     "busy": lambda handle: pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
 }
 """Fields that are read twice a second, by a call each."""
-_OF_A_SLICE = ("memory_used", "busy")
+_SLICE_FIELDS = ("memory_used", "busy")
 """Those of them that a MIG slice has of its own."""
 
 _UNSUPPORTED = {
@@ -301,7 +301,7 @@ class Gpm:
 
 @dataclass
 class Reading:
-    """What a GPU gave at one tick: values by field, clock-event reasons, names of the foreign
+    """The values of a GPU at one tick: values by field, clock-event reasons, names of the foreign
     processes on it, and Xids. `lost`: nothing more will come.
     """
 
@@ -379,7 +379,7 @@ class Gpu:
             reading.reasons = (reading.reasons or 0) | since_last
         if self._is_due("slow", now, _SLOW_S):
             for name, query in _SLOW_FIELDS.items():
-                handle = self._handle if name in _OF_A_SLICE else self._whole
+                handle = self._handle if name in _SLICE_FIELDS else self._whole
                 value = self._try(name, query, handle)
                 if value is not None:
                     reading.values[name] = float(value)

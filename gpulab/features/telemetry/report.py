@@ -99,7 +99,7 @@ _SHOWN = 10
 _MOST_OF_A_STAGE = 6000
 
 
-class TelemetryHistory:
+class TelemetryState:
     """Everything that any face shows of the readings so far."""
 
     def __init__(self) -> None:
@@ -232,17 +232,17 @@ class TelemetryHistory:
 
 
 def _run_started(state: RunState, event: RunStarted) -> None:
-    state.part(TelemetryHistory).sampling = event.request.telemetry != TELEMETRY_OFF
+    state.part(TelemetryState).sampling = event.request.telemetry != TELEMETRY_OFF
     _settle(state)
 
 
 def _started(state: RunState, event: TelemetryStarted) -> None:
-    state.part(TelemetryHistory).start(event)
+    state.part(TelemetryState).start(event)
     _settle(state)
 
 
 def _add(state: RunState, reading: Telemetry) -> None:
-    history = state.part(TelemetryHistory)
+    history = state.part(TelemetryState)
     history.add(reading)
     add_windows(state.samples.windows, reading)
     if reading.reasons is not None:
@@ -253,7 +253,7 @@ def _add(state: RunState, reading: Telemetry) -> None:
 
 
 def _ended(state: RunState, event: TelemetryEnded | TelemetryLost) -> None:
-    history = state.part(TelemetryHistory)
+    history = state.part(TelemetryState)
     history.ended = True
     if isinstance(event, TelemetryLost):
         history.lost = event.reason
@@ -262,7 +262,7 @@ def _ended(state: RunState, event: TelemetryEnded | TelemetryLost) -> None:
 
 def _settle(state: RunState) -> None:
     if not state.over:
-        state.samples.final_until = state.part(TelemetryHistory).final_until()
+        state.samples.final_until = state.part(TelemetryState).final_until()
 
 
 def add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
@@ -283,14 +283,14 @@ def add_windows(windows: InvalidWindows, reading: Telemetry) -> None:
 def _measured(state: RunState, _: Samples) -> None:
     samples = state.samples
     if samples.start <= samples.end:
-        state.part(TelemetryHistory).measured(samples.start, samples.end)
+        state.part(TelemetryState).measured(samples.start, samples.end)
 
 
-def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     """With what was read while the variant ran alone."""
     solo = variant.last(SoloRun)
     built = variant.last(Built)
-    means = draft.state.part(TelemetryHistory).solo_means(variant.name)
+    means = draft.state.part(TelemetryState).solo_means(variant.name)
     if solo is None or means is None:
         return report
     job = draft.state.timed_job
@@ -310,8 +310,8 @@ def _of_variant(draft: Draft, variant: VariantState, report: VariantReport) -> V
     return report.with_parts(solo_run=solo_report)
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
-    history = draft.state.part(TelemetryHistory)
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
+    history = draft.state.part(TelemetryState)
     waits = history.sampling and history.started is None
     on = waits and draft.state.outcome is None and draft.state.device is not None
     progress = replace(report.progress, awaiting_telemetry=on)
@@ -329,11 +329,11 @@ FEATURE = Feature(
         Telemetry: _add,
         TelemetryLost: _ended,
         TelemetryEnded: _ended,
-        StageStarted: lambda state, _: state.part(TelemetryHistory)._of_stage.clear(),
+        StageStarted: lambda state, _: state.part(TelemetryState)._of_stage.clear(),
         Samples: _measured,
-        SoloRun: lambda state, event: state.part(TelemetryHistory).solo_run(event),
+        SoloRun: lambda state, event: state.part(TelemetryState).solo_run(event),
     },
-    of_variant=_of_variant,
-    of_run=_of_run,
+    add_to_variant=_add_to_variant,
+    add_to_run=_add_to_run,
     views=[View("telemetry.view:solo_runs", Section.ALONE)],
 )

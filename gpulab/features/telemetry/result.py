@@ -32,8 +32,8 @@ class SoloReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sampled: a GPU, or the reason why none; `unsupported` gives a code for each field
-    without a value.
+    """The telemetry of a run: a GPU, or the reason why none; `unsupported` gives a code for each
+    field without a value.
 
     `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first.
     `age_s` is how long ago the last reading was, None once sampling has ended.

@@ -26,7 +26,7 @@ from gpulab.features.telemetry.fields import (
     rows,
 )
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
-from gpulab.report.live import LiveRun
+from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 
@@ -141,15 +141,15 @@ _AVERAGED, _BUSY = 10, 20.0
 
 @dataclass(frozen=True)
 class _Column:
-    """What was read by then, fields that are read less often from the last second; and what ran by
-    itself meanwhile.
+    """The readings of a moment, fields that are read less often from the last second; and what ran
+    by itself meanwhile.
     """
 
     values: Mapping[str, float]
     variant: str
 
 
-def _heading(run: LiveRun) -> tuple[str, str]:
+def _heading(run: LiveReport) -> tuple[str, str]:
     telemetry, device = run.report.telemetry, run.report.device
     if telemetry is not None and telemetry.gpu:
         return f"device: {telemetry.gpu}", f"{RATE_HZ} readings a second"
@@ -161,19 +161,19 @@ def _heading(run: LiveRun) -> tuple[str, str]:
     return f"machine: {name}".removesuffix(": "), right
 
 
-def _fields(run: LiveRun) -> Sequence[str]:
+def _fields(run: LiveReport) -> Sequence[str]:
     """Those of the device that is sampled: it may be another than the one that the run is on."""
     return rows(host=not (run.report.telemetry and run.report.telemetry.gpu))
 
 
-def _rows(run: LiveRun, width: int) -> Rows:
+def _rows(run: LiveReport, width: int) -> Rows:
     if not run.detail.sampled:
         return Rows(1, 1, 1)
     count = len(rows(host=not run.detail.on_gpu))
     return Rows(4 if run.detail.on_gpu else 2, count + 2, 3 * count + 2, count)
 
 
-def _draw(run: LiveRun, area: Area) -> None:
+def _draw(run: LiveReport, area: Area) -> None:
     report = run.report
     if report.telemetry is None:
         area.put(0, 0, _why_no_reading(run))
@@ -208,7 +208,7 @@ def _draw(run: LiveRun, area: Area) -> None:
         area.put(area.height - 1, 0, text, style)
 
 
-def _why_no_reading(run: LiveRun) -> str:
+def _why_no_reading(run: LiveReport) -> str:
     if not run.detail.sampled:
         return "telemetry is off"
     if run.report.progress.awaiting_telemetry:
@@ -216,7 +216,7 @@ def _why_no_reading(run: LiveRun) -> str:
     return "no reading so far"
 
 
-def _columns(run: LiveRun) -> list[_Column]:
+def _columns(run: LiveReport) -> list[_Column]:
     """Readings in their order, each with the variant that ran by itself then."""
     stages, columns, at, alone = list(run.detail.stages), [], 0, ""
     values: dict[str, tuple[float, float]] = {}
@@ -268,9 +268,7 @@ def _value(report: RunReport, field: str, value: float) -> str:
 
 
 def _validity(report: RunReport) -> tuple[str, str]:
-    """Return what makes the readings, or the measurement, less than they seem; else that nothing
-    does.
-    """
+    """Return what makes the readings less than they seem; else that nothing does."""
     telemetry = report.telemetry
     assert telemetry is not None
     if telemetry.lost:

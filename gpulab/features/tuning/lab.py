@@ -152,9 +152,7 @@ class Tuner:
         return tried.work(choice.tuning.tried[0].config)
 
     def _holds(self, tuning: Tuning, configs: Iterable[str]) -> bool:
-        """Return whether an earlier choice is one of this run's candidates, and was given as much
-        time.
-        """
+        """Return whether an earlier choice is one of these candidates, and had as much time."""
         return tuning.time_s >= self._job.time_s and tuning.tried[0].config in configs
 
     def _key(self, variant: str, configs: list[str]) -> str:
@@ -244,9 +242,7 @@ class Tuner:
         return built, failed
 
     def _output(self, build: Build) -> list[torch.Tensor]:
-        """Return what a step computes, not what an earlier candidate left in its place.
-        ScenarioError.
-        """
+        """Return what a step computes, not what an earlier candidate left there. ScenarioError."""
         returned = step(self._builder, build)
         build.adopt()
         live = read(build, returned)

@@ -13,7 +13,7 @@ def _first(before: Tuned, _: Tuned) -> Tuned:
     return before
 
 
-def _of_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     tuned = variant.last(Tuned)
     if tuned is None:
         return report
@@ -24,6 +24,6 @@ FEATURE = Feature(
     "tuning",
     variant_part=result.VariantPart,
     keeps={Tuned: Keep(merge=_first)},
-    of_variant=_of_variant,
+    add_to_variant=_add_to_variant,
     views=[View("tuning.view:tunings", Section.RESOURCES, flag="retune")],
 )

@@ -27,7 +27,7 @@ class PartsRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartsSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process saw."""
+    """The parts that one process saw."""
 
     step_s: float = 0.0
     parts: list[StepPart] = []

@@ -17,7 +17,7 @@ LESS = 0.1
 BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
 
 
-def _of_run(draft: Draft, report: RunReport) -> RunReport:
+def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     job = draft.state.job
     if not isinstance(job, Measure) or not job.subject.parts:
         return report
@@ -32,10 +32,10 @@ def _of_run(draft: Draft, report: RunReport) -> RunReport:
         elapsed_s=report.progress.elapsed_s,
         parts=sorted(parts, key=lambda part: -(part.gain.value if part.gain else 0.0)),
     )
-    return report.with_parts(what_if=_with_cost(what_if, report))
+    return report.with_parts(what_if=_add_cost(what_if, report))
 
 
-def _with_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
+def _add_cost(what_if: WhatIfReport, report: RunReport) -> WhatIfReport:
     comparison = next((each for each in report.comparisons if each.variant == BARE), None)
     if comparison is None or comparison.speedup is None:
         return what_if
@@ -76,6 +76,6 @@ def _slope(report: RunReport, variant: str, delay: float) -> Estimate | None:
 FEATURE = Feature(
     "what_if",
     run_part=result.RunPart,
-    of_run=_of_run,
+    add_to_run=_add_to_run,
     views=[View("what_if.view:delayed", Section.TRIED)],
 )

@@ -28,9 +28,7 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The gains from delaying the parts of one step: how long each part was delayed, what the hooks
-    cost, how long all of it took.
-    """
+    """The gains from delaying the parts of one step, the hooks' cost, and the time of it all."""
 
     delay_s: float
     less: float

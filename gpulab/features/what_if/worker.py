@@ -43,7 +43,7 @@ _BUSY = torch.linspace(0, 1, 2048)
 _RESULT = torch.empty_like(_BUSY)
 _LAST_SPIN_S = 8e-6
 _SLEEP_LATE_S = 150e-6
-_ON_DEVICE = (
+_DEVICE_PARTS = (
     PartKind.PHASE,
     PartKind.COPIES,
     PartKind.FORWARD,
@@ -136,7 +136,7 @@ class Hooks:
         inner = work.context
         step = work.step
         if (PartKind.HOST, PartKind.HOST.value) in self._delays:
-            step = self._with_host_part(step)
+            step = self._hook_host(step)
 
         def context() -> AbstractContextManager[Any]:
             return self._entered(inner)
@@ -166,7 +166,7 @@ class Hooks:
             return
         if delay.others and delay.seconds:
             self._owe(delay.seconds)
-        elif self._cuda and key[0] in _ON_DEVICE:
+        elif self._cuda and key[0] in _DEVICE_PARTS:
             # one cycle where nothing is delayed, for a launch costs the host as much as a part
             cycles = max(1, int(delay.seconds * self._cycles_per_s))
             torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
@@ -299,7 +299,7 @@ class Hooks:
                 self._is_on = False
                 _active = None
 
-    def _with_host_part(self, step: Callable[[], Any]) -> Callable[[], Any]:
+    def _hook_host(self, step: Callable[[], Any]) -> Callable[[], Any]:
         key = PartKind.HOST, PartKind.HOST.value
 
         def hooked() -> Any:
@@ -368,7 +368,7 @@ def _cycles_per_s(device: torch.device) -> float:
 
 
 @contextmanager
-def _on_loading(_: Hooks) -> Iterator[None]:
+def _hook_loading(_: Hooks) -> Iterator[None]:
     """Workers inherit the hook when they are forked, and keep it: it stays where it is."""
     for kind in (fetchers._MapDatasetFetcher, fetchers._IterableDatasetFetcher):
         if not hasattr(kind.fetch, "hooked"):
@@ -394,7 +394,7 @@ def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _on_forward(hooks: Hooks) -> Iterator[None]:
+def _hook_forward(hooks: Hooks) -> Iterator[None]:
     key = PartKind.FORWARD, PartKind.FORWARD.value
     depth = [0]
 
@@ -421,14 +421,14 @@ def _on_forward(hooks: Hooks) -> Iterator[None]:
 
 
 @contextmanager
-def _on_backward(hooks: Hooks) -> Iterator[None]:
+def _hook_backward(hooks: Hooks) -> Iterator[None]:
     key = PartKind.BACKWARD, PartKind.BACKWARD.value
     with _patched(torch.Tensor, "backward", hooks, key, lambda *_: True):
         yield
 
 
 @contextmanager
-def _on_optimizer(hooks: Hooks) -> Iterator[None]:
+def _hook_optimizer(hooks: Hooks) -> Iterator[None]:
     key = PartKind.OPTIMIZER, PartKind.OPTIMIZER.value
     handles = [
         register_optimizer_step_pre_hook(lambda *_: hooks.enter(key)),
@@ -442,7 +442,7 @@ def _on_optimizer(hooks: Hooks) -> Iterator[None]:
 
 
 @contextmanager
-def _on_copies(hooks: Hooks) -> Iterator[None]:
+def _hook_copies(hooks: Hooks) -> Iterator[None]:
     key = PartKind.COPIES, PartKind.COPIES.value
     if not hooks._cuda:
         yield
@@ -506,9 +506,9 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 _HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[None]]] = {
-    PartKind.LOADING: _on_loading,
-    PartKind.FORWARD: _on_forward,
-    PartKind.BACKWARD: _on_backward,
-    PartKind.OPTIMIZER: _on_optimizer,
-    PartKind.COPIES: _on_copies,
+    PartKind.LOADING: _hook_loading,
+    PartKind.FORWARD: _hook_forward,
+    PartKind.BACKWARD: _hook_backward,
+    PartKind.OPTIMIZER: _hook_optimizer,
+    PartKind.COPIES: _hook_copies,
 }

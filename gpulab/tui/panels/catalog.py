@@ -39,12 +39,12 @@ from gpulab.tui.panels.pane import TextPane
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered
     from gpulab.session.run import Run
-    from gpulab.tui.earlier import EarlierRuns
+    from gpulab.tui.earlier import PreviousRuns
 
 _ROOM_FOR_TITLES = 60
 _NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
 """Cells: of what stands around a name, and of the columns at the right edge."""
-_BESIDE_LIST = 2
+_LIST_MARGIN = 2
 """Cells of its scrollbar and of the line beside it."""
 WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 126
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
@@ -79,7 +79,7 @@ class ScenarioList(OptionList):
         self._rows = {row.name: row for row in rows}
         self._width = columns
         if columns >= WIDE:
-            self._width = self.width_beside(columns) - _BESIDE_LIST
+            self._width = self.width_beside(columns) - _LIST_MARGIN
         self._chosen: list[str] = []
         self._by_course = False
         self._found: Mapping[str, str] | None = None
@@ -94,7 +94,7 @@ class ScenarioList(OptionList):
             width += _VERDICT
         if columns >= _WITH_AGES:
             width += _AGE
-        return width + _BESIDE_LIST
+        return width + _LIST_MARGIN
 
     @property
     def letters(self) -> str:
@@ -345,7 +345,7 @@ class CatalogColumn(Vertical):
         self.entries = {entry.name: entry for entry in entries}
         self._bar: SearchBar | None = None
         self._marked: set[str] = set()
-        self.earlier: dict[str, EarlierRuns] = {}
+        self.earlier: dict[str, PreviousRuns] = {}
         """Of scenarios that have run before."""
 
     def compose(self) -> ComposeResult:
@@ -422,7 +422,7 @@ class CatalogColumn(Vertical):
         earlier_runs = previous_runs(entries)
         self.app.call_from_thread(self._show_history, earlier_runs)
 
-    def _show_history(self, earlier_runs: Mapping[str, EarlierRuns]) -> None:
+    def _show_history(self, earlier_runs: Mapping[str, PreviousRuns]) -> None:
         for name, earlier in earlier_runs.items():
             if name not in self._marked:
                 self.earlier[name] = earlier

@@ -26,9 +26,7 @@ def content(selection: Selection) -> Block:
 
 
 def _compiled(report: RunReport | None, source: str, against: Mapping[str, str]) -> Block | None:
-    """Return what the compiler made of the kernels: as the run says, or as it was kept of this
-    source.
-    """
+    """Return what the compiler made of the kernels: by the run, or as kept of this source."""
     view = present("kernels.view")
     if view is None:
         return None

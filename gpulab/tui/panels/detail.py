@@ -16,7 +16,7 @@ from gpulab.tui.runs import Runs, words_of
 if TYPE_CHECKING:
     from gpulab.catalog.catalog import Entry
     from gpulab.session.run import Run
-    from gpulab.tui.earlier import EarlierRuns
+    from gpulab.tui.earlier import PreviousRuns
 
 
 class Detail(TabbedContent):
@@ -81,7 +81,7 @@ class Detail(TabbedContent):
         """Lay the tab in sight out again when it is drawn next, whatever has changed."""
         self._drawn = self._drawn[:2]
 
-    def draw(self, entry: Entry, earlier: EarlierRuns | None = None) -> None:
+    def draw(self, entry: Entry, earlier: PreviousRuns | None = None) -> None:
         """Bring the tab in sight up to date, unless nothing in it has changed, or it is frozen."""
         name, runs, pane = entry.name, self._runs, self.pane
         run, tab = runs.of(name), TABS[self.tab]
@@ -115,7 +115,7 @@ class Detail(TabbedContent):
             if opened and (words := tab.first_in_sight(selection)):
                 pane.scroll_to_text(words)
 
-    def _age(self, run: Run | None, entry: Entry, earlier: EarlierRuns | None) -> str:
+    def _age(self, run: Run | None, entry: Entry, earlier: PreviousRuns | None) -> str:
         """The line above the result of an earlier run, or of one that was followed."""
         if earlier is not None:
             return earlier.after(entry, read_only=bool(getattr(self.screen, "read_only", "")))

@@ -94,7 +94,7 @@ class TextPane(Pane, can_focus=False):
     """A pane that keys never reach."""
 
 
-_BETWEEN = "  "
+_SEPARATOR = "  "
 
 
 class KeysLine(TextPane):
@@ -131,11 +131,11 @@ class KeysLine(TextPane):
                 self.app.get_key_display(binding),
                 binding.description,
             )
-            if text.cell_len + len(_BETWEEN) + len(key) + 1 + len(what) > self.size.width:
+            if text.cell_len + len(_SEPARATOR) + len(key) + 1 + len(what) > self.size.width:
                 break
             action = binding.action if "." in binding.action else f"screen.{binding.action}"
             click = Style.from_meta({"@click": action})
-            text.append(_BETWEEN if shown - {binding.action} else " ")
+            text.append(_SEPARATOR if shown - {binding.action} else " ")
             text.append(key, Style(bold=True, color="cyan") + click)
             text.append(f" {what}", click)
         self.show(text)

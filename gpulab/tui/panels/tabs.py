@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TabLayout:
-    """How a tab is drawn."""
+    """The layout of a tab."""
 
     size: tuple[int, int]
     """Columns and rows."""

@@ -40,7 +40,7 @@ from gpulab.features.history.view import (
     others_on_one_axis,
     search_text,
 )
-from gpulab.report.live import LiveRun, live_run
+from gpulab.report.live import LiveReport, live_run
 from gpulab.report.past import PastRun
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
@@ -106,9 +106,9 @@ class HistoryList(ScrollView, can_focus=True):
         self._all += runs
         self._all.sort(key=lambda both: both[0].at, reverse=True)
         self._longest = max([self._longest, *(len(run.scenario) for run, _ in runs)])
-        before, chosen = self._in_sight, self.chosen if self._cursor else self._newest_of_entry()
+        before, chosen = self._visible, self.chosen if self._cursor else self._newest_of_entry()
         self._choose()
-        moved = any(old is not new for old, new in zip_longest(before, self._in_sight))
+        moved = any(old is not new for old, new in zip_longest(before, self._visible))
         if moved or not before or chosen not in (None, self.chosen):
             self._go_to(chosen)
 
@@ -214,7 +214,7 @@ class HistoryList(ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._runs) + _HEAD)
 
     @property
-    def _in_sight(self) -> list[PastRun]:
+    def _visible(self) -> list[PastRun]:
         return self._runs[self.scroll_offset.y : self.scroll_offset.y + self.size.height]
 
     def _go_to(self, chosen: PastRun | None) -> None:
@@ -237,7 +237,7 @@ class HistoryList(ScrollView, can_focus=True):
 class Opened:
     """A run file as it is read now, for panels and for a comparison."""
 
-    run: LiveRun
+    run: LiveReport
     saved: SavedRun | None
     """None where nothing compares."""
 
@@ -246,7 +246,7 @@ class Opened:
         return self.run.report
 
 
-_BELOW = 9
+_LOWER_ROWS = 9
 """Rows of what the run under the cursor stands among."""
 _WAIT_S = 0.25
 _TITLE = "history ▸ A and B"
@@ -305,7 +305,7 @@ class HistoryScreen(Screen[None]):
         yield KeysLine()
 
     def on_mount(self) -> None:
-        self.query_one("#below").styles.height = _BELOW
+        self.query_one("#below").styles.height = _LOWER_ROWS
         self._list.focus()
         self._say()
         self.run_worker(self._read, thread=True, group="index")
@@ -358,7 +358,7 @@ class HistoryScreen(Screen[None]):
             if self._reading or self._problem:
                 return below.show("")
             return below.show(nothing_listed(any_runs=self._list.counts[1] > 0))
-        width, height = below.scrollable_content_region.width, _BELOW - 1
+        width, height = below.scrollable_content_region.width, _LOWER_ROWS - 1
         drawn = others_on_one_axis(self._list.of_scenario(run), run, width=width, height=height)
         about = Text(facts(run), no_wrap=True, overflow="ellipsis")
         below.show(Group(about, drawn))
@@ -555,5 +555,5 @@ def _read(past: PastRun) -> Opened | str:
     return Opened(live_run(run.report, run.state), saved)
 
 
-def _opened(run: LiveRun, width: int) -> Block:
+def _opened(run: LiveReport, width: int) -> Block:
     return on_screen(Shown(run.report, Target.SCREEN, width=width, live=run))

@@ -128,7 +128,7 @@ class LabScreen(Screen[int]):
         self._quitting = False
         self.complete = False
         """The tabs are there too; until then it cannot be left."""
-        self._stop_requested_at: float | None = None
+        self._stop_pressed_at: float | None = None
         self._words_of_idle = idle
         self._line = StatusLine(self.runs, self._idle)
         self._ticks: Timer | None = None
@@ -328,14 +328,11 @@ class LabScreen(Screen[int]):
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return
-        if (
-            self._stop_requested_at is not None
-            and monotonic() - self._stop_requested_at <= _CONFIRM_S
-        ):
+        if self._stop_pressed_at is not None and monotonic() - self._stop_pressed_at <= _CONFIRM_S:
             self.runs.stop()
             self.say("")
         else:
-            self._stop_requested_at = monotonic()
+            self._stop_pressed_at = monotonic()
             self.say(f"s again stops {self.runs.running}; what was measured stays", "yellow")
 
     def action_back(self) -> None:

@@ -32,7 +32,7 @@ _PARAMETER = "parameter-"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What was typed. `sweep` is empty where no sweep is to be run; `run`: start at once."""
+    """The options typed. `sweep` is empty where no sweep is to be run; `run`: start at once."""
 
     settings: Options
     sweep: str

@@ -30,7 +30,7 @@ _SHARE = re.compile(r"(\d{1,3})%")
 
 
 class ReplayLine(StatusLine):
-    """How far the replay is, in place of what a live run is at."""
+    """The position of the replay, in place of what a live run is at."""
 
     def __init__(self, runs: Runs, playback: Playback, origin: Origin) -> None:
         super().__init__(runs, lambda: "")

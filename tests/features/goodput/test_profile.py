@@ -12,7 +12,7 @@ from finished_runs import events_of
 from gpulab.core.statuses import CeilingChoice
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.trace import validate
-from gpulab.headless.gate import ScenarioThresholds
+from gpulab.headless.gate import RunGate
 from gpulab.headless.run_plan import plan_runs
 from gpulab.options import Options
 
@@ -212,9 +212,7 @@ def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings
         trace=lab.folder / "t.json",
         output=lab.folder,
     )
-    requests = [
-        planned.request for planned in plan_runs([str(path)], options, ScenarioThresholds(options))
-    ]
+    requests = [planned.request for planned in plan_runs([str(path)], options, RunGate(options))]
     names = [str(lab.folder / f"t-halves-wait_ms-{value}.json") for value in (1, 2)]
     assert [request.profile.trace for request in requests] == names
     assert [request.job.ceilings for request in requests] == [CeilingChoice.NONE] * 2

@@ -11,7 +11,7 @@ from reports import run_report, variant_report
 from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import Required
 from gpulab.core.statuses import Conclusion, ExitCode, Status, Verdict
-from gpulab.features.repeats.report import over_runs_of
+from gpulab.features.repeats.report import repeat_reports
 from gpulab.report.commands import combine
 from gpulab.report.report import Progress
 from gpulab.stats.comparison import Comparison, refused
@@ -36,7 +36,7 @@ def run(speedup, *, verdict=Verdict.FASTER, scenario="s", variant="new", **chang
 
 
 def test_eight_runs_carry_the_exact_interval():
-    (entry,) = over_runs_of([run(speedup) for speedup in EIGHT])
+    (entry,) = repeat_reports([run(speedup) for speedup in EIGHT])
     assert (entry.variant, entry.against, entry.runs, entry.verdict) == (
         "new",
         "old",
@@ -53,24 +53,24 @@ def test_the_time_that_the_runs_took_together_is_known():
     """What changes in longer than that is in no interval."""
     first = run(1.5, at="2026-11-22T10:00:00+00:00", progress=Progress(elapsed_s=20.0))
     last = run(1.6, at="2026-11-22T10:09:30+00:00", progress=Progress(elapsed_s=30.0))
-    (entry,) = over_runs_of([first, last])
+    (entry,) = repeat_reports([first, last])
     assert entry.span_s == 600.0
     for odd in ("", "yesterday", "2026-11-22T10:09:30"):
-        (entry,) = over_runs_of([first, run(1.6, at=odd)])
+        (entry,) = repeat_reports([first, run(1.6, at=odd)])
         assert entry.span_s is None
 
 
 def test_more_runs_leave_out_the_outermost():
     speedups = [exp(0.01 * number) for number in range(20)]
-    (entry,) = over_runs_of([run(speedup) for speedup in speedups])
+    (entry,) = repeat_reports([run(speedup) for speedup in speedups])
     assert entry.speedup.ends == pytest.approx((speedups[3], speedups[16]))
 
 
 def test_fewer_have_no_interval_and_no_verdict():
-    (entry,) = over_runs_of([run(speedup) for speedup in EIGHT[:7]])
+    (entry,) = repeat_reports([run(speedup) for speedup in EIGHT[:7]])
     assert (entry.verdict, entry.runs) == (Verdict.INCONCLUSIVE, 7)
     assert entry.speedup == Estimate(value=1.6)
-    assert over_runs_of([]) == []
+    assert repeat_reports([]) == []
 
 
 def test_what_is_no_measurement_does_not_count():
@@ -83,13 +83,13 @@ def test_what_is_no_measurement_does_not_count():
         run(9.0, verdict=Verdict.INVALID),
         run_report(scenario="s", outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED),
     ]
-    (entry,) = over_runs_of(runs)
+    (entry,) = repeat_reports(runs)
     assert entry.speedups == [1.5, 1.6]
 
 
 def test_an_unchecked_speedup_is_unchecked_over_runs():
     runs = [run(speedup) for speedup in EIGHT] + [run(1.6, verdict=Verdict.UNCHECKED)]
-    assert over_runs_of(runs)[0].verdict == Verdict.UNCHECKED
+    assert repeat_reports(runs)[0].verdict == Verdict.UNCHECKED
 
 
 def test_scenarios_and_variants_are_kept_apart():
@@ -101,7 +101,7 @@ def test_scenarios_and_variants_are_kept_apart():
         run(3.5, variant="newer"),
     ]
     runs.append(run(9.0, params={"n": 1}))
-    assert [(entry.scenario, entry.variant, entry.speedups) for entry in over_runs_of(runs)] == [
+    assert [(entry.scenario, entry.variant, entry.speedups) for entry in repeat_reports(runs)] == [
         ("s", "new", [1.5, 1.6]),
         ("s", "newer", [3.5]),
         ("t", "new", [2.5, 2.6]),
@@ -118,7 +118,7 @@ def test_of_functions_the_times_count():
         )
         for time_s in EIGHT
     ]
-    (entry,) = over_runs_of(runs)
+    (entry,) = repeat_reports(runs)
     assert (entry.variant, entry.against, entry.speedup, entry.verdict) == (
         "step",
         None,
@@ -143,7 +143,7 @@ def test_of_functions_the_times_count():
 def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason):
     runs = [run(speedup) for speedup in speedups] or [run_report(scenario="s")]
     command = combine(
-        runs, {}, (), over_runs_of(runs), required_of=lambda _: Required(every=required)
+        runs, {}, (), repeat_reports(runs), required_of=lambda _: Required(every=required)
     )
     assert (command.exit_code, command.reason) == (code, reason)
 
@@ -151,7 +151,7 @@ def test_the_gate_is_for_the_interval_over_runs(speedups, required, code, reason
 def test_a_variant_that_was_not_compared_is_not_shown_to_reach_anything():
     runs = [run(speedup) for speedup in EIGHT]
     required = Required(variants={"new": 1.2, "other": 1.2})
-    command = combine(runs, {}, (), over_runs_of(runs), required_of=lambda _: required)
+    command = combine(runs, {}, (), repeat_reports(runs), required_of=lambda _: required)
     assert command.exit_code == ExitCode.INCONCLUSIVE
 
 
@@ -162,7 +162,7 @@ def test_a_run_that_failed_comes_before_the_gate():
     ]
     assert (
         combine(
-            runs, {}, (), over_runs_of(runs), required_of=lambda _: Required(every=1.2)
+            runs, {}, (), repeat_reports(runs), required_of=lambda _: Required(every=1.2)
         ).exit_code
         == ExitCode.FAILED
     )

@@ -8,7 +8,7 @@ from gpulab.core.events import WorkerReady
 from gpulab.core.machine import Device
 from gpulab.features.telemetry.events import Telemetry, TelemetryLost, TelemetryStarted
 from gpulab.features.telemetry.process import TelemetryProcess
-from gpulab.features.telemetry.report import TelemetryHistory
+from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.build import fold_all
 
 
@@ -52,7 +52,7 @@ class Sampling:
     @property
     def telemetry(self):
         """What the events so far mean."""
-        return fold_all(self.events).part(TelemetryHistory)
+        return fold_all(self.events).part(TelemetryState)
 
 
 class Driver:

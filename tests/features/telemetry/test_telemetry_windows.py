@@ -21,7 +21,7 @@ from gpulab.features.telemetry.fields import (
 )
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.report import (
-    TelemetryHistory,
+    TelemetryState,
     add_windows,
     belongs_to,
     solo_means,
@@ -115,7 +115,7 @@ def test_nothing_changes_any_more_before_the_instant_that_is_settled(events):
     state, final = new_state(), recomputed(events)
     for event in events:
         state.fold(event)
-        windows, history = state.samples.windows.all(), state.part(TelemetryHistory)
+        windows, history = state.samples.windows.all(), state.part(TelemetryState)
         for code, until in (
             (SLOWED_CODE, history.clocks_final_until),
             (SHARED_CODE, history.processes_final_until),
