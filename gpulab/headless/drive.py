@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gpulab.draw.blocks import Block
 
 _SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
-_PLAIN_EVERY_S = 5.0
 _FEWEST_ROWS, _MOST_ROWS = 4, 30
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
@@ -104,7 +103,7 @@ class PlainProgress:
         started = state.last(StageStarted)
         position = (state.stage, started.variant if started else None)
         is_long = state.stage in (Stage.MEASURE, Stage.PROFILE)
-        due = is_long and monotonic() - self._shown >= _PLAIN_EVERY_S
+        due = is_long and monotonic() - self._shown >= 5.0
         if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
             self._last, self._shown = position, monotonic()
             report = run.report

@@ -21,7 +21,6 @@ from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder
 from gpulab.session.store import Store
 
-_KEEP = 100
 _MOST_NAMED = 8
 _MANY = 200
 """Run files, which take seconds to read."""
@@ -103,7 +102,7 @@ def _unfinished(runs: Sequence[PastRun]) -> int:
 
 def _runs_to_keep(options: Options) -> int:
     if options.keep is None:
-        return _KEEP
+        return 100
     text = str(options.keep)
     if not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise UsageError(f"--keep {text}: write how many runs of each scenario stay, 1 or more")

@@ -50,7 +50,6 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
-_OF_TIMES = ("raw", "markdown", "from_start")
 _OF_OPERATIONS = ("checklist", "top", "sort", "group_by")
 
 
@@ -64,7 +63,7 @@ def check_flags(run: Run, options: Options) -> None:
         case _:
             return
     operations = () if isinstance(run.state.job, Follow) else _OF_OPERATIONS
-    for flag in options.given(*_OF_TIMES, *operations):
+    for flag in options.given(*("raw", "markdown", "from_start"), *operations):
         raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 

@@ -42,10 +42,6 @@ from gpulab.session.temporary import temporary_folder
 from gpulab.session.transcript import WorkerTranscript, failure_of
 from gpulab.session.worker_process import WORKER, WorkerProcess
 
-_MOST_READS = 64
-"""Of what is left in a pipe once the supervisor has ended: more than it holds. Somebody may still
-be writing.
-"""
 _LAST_WORD_S = 10.0
 """How long a supervisor that was told to stop may take."""
 
@@ -132,7 +128,8 @@ class Session(LiveSource):
             if worker.exit_fd in ready:
                 worker.kill_orphans()  # they may hold the pipes, and write to them without end
                 for stream in worker.streams:
-                    for _ in range(_MOST_READS):
+                    # more than a pipe holds: somebody may still be writing
+                    for _ in range(64):
                         if not self._take_from(stream.take()):
                             break
                 return

@@ -255,16 +255,13 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
             yield Text(f"operations of {variant.name}: {NO_ROOFS}")
 
 
-_MOST_FUNCTIONS = 3
-
-
 def _of_interest(shown: Shown) -> list[VariantReport]:
     """All variants; in short the baseline and the best, of functions the first."""
     report = shown.report
     if shown.target != Target.SHORT:
         return list(report.variants)
     if report.functions:
-        return list(report.variants[:_MOST_FUNCTIONS])
+        return list(report.variants[:3])
     best = best_comparison(report)
     named = {report.baseline, best.variant if best else None}
     return [variant for variant in report.variants if variant.name in named]

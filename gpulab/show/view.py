@@ -439,7 +439,6 @@ def _speedup_text(comparison: Comparison) -> str:
     return times(comparison.speedup)
 
 
-_LAST_LINES = 10
 _VERDICT, _SPEEDUP, _LONGEST_NAME = 12, 7, 24
 
 
@@ -501,7 +500,7 @@ def failures(report: RunReport) -> Text:
     )
     for traceback in tracebacks:
         text.append(traceback + "\n", "dim")
-    printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
+    printed = [*report.log.head, *report.log.tail][-10:]
     cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
     if report.failures and printed and not cancelled:
         text.append("last output lines:\n" + "".join(f"  {line}\n" for line in printed), "dim")

@@ -65,8 +65,6 @@ if TYPE_CHECKING:
     from gpulab.session.run import Source
 
 _HZ, _HZ_OVER_SSH = 4, 2
-_CRASHED = 1
-_READY_EVERY_S = 1.0
 _LONGER = 4
 _ENOUGH_COLOURS = 256
 
@@ -445,7 +443,7 @@ class LabApp(App[int]):
 
     def on_ready(self) -> None:
         if self._has_terminal:
-            self.set_interval(_READY_EVERY_S, self._look_around)
+            self.set_interval(1.0, self._look_around)
         if not gc.isenabled():  # the command disabled it
             gc.freeze()
             gc.enable()
@@ -501,7 +499,7 @@ class LabApp(App[int]):
                 release_stop_signals()
             interrupts.end(answered=True)
         if self.return_code is None:  # nobody asked for its end
-            return _CRASHED
+            return 1
         return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 

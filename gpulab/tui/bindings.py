@@ -150,7 +150,6 @@ _PLAYBACK = (
     KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
     KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),
 )
-_OF_ALL_SCREENS = ("back", "help", "quit")
 
 
 def _of_a_replay() -> Iterator[KeyBinding]:
@@ -158,7 +157,7 @@ def _of_a_replay() -> Iterator[KeyBinding]:
     yield from _PLAYBACK
     for key in KEYS:
         if key.id not in ("freeze", "replay"):
-            yield key if key.id in _OF_ALL_SCREENS else replace(key, footer="")
+            yield key if key.id in ("back", "help", "quit") else replace(key, footer="")
 
 
 REPLAY = tuple(_of_a_replay())

@@ -28,8 +28,6 @@ _WITHOUT_ARITHMETIC = {
 }
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
-_OF_SCENARIOS = ("_scenario_", "_answer")
-"""Modules of scenarios: a mapping or a tensor of their own may compute when it is read."""
 _OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _WITH_TEXT = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 """Modules whose values are equal where their texts are."""
@@ -52,7 +50,7 @@ _NOT_COMPARED = (
 
 def is_of_scenario(value: object) -> bool:
     """Whether the class of a value stands in a scenario, also in one of a package."""
-    return type(value).__module__.rpartition(".")[2].startswith(_OF_SCENARIOS)
+    return type(value).__module__.rpartition(".")[2].startswith(("_scenario_", "_answer"))
 
 
 def value_later(value: object) -> Callable[[], Any] | None:

@@ -47,8 +47,6 @@ from gpulab.proc.tree import Forks, adopt_orphans, exit_like, kill_orphans, serv
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
-_LAYOUT_SEED = 4
-"""Added to the seed of a process, so that its layout says nothing of its order."""
 
 
 def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:
@@ -235,7 +233,8 @@ class ForkServer:
             runner.measure(self._job, self._reporter, process)
 
         def serve() -> None:
-            draw = random.Random(seed + _LAYOUT_SEED)
+            # so that the layout says nothing of the process's order
+            draw = random.Random(seed + 4)
             self._guard.run(lambda: in_own_layout(draw, measure), self._reporter)
             pipe.finish(stays=self._starts_early and may_stay())
 

@@ -47,9 +47,6 @@ from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import place
 from gpulab.scenario import Variant
 
-_SEEDS_APART = 7919
-"""Between two ranks: each has data of its own, the same for every variant."""
-
 
 class Peer:
     """Rank `rank` of a job. `orders` and `alarms` are its ends of two pipes."""
@@ -68,7 +65,8 @@ class Peer:
         subject = subject_of(job)
         self._path = subject.path if subject else ""
         self._rank = rank
-        self._seed = seed + _SEEDS_APART * rank
+        # each rank has data of its own, the same for every variant
+        self._seed = seed + 7919 * rank
         self._store = store
         self._orders = orders
         self._alarms = alarms

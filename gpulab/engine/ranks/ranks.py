@@ -57,16 +57,12 @@ from gpulab.proc.pipes import connection_pair
 from gpulab.proc.tree import fork
 
 _LIMIT_S = 60.0
-_LIMIT = "GPULAB_RANK_TIMEOUT"
-"""Seconds that ranks may wait for one of them."""
 _GRACE_S = 2.0
 """After one has failed, for the others to fail by themselves."""
 _LOOK_S = 0.25
 _ANSWER_S = 1.0
 _BLOCKS = 12
 _LAST_WORDS = 400
-_CONNECTION = "onnection "
-"""In what gloo says where another rank is gone."""
 
 
 class RankError(RuntimeError):
@@ -105,7 +101,8 @@ class Ranks:
         self._on_gpu = False
         self._group: dist.ProcessGroup
         self._device: torch.device
-        self._limit_s = float(os.environ.get(_LIMIT) or _LIMIT_S)
+        # Seconds that ranks may wait for one of them.
+        self._limit_s = float(os.environ.get("GPULAB_RANK_TIMEOUT") or _LIMIT_S)
         self._problem = ""
         """Why there are no other ranks any more."""
         self._failed: list[str] = []
@@ -331,7 +328,8 @@ class Ranks:
         """
         deadline = monotonic() + _GRACE_S
         while not self._problem and monotonic() < deadline:
-            own = [problem for problem in self._failed if _CONNECTION not in problem]
+            # In what gloo says where another rank is gone.
+            own = [problem for problem in self._failed if "onnection " not in problem]
             if own:
                 self._failed.clear()
                 return own[0]

@@ -351,8 +351,6 @@ _LOST = 1.1
 """What a speedup may be smaller on new values: predictors of branches learn the same ones."""
 _LOST_OF_GAIN = 0.1
 """The part of the time that it gains which a speedup may lose by that."""
-_SUMMED = frozenset({"late"})
-"""Counts of what a process did; of other numbers the largest stands, and of all else the last."""
 
 
 def _together(before: Examined, event: Examined) -> Examined:
@@ -384,7 +382,8 @@ def _merged(name: str, before: Value, after: Value) -> Value:
         return before if after is None else after
     assert isinstance(before, (int, float))
     assert isinstance(after, (int, float))
-    return before + after if name in _SUMMED else max(before, after)
+    # Counts of what a process did; of other numbers the largest stands, and of all else the last.
+    return before + after if name in frozenset({"late"}) else max(before, after)
 
 
 def _is_number(value: Value) -> bool:

@@ -28,8 +28,6 @@ from gpulab.features.goodput.trace import Trace
 from gpulab.stats.time_spans import clip, measure, union
 
 _EVERY_S = 1e-3
-_SCHEDULER = "/proc/thread-self/schedstat"
-_LONGEST_SOURCE = 60
 _MOST_LINES = 40
 _LEAST = 0.01
 """Of the step: a line with less is not kept."""
@@ -129,7 +127,7 @@ class Sampler:
 def _open_scheduler() -> int | None:
     """Of this thread; None where there is none."""
     try:
-        opened = os.open(_SCHEDULER, os.O_RDONLY)
+        opened = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         if len(os.pread(opened, 128, 0).split()) > 1:
             return opened
         os.close(opened)
@@ -157,7 +155,7 @@ def _expression(code: CodeType, frame: FrameType) -> str:
         if first == last == frame.f_lineno and None not in (start, end):
             with suppress(UnicodeDecodeError):
                 text = text.encode()[start:end].decode()
-    return cut(" ".join(text.split()), _LONGEST_SOURCE)
+    return cut(" ".join(text.split()), 60)
 
 
 def lines_of(sampler: Sampler, trace: Trace, plain_s: float) -> list[LineTime]:

@@ -72,8 +72,6 @@ _WITHIN = 0.1
 _MOST_STEPS = 200
 _MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
-_MOST_EVENTS = 10_000
-"""A trace of more takes longer to read than the steps took."""
 _MOST_EVENTS_NEEDED = 100_000
 _MANY_EVENTS = 500
 _PLAIN_GROUPS = 5
@@ -375,7 +373,8 @@ def _window_steps(plain_s: float, spread: float | None, single: Trace, *, statef
         max(_FEWEST, needed), int(_LONGEST_WINDOW_S / plain_s), _MOST_EVENTS_NEEDED // events
     )
     most = _MOST_STATEFUL_STEPS if stateful else _MOST_STEPS
-    return max(1, min(most, max(needed, min(enough, _MOST_EVENTS // events))))
+    # a trace of more events takes longer to read than the steps took
+    return max(1, min(most, max(needed, min(enough, 10_000 // events))))
 
 
 def _spread(steps: Sequence[_Plain]) -> float | None:

@@ -58,8 +58,6 @@ from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import median_interval
 
-_SLICE_S = 0.004
-"""What another thread has of a CPU before it is this one's turn again."""
 _SHORT = 3
 _SHORT_S = 3e-6
 """An operation of so many launch costs, or seconds without one, is mostly its start."""
@@ -130,7 +128,8 @@ def _off_the_cpu(variant: VariantState) -> tuple[float | None, float | None]:
     if profiled and profiled.waited is not None:
         waited = min(off, profiled.waited)
     else:
-        waited = max(0.0, off - variant.switches * _SLICE_S / variant.wall_s)
+        # another thread has a CPU for 4 ms before it is this one's turn again
+        waited = max(0.0, off - variant.switches * 0.004 / variant.wall_s)
     return off - waited, waited
 
 

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from gpulab.tui.app import LabApp
 
 _CURSOR = Style(color="default", bgcolor="default", reverse=True)
-_SIGNS = "AB"
 _HEAD = 1
 """Lines above the first run, which do not scroll."""
 
@@ -187,7 +186,7 @@ class HistoryList(ScrollView, can_focus=True):
             return Strip.blank(width, self.rich_style)
         run = self._runs[place]
         sign = next(
-            (sign for sign, marked in zip(_SIGNS, self.marked, strict=False) if marked is run), " "
+            (sign for sign, marked in zip("AB", self.marked, strict=False) if marked is run), " "
         )
         text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
         scenario = self._scenarios.get((run.path, run.scenario))

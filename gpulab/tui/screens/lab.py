@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from gpulab.session.run import Run
     from gpulab.tui.panels.detail import Detail
 
-_REST_S = 0.3
-"""After a cursor key until what it is on is drawn beside the list."""
-_CONFIRM_S = 3.0
-"""How long a second `s` still stops the run."""
-
 
 class StatusLine(TextPane):
     """A message stands until the next key that says nothing."""
@@ -197,7 +192,8 @@ class LabScreen(Screen[int]):
         self._detail.another_scenario()
         if self._walks is not None:
             self._walks.stop()
-        self._walks = self.set_timer(_REST_S, self._rest)
+        # drawn beside the list once the cursor has rested
+        self._walks = self.set_timer(0.3, self._rest)
         self.refresh_rows()
 
     def _rest(self) -> None:
@@ -328,7 +324,8 @@ class LabScreen(Screen[int]):
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return
-        if self._stop_asked_at is not None and monotonic() - self._stop_asked_at <= _CONFIRM_S:
+        # a second `s` within 3 s stops the run
+        if self._stop_asked_at is not None and monotonic() - self._stop_asked_at <= 3.0:
             self.runs.stop()
             self.say("")
         else:
