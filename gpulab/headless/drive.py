@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
-from gpulab.draw.blocks import Group, Text
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import part
 from gpulab.headless.output import Terminal
 from gpulab.report.live import live_run
@@ -25,8 +25,6 @@ from gpulab.session.session import Session
 
 if TYPE_CHECKING:
     from rich.live import Live as Display
-
-    from gpulab.draw.blocks import Block
 
 _SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 _FEWEST_ROWS, _MOST_ROWS = 4, 30

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
-from gpulab.draw.blocks import Group, Text
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import blocks_of, part, views
 from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
 from gpulab.features.goodput.operations import full_tables, operations
@@ -25,9 +24,6 @@ from gpulab.show.parts import Shown, Target, result
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
-
-if TYPE_CHECKING:
-    from gpulab.draw.blocks import Block
 
 _ALL_OPERATIONS = 40
 

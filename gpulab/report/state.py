@@ -395,7 +395,7 @@ class RunState(KeptEvents):
 
 _FOLDS: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     RunStarted: RunState._start,
-    ProcessStarted: lambda state, event: state.samples.process_started(event.epoch),
+    ProcessStarted: lambda state, event: state.samples.first_epochs.append(event.epoch),
     Samples: RunState._add_samples,
     Log: lambda state, event: state.log.add(event),
     Stopped: lambda state, _: state.samples.close(),

@@ -54,7 +54,7 @@ class Tail:
         self._read = 0
         self._partial = b""
         self._problem = ""
-        self._deleted = self._catches_up = False
+        self._deleted = self.catches_up = False
         self._over: Following | None = None
         self._closing: list[Finding] = []
         self._started: RunStarted | None = None
@@ -77,12 +77,6 @@ class Tail:
     def findings(self) -> Sequence[Finding]:
         return [*self._lines.findings, *self._closing]
 
-    @property
-    def catches_up(self) -> bool:
-        """Whether the last look did not come to the end of the file."""
-        return self._catches_up
-
-    @property
     def standing(self) -> Following:
         if self._over is not None:
             return self._over
@@ -184,7 +178,7 @@ class Tail:
         if status.st_size == self._read:
             return b""
         data = os.read(self._fd, _MOST_BYTES)
-        self._catches_up = len(data) == _MOST_BYTES
+        self.catches_up = len(data) == _MOST_BYTES
         self._read += len(data)
         self._grew_at, self._alive = monotonic(), None
         return data

@@ -23,7 +23,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
-from gpulab.catalog.catalog import Entry, catalog
+from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
@@ -58,7 +58,6 @@ from gpulab.tui.themes import (
 )
 
 if TYPE_CHECKING:
-    from gpulab.catalog.catalog import ScenarioRow
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.playback import Playback
@@ -72,7 +71,6 @@ _ENOUGH_COLOURS = 256
 def _start(entry: Entry, settings: Options) -> Source | Finding:
     # what a run needs would come before the first frame
     if entry.command:
-        from gpulab.options import UsageError
         from gpulab.session.following import start_program
         from gpulab.session.run_files import default_path
 

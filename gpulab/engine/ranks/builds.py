@@ -86,33 +86,29 @@ class RankedBuild(Build):
     def __init__(self, build: Build, ranks: Ranks, key: int) -> None:
         self.__dict__.update(vars(build))
         self._ranks = ranks
-        self._key = key
+        self.key = key
         self.work = with_fields(build.work, step=_Step(build.work.step, ranks, key))
-
-    @property
-    def key(self) -> int:
-        return self._key
 
     def output(self, returned: Any) -> list[Any]:
         """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
         wrong.
         """
-        self._ranks.ask_for_outputs(self._key)
+        self._ranks.ask_for_outputs(self.key)
         return [super().output(returned), *self._ranks.outputs()]
 
     def adopt(self) -> None:
-        self._ranks.tell(AdoptState(key=self._key))
+        self._ranks.tell(AdoptState(key=self.key))
         super().adopt()
 
     def restore(self) -> None:
         ranks = self._ranks
-        if not ranks.in_block and ranks.restores(self._key):
-            ranks.tell(RestoreState(key=self._key))
+        if not ranks.in_block and ranks.restores(self.key):
+            ranks.tell(RestoreState(key=self.key))
         super().restore()
 
     def close(self) -> None:
         with suppress(RankError):
-            self._ranks.tell(CloseBuild(key=self._key))
+            self._ranks.tell(CloseBuild(key=self.key))
         super().close()
         with suppress(RankError):
             self._ranks.answers("teardown")

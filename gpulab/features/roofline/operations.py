@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import structs
 
 from gpulab.core.payloads import REST
 from gpulab.features.goodput.analysis import summed
+from gpulab.features.goodput.events import Operation, Profiled
 from gpulab.features.roofline.bound import OperationPoint, bound_of, point_of
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.evidence import StepFacts
-
-if TYPE_CHECKING:
-    from gpulab.features.goodput.events import Operation, Profiled
 
 _MOST = 60
 _FLOATING = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
