@@ -88,7 +88,7 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     if doubt is None or check.state == CheckState.FAILED:
         return check
     if check.state != CheckState.NOT_RUN:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+        return _doubtful(kind, doubt)
     # why it did not run is no doubt, but may be the cause of one
     is_cause = check.result is not None and doubt.values.get("cause") == check.result.code
     return replace(check, result=doubt) if is_cause else check
@@ -128,9 +128,9 @@ def _as_check(examined: Examined, kind: CheckKind) -> Check:
     if not examined.ok:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:
-        return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
+        return _not_run(kind, examined.skipped)
     if examined.reason:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=examined.reason)
+        return _doubtful(kind, examined.reason)
     return _passed(kind, **{**examined.values, "count": examined.count})
 
 
@@ -140,6 +140,10 @@ def _passed(kind: CheckKind, **values: Value) -> Check:
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
     return Check(kind=kind, state=CheckState.NOT_RUN, result=reason)
+
+
+def _doubtful(kind: CheckKind, reason: Finding) -> Check:
+    return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
 
 
 def _not_made(_: Evidence, kind: CheckKind) -> Check:
@@ -168,7 +172,7 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
     if not (after.operations or before.operations or after.flops_counted or before.flops_counted):
         return _not_run(kind, calls_nothing_of_torch())
     if fewer := _fewer(after, before):
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
+        return _doubtful(kind, fewer)
     return _passed(
         kind,
         items=after.items,
@@ -206,11 +210,10 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
         return Check(kind=kind, state=CheckState.FAILED, result=reason)
     values: dict[str, Value] = {"speedup": control.speedup, "low": low, "high": high}
     if not low <= 1 <= high:
-        doubt = control_leaves_out_1.of(values)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+        return _doubtful(kind, control_leaves_out_1.of(values))
     effect = _effect(evidence.comparison)
     if effect is not None and log(high / low) > effect:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=control_too_wide.of(values))
+        return _doubtful(kind, control_too_wide.of(values))
     return _passed(kind, **values)
 
 
@@ -224,14 +227,12 @@ def _effect(comparison: Comparison) -> float | None:
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:
     units = len(evidence.units)
     if evidence.state.last(ProcessStarted) is None:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=measured_in_one_process())
+        return _doubtful(kind, measured_in_one_process())
     if units < FEWEST:
-        reason = few_processes(count=units, needed=FEWEST)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+        return _doubtful(kind, few_processes(count=units, needed=FEWEST))
     correlation = positive_correlation(evidence.units)
     if correlation >= MOST_CORRELATION and units >= _ENOUGH_TO_JUDGE:
-        reason = processes_correlated(correlation=correlation)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+        return _doubtful(kind, processes_correlated(correlation=correlation))
     pinned = evidence.state.job is not None and evidence.state.job.seed is not None
     return _passed(kind, count=units, pinned=pinned, correlation=correlation)
 

@@ -31,13 +31,7 @@ _TF32 = re.compile(r"tf32|s1688")
 """In the names of kernels that multiply fp32 in tensor cores, rounded to tf32."""
 
 
-def operations(
-    trace: Trace,
-    sample: Trace | None = None,
-    *,
-    kernels: int = MOST_KERNELS,
-    most: int = MOST_OPERATIONS,
-) -> list[Operation]:
+def operations(trace: Trace, sample: Trace | None = None, **most: int) -> list[Operation]:
     """The kernels and copies of a device, if it did anything; then the host's operations. Of both
     the longest first, at most so many, and one more for the rest.
 
@@ -45,7 +39,7 @@ def operations(
     allocated: recording that takes time, so that no time is taken from it. Without it that is read
     from `trace`, as far as it is there.
     """
-    return Recorded(trace).operations(sample, kernels=kernels, most=most)
+    return Recorded(trace).operations(sample, **most)
 
 
 class Recorded:
@@ -57,17 +51,14 @@ class Recorded:
         self._facts = _Facts()
 
     def operations(
-        self,
-        sample: Trace | None = None,
-        *,
-        kernels: int = MOST_KERNELS,
-        most: int = MOST_OPERATIONS,
+        self, sample: Trace | None = None, kernels: int = MOST_KERNELS, most: int = MOST_OPERATIONS
     ) -> list[Operation]:
         """As the function of that name."""
         trace, woods = self._trace, self._woods
-        known = _known(trace if sample is None else sample, woods if sample is None else None)
-        if sample is not None:
-            known = _from_sample(woods, known, self._facts)
+        if sample is None:
+            known = _known(trace, woods)
+        else:
+            known = _from_sample(woods, _known(sample, forest(sample)), self._facts)
         rows = _kernels(trace, woods, kernels) if trace.on_device else []
         return rows + _host(trace, woods, known, self._facts, most)
 
@@ -115,9 +106,8 @@ class _Known(NamedTuple):
 _NOTHING = _Known(Caller(), None)
 
 
-def _known(trace: Trace, woods: Forest | None = None) -> dict[Node, _Known]:
+def _known(trace: Trace, woods: Forest) -> dict[Node, _Known]:
     """Of each operation of a recording, by its start."""
-    woods = woods or forest(trace)
     if not trace.callers and not trace.allocations:
         return {}
     callers = callers_of(trace, woods)

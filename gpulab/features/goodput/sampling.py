@@ -62,7 +62,6 @@ class Sampler:
         self.samples: list[_Sample] = []
         self.started = 0.0
         self._places: dict[tuple[CodeType, int, bool], Place] = {}
-        self._own: dict[CodeType, bool] = {}
 
     def run(self, function: Callable[[], object]) -> None:
         """Run it, with a sample each millisecond of it."""
@@ -103,7 +102,7 @@ class Sampler:
     def _place(self, frame: FrameType | None) -> Place | None:
         inner = None
         while frame is not None:
-            if self._is_own(frame.f_code):
+            if is_of_the_program(frame.f_code.co_filename):
                 if inner is not None:
                     break
                 inner = frame
@@ -117,22 +116,14 @@ class Sampler:
             self._places[key] = _place(inner, outermost=frame is None)
         return self._places[key]
 
-    def _is_own(self, code: CodeType) -> bool:
-        own = self._own.get(code)
-        if own is None:
-            own = self._own[code] = is_of_the_program(code.co_filename)
-        return own
-
 
 def _open_scheduler() -> int | None:
     """Of this thread; None where there is none."""
-    try:
+    with suppress(OSError):
         opened = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         if len(os.pread(opened, 128, 0).split()) > 1:
             return opened
         os.close(opened)
-    except OSError:
-        pass
     return None
 
 

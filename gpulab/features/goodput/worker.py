@@ -49,7 +49,7 @@ from gpulab.features.goodput.analysis import (
 )
 from gpulab.features.goodput.events import LineTime, Partition, Profiled
 from gpulab.features.goodput.facts import OPTIMIZER, facts
-from gpulab.features.goodput.marks import marked_calls
+from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import Recorded
 from gpulab.features.goodput.sampling import Sampler, lines_of
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
@@ -233,7 +233,7 @@ class Profiler:
         """With lines, modules and memory of its operations, from a recording of one more step; as
         it is where that fails. All that was measured has been reported by then.
         """
-        marks = None if compiled else marked_calls()
+        marks = None if compiled else MarkedCalls()
         try:
             sample, _ = self._recorded(build, 1, shapes=True, memory=True, marks=marks)
         except Exception as error:
