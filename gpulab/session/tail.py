@@ -77,6 +77,7 @@ class Tail:
     def findings(self) -> Sequence[Finding]:
         return [*self._lines.findings, *self._closing]
 
+    @property
     def standing(self) -> Following:
         if self._over is not None:
             return self._over

@@ -20,16 +20,17 @@ from gpulab.core.units import (
     seconds,
     three_digits,
 )
-from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.goodput.analysis import summed
 from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.formulas import formula_of
-from gpulab.report.report import VariantReport
+from gpulab.report.report import RunReport, VariantReport
 
 if TYPE_CHECKING:
     from gpulab.features.roofline.bound import OperationPoint
+
 
 MOST_ROWS = 8
 _NO_DIGIT = 0.0995
@@ -405,3 +406,39 @@ def _line(cells: Sequence[str], columns: Sequence[Column], style: str) -> Text:
         space = " " * (column.width - wide(cell))
         line += " " * column.gap + (space + cell if column.right else cell + space)
     return Text(line.rstrip(), style, no_wrap=True)
+
+
+_HEAD = "operations of a step"
+
+
+def full_tables(report: RunReport, choice: TableChoice) -> list[Block]:
+    """A table of all columns of each variant that was profiled, as somebody asked for it."""
+    return _tables(_profiled(report), choice, with_notes=True)
+
+
+def operations(report: RunReport, *, most: int = MOST_ROWS) -> Block | None:
+    """The `most` operations that a step spends most in; of several variants those of the baseline
+    and of the last.
+    """
+    profiled = _profiled(report)
+    if not profiled:
+        return None
+    first, *others = profiled
+    shown = [first, *others[-1:]]
+    blocks = _tables(shown, TableChoice(most=most), with_notes=False)
+    if omitted := [variant.name for variant in profiled if variant not in shown]:
+        blocks.append(Text(f"not shown: {', '.join(omitted)}", "dim"))
+    return Group(*blocks)
+
+
+def _profiled(report: RunReport) -> list[VariantReport]:
+    return [each for each in report.variants if each.goodput and each.goodput.operations]
+
+
+def _tables(variants: list[VariantReport], choice: TableChoice, *, with_notes: bool) -> list[Block]:
+    blocks: list[Block] = []
+    for variant in variants:
+        title = _HEAD if len(variants) == 1 else f"operations of {variant.name}"
+        table = OperationTable(variant, choice, title, with_notes=with_notes)
+        blocks.append(Fitted(table.of_width))
+    return blocks
