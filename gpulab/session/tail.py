@@ -55,6 +55,7 @@ class Tail:
         self._partial = b""
         self._problem = ""
         self._deleted = self.catches_up = False
+        """`catches_up`: the last look did not come to the end of the file."""
         self._over: Following | None = None
         self._closing: list[Finding] = []
         self._started: RunStarted | None = None

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from time import monotonic
 from typing import NoReturn
 
@@ -348,15 +349,13 @@ class ForkServer:
         self._guard.run(profile, self._reporter)
 
 
+@dataclass
 class _Turn:
     """The turn of one measuring process. Before it begins the process sends no event."""
 
-    def __init__(
-        self, pipe: ParentPipe[ProcessResult], channel: Channel, position: WorkerPosition
-    ) -> None:
-        self._pipe = pipe
-        self._channel = channel
-        self._position = position
+    _pipe: ParentPipe[ProcessResult]
+    _channel: Channel
+    _position: WorkerPosition
 
     def begin(self) -> ProcessResult | None:
         self._pipe.ready()

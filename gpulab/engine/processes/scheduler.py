@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from math import ceil
@@ -175,21 +176,19 @@ def _import_torch() -> None:
             import_module("numpy.random")
 
 
+@dataclass
 class _ForkServers:
     """Fork servers that take turns. The first has its turn while the others still import torch."""
 
-    def __init__(
-        self, forks: Forks, serve_forks: ServeForks, numbers: range, preload: Preload
-    ) -> None:
-        """`numbers`: of the first process of each."""
-        self._forks = forks
-        self._serve_forks = serve_forks
-        self._numbers = numbers
-        self.preload = preload
-        """What all of them are to import."""
-        self._children: list[Child[RunResults]] = []
-        self._owed: list[int] = []
-        """How often each has yet to say that it is ready."""
+    _forks: Forks
+    _serve_forks: ServeForks
+    _numbers: range
+    """Of the first process of each."""
+    preload: Preload
+    """What all of them are to import."""
+    _children: list[Child[RunResults]] = field(default_factory=list)
+    _owed: list[int] = field(default_factory=list)
+    """How often each has yet to say that it is ready."""
 
     def add(self, child: Child[RunResults], job: Measure | TimeFunctions) -> None:
         """Use a fork server that was ready before there was a job as the first."""

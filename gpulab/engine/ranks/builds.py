@@ -12,14 +12,7 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.measure.clock import Interruption, WallClock
 from gpulab.engine.processes.channel import Block
-from gpulab.engine.ranks.orders import (
-    AdoptState,
-    Answer,
-    BuildVariant,
-    CloseBuild,
-    RestoreState,
-    RunBlock,
-)
+from gpulab.engine.ranks.orders import Act, Answer, BuildVariant, RunBlock
 from gpulab.engine.ranks.ranks import RankError, Ranks, is_of_group
 from gpulab.scenario import Param, Variant
 
@@ -62,7 +55,7 @@ class RankedBuilder(Builder):
             own = error
         answers = self._answers(own)
         if own is not None:
-            ranks.tell(CloseBuild(key=key))
+            ranks.tell(Act(key=key, do="close"))
             ranks.answers("teardown")
             raise own
         assert build is not None
@@ -97,18 +90,18 @@ class RankedBuild(Build):
         return [super().output(returned), *self._ranks.outputs()]
 
     def adopt(self) -> None:
-        self._ranks.tell(AdoptState(key=self.key))
+        self._ranks.tell(Act(key=self.key, do="adopt"))
         super().adopt()
 
     def restore(self) -> None:
         ranks = self._ranks
         if not ranks.in_block and ranks.restores(self.key):
-            ranks.tell(RestoreState(key=self.key))
+            ranks.tell(Act(key=self.key, do="restore"))
         super().restore()
 
     def close(self) -> None:
         with suppress(RankError):
-            self._ranks.tell(CloseBuild(key=self.key))
+            self._ranks.tell(Act(key=self.key, do="close"))
         super().close()
         with suppress(RankError):
             self._ranks.answers("teardown")

@@ -39,14 +39,13 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
 from gpulab.engine.ranks.links import steps_for, transfers
 from gpulab.engine.ranks.orders import (
+    Act,
     Answer,
     Failed,
     Order,
     Place,
     Reading,
     RunBlock,
-    SendOutput,
-    TakeStep,
     UseLink,
 )
 from gpulab.engine.ranks.reading import reading
@@ -225,7 +224,7 @@ class Ranks:
 
     def ask_for_outputs(self, key: int) -> None:
         """Have every other rank read what a build gives; `outputs` has it then."""
-        self.tell(SendOutput(key=key))
+        self.tell(Act(key=key, do="output"))
         self._waits_since = monotonic()
 
     def outputs(self) -> list[list[torch.Tensor]]:
@@ -250,7 +249,7 @@ class Ranks:
         if self.announced:
             self.announced -= 1
         else:
-            self.tell(TakeStep(key=key))
+            self.tell(Act(key=key, do="step"))
         self._waits_since = monotonic()
 
     def end_step(self) -> None:

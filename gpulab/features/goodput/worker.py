@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
@@ -80,27 +81,21 @@ _WAITING_TIME = 1
 """Of a thread's schedstat: nanoseconds in which it could have run, and another did."""
 
 
+@dataclass
 class Profiler:
     """Records the variants named. What cannot be profiled is reported, and fails nothing."""
 
-    def __init__(
-        self,
-        job: Measure | TimeFunctions,
-        names: Sequence[str],
-        choices: Iterable[Choice],
-        reporter: Reporter,
-    ) -> None:
-        self._job = job
-        self._names = names
-        self._choices = choices
-        self._reporter = reporter
-        self._options = job.profile or ProfileOptions()
-        self._others_took_s = 0.0
-        """Of the last recording, in which this thread could have run."""
+    _job: Measure | TimeFunctions
+    _names: Sequence[str]
+    _choices: Iterable[Choice]
+    _reporter: Reporter
+    _others_took_s: float = 0.0
+    """Of the last recording, in which this thread could have run."""
 
     def prepare(self) -> None:
         """Open the device, run the file, and start the profiler once, which takes a second."""
         job = self._job
+        self._options = job.profile or ProfileOptions()
         self._ranks = start_ranks(job, job.seed or 0)
         device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
         self._device = device
