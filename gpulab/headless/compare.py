@@ -29,7 +29,7 @@ from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.sides import measure_sides, refuse_measuring
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
-from gpulab.session.run import File, Run
+from gpulab.session.run import whole_run
 from gpulab.session.saved import SUFFIXES, open_run
 from gpulab.session.sides import is_measured
 from gpulab.show.forms import rendered_comparison
@@ -119,6 +119,5 @@ def _useless(report: RunReport) -> str:
 
 
 def _opened(path: Path) -> SavedRun:
-    run = Run(File(path))
-    run.poll()
+    run = whole_run(path)
     return saved_run(run.report, run.state)
