@@ -92,9 +92,7 @@ class LiveSource(ABC):
         try:
             self._append(
                 RunStarted(
-                    request=self._request,
-                    at=datetime.now(UTC).isoformat(),
-                    host=host_name(),
+                    request=self._request, at=datetime.now(UTC).isoformat(), host=host_name()
                 )
             )
             self._append(*self._work())

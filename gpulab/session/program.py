@@ -200,11 +200,7 @@ class ProgramSession(LiveSource):
         return streams
 
     def _follow(
-        self,
-        process: Process[bytes],
-        orphans: Orphans,
-        followers: Followers,
-        streams: list[Stream],
+        self, process: Process[bytes], orphans: Orphans, followers: Followers, streams: list[Stream]
     ) -> None:
         """Read what there is until the program has ended."""
         exit_fd = os.pidfd_open(process.pid)

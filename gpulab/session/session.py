@@ -22,14 +22,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.failures import timeout
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import (
-    CANCEL,
-    CEILINGS_KNOWN,
-    AnyJob,
-    Calibrate,
-    Follow,
-    RunRequest,
-)
+from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, AnyJob, Calibrate, Follow, RunRequest
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Outcome, Stage
 from gpulab.features.goodput.findings import profiling_ended

@@ -165,10 +165,7 @@ def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
 
 
 def _conclusion(
-    report: RunReport,
-    variant: VariantReport,
-    comparisons: list[Comparison],
-    label: str,
+    report: RunReport, variant: VariantReport, comparisons: list[Comparison], label: str
 ) -> list[Block]:
     """Speedup, interval and verdict of a variant, or its status without one."""
     if variant.status not in (Status.OK, Status.PENDING):

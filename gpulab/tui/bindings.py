@@ -139,13 +139,7 @@ _PLAYBACK = (
     KeyBinding("next_stage", "n", "go_to_stage(1)", "go to the next stage"),
     KeyBinding("step", "full_stop", "step", "pause, and take the next events", "step", "."),
     KeyBinding(
-        "go_to",
-        "colon",
-        "ask_time",
-        "go to a time: 90, 1:30, 45%",
-        "go to",
-        ":",
-        at_once=True,
+        "go_to", "colon", "ask_time", "go to a time: 90, 1:30, 45%", "go to", ":", at_once=True
     ),
     KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
     KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),

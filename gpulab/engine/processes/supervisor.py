@@ -26,14 +26,7 @@ from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job, read_secret
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
 from gpulab.proc.pipes import to_high_number
-from gpulab.proc.tree import (
-    Forks,
-    adopt_orphans,
-    fork,
-    kill_group,
-    kill_orphans,
-    serve_and_exit,
-)
+from gpulab.proc.tree import Forks, adopt_orphans, fork, kill_group, kill_orphans, serve_and_exit
 from gpulab.scenario import CONTROL
 
 Receive = Callable[[], AnyJob]
@@ -104,11 +97,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
 
 
 def _become_worker(
-    channel: Channel,
-    position: WorkerPosition,
-    buffer: SampleBuffer,
-    commands: int,
-    trace: int,
+    channel: Channel, position: WorkerPosition, buffer: SampleBuffer, commands: int, trace: int
 ) -> Forks:
     os.setpgid(0, 0)
     with suppress(OSError):

@@ -134,10 +134,7 @@ class RankedClock(WallClock):
     __slots__ = ("_ranks", "_variant")
 
     def __init__(
-        self,
-        wait: Callable[[], None] | None,
-        flush: Callable[[], None] | None,
-        ranks: Ranks,
+        self, wait: Callable[[], None] | None, flush: Callable[[], None] | None, ranks: Ranks
     ) -> None:
         self._ranks = ranks
         self._variant = ""

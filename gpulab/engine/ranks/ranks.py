@@ -38,16 +38,7 @@ from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
 from gpulab.engine.ranks.links import steps_for, transfers
-from gpulab.engine.ranks.orders import (
-    Act,
-    Answer,
-    Failed,
-    Order,
-    Place,
-    Reading,
-    RunBlock,
-    UseLink,
-)
+from gpulab.engine.ranks.orders import Act, Answer, Failed, Order, Place, Reading, RunBlock, UseLink
 from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import missing, place

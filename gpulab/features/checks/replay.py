@@ -196,11 +196,7 @@ class Taken:
 
 
 def take(
-    builder: Builder,
-    clocks: Clocks,
-    subjects: Sequence[TimedBuild],
-    repeats: int,
-    pause_s: float,
+    builder: Builder, clocks: Clocks, subjects: Sequence[TimedBuild], repeats: int, pause_s: float
 ) -> list[Taken]:
     """Of each subject, in turn."""
     taken = [Taken() for _ in subjects]

@@ -13,13 +13,7 @@ from msgspec.structs import replace
 
 from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
-from gpulab.core.units import (
-    byte_count,
-    operation_of_roof,
-    rate,
-    seconds,
-    three_digits,
-)
+from gpulab.core.units import byte_count, operation_of_roof, rate, seconds, three_digits
 from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
@@ -145,13 +139,7 @@ _FIGURES = (
     _Figure(SortBy.FLOPS, "FLOPs", lambda row: row.operation.flops, _count, 8),
     _Figure(SortBy.BYTES, "bytes", lambda row: row.operation.bytes, _size, 10),
     _Figure(SortBy.INTENSITY, "FLOP/byte", _intensity, _short, 6),
-    _Figure(
-        SortBy.RATE,
-        "rate",
-        lambda row: row.point.rate if row.point else None,
-        rate,
-        5,
-    ),
+    _Figure(SortBy.RATE, "rate", lambda row: row.point.rate if row.point else None, rate, 5),
     _Figure(
         SortBy.ROOF,
         "of roof",

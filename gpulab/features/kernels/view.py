@@ -72,8 +72,7 @@ def kernels(report: RunReport) -> Block | None:
 
 
 def kernel_page(
-    of_variants: Mapping[str, Sequence[KernelCode]],
-    against: Mapping[str, str | None],
+    of_variants: Mapping[str, Sequence[KernelCode]], against: Mapping[str, str | None]
 ) -> Block | None:
     """The same without a run: of kernels that were compiled only. `against` as in `differences`."""
     of_variants = {name: codes for name, codes in of_variants.items() if codes}

@@ -17,14 +17,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
 from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.panel import Panel, Rows, bands
-from gpulab.features.telemetry.fields import (
-    CLOCK_LETTERS,
-    FIELDS,
-    PERCENT,
-    RATE_HZ,
-    columns,
-    rows,
-)
+from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ, columns, rows
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.live import LiveRun
 from gpulab.report.report import RunReport

@@ -258,13 +258,7 @@ class HistoryScreen(Screen[None]):
         Binding("enter", "open", "open", tooltip="open the run: its result"),
         Binding("c", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
-        Binding(
-            "slash",
-            "search",
-            "search",
-            priority=True,
-            tooltip="search the runs",
-        ),
+        Binding("slash", "search", "search", priority=True, tooltip="search the runs"),
         Binding("f", "only_lesson", show=False, tooltip="runs of its scenario only, or all"),
         Binding("p", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("o", "show_path", show=False, tooltip="the path of the run file"),
@@ -471,21 +465,10 @@ class ComparePage(Page):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "left",
-            "exchange(-1)",
-            "older B",
-            priority=True,
-            tooltip="the run before B",
-        ),
+        Binding("left", "exchange(-1)", "older B", priority=True, tooltip="the run before B"),
         Binding("right", "exchange(1)", "newer B", priority=True, tooltip="the run after B"),
         Binding("x", "swap", "swap", tooltip="A becomes B"),
-        Binding(
-            "d",
-            "all_lines",
-            "all lines",
-            tooltip="all lines that differ, or the first",
-        ),
+        Binding("d", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
         HELP,
     ]
