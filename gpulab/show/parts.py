@@ -221,7 +221,7 @@ def _time_in_short(shown: Shown) -> Iterator[Block | None]:
     yield part("goodput.view:goodput", shown.report, with_notes=False)
     if shown.operations is None:
         explained = any(variant.get("advice") for variant in shown.report.variants)
-        yield part("goodput.operations:operations", shown.report, most=3 if explained else 5)
+        yield part("goodput.operation_table:operations", shown.report, most=3 if explained else 5)
 
 
 def _others(report: RunReport, *sections: Section) -> list[View]:
