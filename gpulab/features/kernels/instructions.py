@@ -49,26 +49,16 @@ _BULK_COPIES = ("cp.async.bulk.shared", "cp.async.bulk.global", "cp.async.bulk.t
 _PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
 PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
 PTX_LABEL = re.compile(r"^\s*(\$\w+):")
-_PTX_CLASS = {
-    "fma": "fma",
-    "add": "add_or_multiply",
-    "sub": "add_or_multiply",
-    "mul": "add_or_multiply",
-    "bar": "barrier",
-    "barrier": "barrier",
-    "shfl": "shuffle",
-    "redux": "shuffle",
-    "atom": "atomic",
-    "red": "atomic",
-    "mma": "mma",
-    "wmma": "mma",
-    "ex2": "special",
-    "lg2": "special",
-    "rcp": "special",
-    "rsqrt": "special",
-    "sin": "special",
-    "cos": "special",
+_PTX_CLASSES = {
+    "fma": ("fma",),
+    "add_or_multiply": ("add", "sub", "mul"),
+    "barrier": ("bar", "barrier"),
+    "shuffle": ("shfl", "redux"),
+    "atomic": ("atom", "red"),
+    "mma": ("mma", "wmma"),
+    "special": ("ex2", "lg2", "rcp", "rsqrt", "sin", "cos"),
 }
+_PTX_CLASS = {opcode: kind for kind, opcodes in _PTX_CLASSES.items() for opcode in opcodes}
 
 
 def count_sass(lines: Sequence[str]) -> dict[str, int]:
