@@ -26,7 +26,6 @@ from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES
 
-_NEED_A_GPU = ("cuda", "cupy", "triton")
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 NVRTC = "cuda-bindings"
 """What compiles CUDA C++: it calls NVRTC, which comes with torch for CUDA."""
@@ -49,7 +48,7 @@ def first_missing(needs: tuple[str, ...], device: str | None = None) -> Finding 
         return broken
     for need in needs:
         reason = missing(need)
-        if reason is None and device == "cpu" and need in _NEED_A_GPU:
+        if reason is None and device == "cpu" and need in ("cuda", "cupy", "triton"):
             reason = run_on_cpu()
         if reason is not None:
             return Finding(code=reason.code, values={**reason.values, "need": need})

@@ -359,7 +359,10 @@ def _methods(tree: ast.Module) -> dict[str, PlainFunction]:
     """Public methods, and `__call__`, of the classes at the top level."""
     methods = {}
     for name, node in _methods_of(tree):
-        bound = _decorated(node, "classmethod")
+        bound = any(
+            isinstance(decorator, ast.Name) and decorator.id == "classmethod"
+            for decorator in node.decorator_list
+        )
         methods[name] = _plain(node, skipped=1 if bound else 0)
     return methods
 
@@ -372,13 +375,6 @@ def _methods_of(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
             name = f"{cls.name}.{node.name}" if isinstance(node, _Function) else ""
             if isinstance(node, _Function) and len(name) <= NAME_LENGTH:
                 yield name, node
-
-
-def _decorated(function: _Function, name: str) -> bool:
-    return any(
-        isinstance(decorator, ast.Name) and decorator.id == name
-        for decorator in function.decorator_list
-    )
 
 
 def _plain(function: _Function, skipped: int = 0) -> PlainFunction:

@@ -17,20 +17,8 @@ import msgspec
 from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
-from gpulab.core.payloads import (
-    Choice,
-    CollectiveCall,
-    CollectiveKind,
-    RankSpan,
-)
-from gpulab.core.statuses import (
-    CheckTime,
-    Clock,
-    FailureKind,
-    Outcome,
-    Stage,
-    StopReason,
-)
+from gpulab.core.payloads import Choice, CollectiveCall, CollectiveKind, RankSpan
+from gpulab.core.statuses import CheckTime, Clock, FailureKind, Outcome, Stage, StopReason
 from gpulab.core.values import (
     Amount,
     Count,

@@ -84,8 +84,7 @@ def processes_left_running(*, count: int) -> str:
 )
 def events_lost(*, count: int) -> None: ...
 @finding(
-    "{count:plural event} received that the worker never sent: " + _WROTE,
-    rank=Rank.INVALIDATING,
+    "{count:plural event} received that the worker never sent: " + _WROTE, rank=Rank.INVALIDATING
 )
 def events_forged(*, count: int) -> None: ...
 @finding(
@@ -101,8 +100,7 @@ def event_repeated(*, number: int) -> None: ...
 @finding("events received after the worker's last one: " + _WROTE, rank=Rank.INVALIDATING)
 def event_after_end() -> None: ...
 @finding(
-    "event received that no worker of this job sends ({type}): " + _WROTE,
-    rank=Rank.INVALIDATING,
+    "event received that no worker of this job sends ({type}): " + _WROTE, rank=Rank.INVALIDATING
 )
 def event_not_allowed(*, type: str) -> None: ...
 @finding("inconsistent events, run rejected: {message}", rank=Rank.INVALIDATING)
@@ -110,14 +108,11 @@ def events_make_no_sense(*, message: str) -> None: ...
 @finding("{count:plural malformed event line} ignored", rank=Rank.EXPLAINING, doubt=True)
 def malformed_event_lines(*, count: int) -> None: ...
 @finding(
-    "unreadable lines of the run file skipped: {lines:list}",
-    rank=Rank.INVALIDATING,
-    doubt=True,
+    "unreadable lines of the run file skipped: {lines:list}", rank=Rank.INVALIDATING, doubt=True
 )
 def garbled_lines(*, lines: list[str]) -> None: ...
 @finding(
-    "{count:plural event} of unknown type skipped: written by another gpulab",
-    rank=Rank.EXPLAINING,
+    "{count:plural event} of unknown type skipped: written by another gpulab", rank=Rank.EXPLAINING
 )
 def unknown_events(*, count: int) -> None: ...
 @finding("the process of the run died before its end", rank=Rank.EXPLAINING, doubt=True)

@@ -30,7 +30,7 @@ from gpulab.headless.programs import measure_programs
 from gpulab.headless.sides import measure_sides, refuse_measuring
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
-from gpulab.session.run import FileSource, Run
+from gpulab.session.run import whole_run
 from gpulab.session.saved import SUFFIXES, open_run
 from gpulab.session.sides import is_measured
 from gpulab.show.forms import rendered_comparison
@@ -125,6 +125,5 @@ def _useless(report: RunReport) -> str:
 
 
 def _opened(path: Path) -> SavedRun:
-    run = Run(FileSource(path))
-    run.poll()
+    run = whole_run(path)
     return saved_run(run.report, run.state)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
-from gpulab.draw.blocks import Group, Text
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import part
 from gpulab.headless.output import Terminal
 from gpulab.report.live import live_run
@@ -26,10 +26,7 @@ from gpulab.session.session import Session
 if TYPE_CHECKING:
     from rich.live import Live as Display
 
-    from gpulab.draw.blocks import Block
-
 _SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
-_PLAIN_EVERY_S = 5.0
 _FEWEST_ROWS, _MOST_ROWS = 4, 30
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
@@ -104,7 +101,7 @@ class PlainProgress:
         started = state.last(StageStarted)
         position = (state.stage, started.variant if started else None)
         is_long = state.stage in (Stage.MEASURE, Stage.PROFILE)
-        due = is_long and monotonic() - self._shown >= _PLAIN_EVERY_S
+        due = is_long and monotonic() - self._shown >= 5.0
         if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
             self._last, self._shown = position, monotonic()
             report = run.report

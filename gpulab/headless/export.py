@@ -1,4 +1,6 @@
-"""`--export`: each run, or a comparison, as a page or as a report in Markdown."""
+"""`--export`: each run, or a comparison, as a page or as a report in Markdown; `--plot` writes its
+pictures in the same way.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,28 @@ from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
 
 
-def export(pages: Iterable[tuple[Callable[[str], str], Path]], terminal: Terminal) -> None:
-    """Write what each function renders in the form that the ending of the name says. OutputError
-    where one could not be.
+def export(
+    files: Iterable[tuple[Callable[[str], str | bytes], Path]],
+    terminal: Terminal,
+    *,
+    failed: str = "--export {}",
+    said: str = "exported",
+) -> None:
+    """Write what each function renders in the form that the ending of the name says: after
+    everything else, since it is what may fail. OutputError where one did.
     """
     problems = []
-    for render, target in pages:
+    for render, target in files:
         try:
-            text = render(target.suffix.lower().lstrip("."))
-            write_whole(target, text.encode(errors="replace"))
+            made = render(target.suffix.lower().lstrip("."))
+            write_whole(target, made if isinstance(made, bytes) else made.encode(errors="replace"))
         # of whatever kind: the results are there, and the command goes on
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             if isinstance(error, OSError) and error.strerror:
                 reason = error.strerror
-            problems.append(f"--export {target}: {reason}")
+            problems.append(f"{failed.format(target)}: {reason}")
         else:
-            terminal.note(f"exported: {target}")
+            terminal.note(f"{said}: {target}")
     if problems:
         raise OutputError("; ".join(problems))

@@ -29,7 +29,6 @@ from gpulab.headless.output import open_terminal
 from gpulab.options import Options, UsageError
 
 _MOST = 10
-_GZIP = b"\x1f\x8b"
 _LENGTH_BYTES = 4
 """At the end of a gzip archive: how long it is unpacked."""
 
@@ -96,7 +95,7 @@ def _unpacked(file: BinaryIO) -> io.TextIOWrapper:
     """The text of the file, unpacked where it is a gzip archive. OSError where it is too large."""
     size = os.fstat(file.fileno()).st_size
     problem = f"larger than {TRACE_BYTES} bytes"
-    packed = file.read(2) == _GZIP
+    packed = file.read(2) == b"\x1f\x8b"
     if packed and size > _LENGTH_BYTES:
         file.seek(-_LENGTH_BYTES, os.SEEK_END)
         size = int.from_bytes(file.read(), "little")

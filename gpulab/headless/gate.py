@@ -24,9 +24,6 @@ from gpulab.headless.standard_streams import OutputError
 from gpulab.options import Options, UsageError
 from gpulab.session.launch import Launch
 
-_DEPTH = 3
-"""Of folders below that of a file of thresholds, in which its scenarios are looked for."""
-
 
 class RunGate:
     """A command's gate: each scenario's thresholds, by flags, else by the file. UsageError."""
@@ -107,9 +104,8 @@ def _has_file(scenario: str, folder: Path) -> bool:
     if Path(scenario).name != scenario:
         return False
     name = f"{escape(scenario)}.py"
-    return any(
-        next(folder.glob(f"{'*/' * depth}{name}"), None) is not None for depth in range(_DEPTH + 1)
-    )
+    # up to three folders below that of the file of thresholds
+    return any(next(folder.glob(f"{'*/' * depth}{name}"), None) is not None for depth in range(4))
 
 
 def write_junit(target: Path, cases: Sequence[Case]) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import stat
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 
+from gpulab.core.files import is_held, open_regular
 from gpulab.core.readable import readable
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
@@ -17,11 +21,40 @@ from gpulab.headless.standard_streams import OutputError
 from gpulab.options import Options, UsageError
 from gpulab.report.past import PastRun
 from gpulab.report.sentences import sentence
-from gpulab.session.prune import prune
 from gpulab.session.run_files import at_home, run_file_names, runs_folder
 from gpulab.session.store import Store
 
-_KEEP = 100
+
+def prune(runs: Sequence[PastRun], keep: int) -> tuple[int, int]:
+    """Delete the files of these runs beyond the newest `keep` of each scenario, and their memory
+    snapshots; returns how many files that were, and their bytes. OSError.
+    """
+    folder = runs_folder()
+    seen: Counter[tuple[str, str]] = Counter()
+    sizes = []
+    for run in sorted(runs, key=lambda run: run.at, reverse=True):
+        scenario = run.path, run.scenario
+        seen[scenario] += 1
+        path = Path(run.run_file)
+        if seen[scenario] <= keep or path.parent != folder or not _is_ours_alone(path):
+            continue
+        for file in (path, *folder.glob(f"{escape(path.stem)}-*.pickle")):
+            sizes.append(file.lstat().st_size)
+            file.unlink()
+    return len(sizes), sum(sizes)
+
+
+def _is_ours_alone(path: Path) -> bool:
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            return False
+        with open_regular(path) as file:
+            return not is_held(file.fileno())
+    except OSError:
+        return False
+
+
 _MOST_NAMED = 8
 _MANY = 200
 """Run files, which take seconds to read."""
@@ -103,7 +136,7 @@ def _unfinished(runs: Sequence[PastRun]) -> int:
 
 def _runs_to_keep(options: Options) -> int:
     if options.keep is None:
-        return _KEEP
+        return 100
     text = str(options.keep)
     if not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise UsageError(f"--keep {text}: write how many runs of each scenario stay, 1 or more")

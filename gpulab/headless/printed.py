@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import GroupBy
-from gpulab.draw.blocks import Group, Text
+from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import blocks_of, part, views
-from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice
-from gpulab.features.goodput.operations import full_tables, operations
+from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice, full_tables, operations
 from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import roofline_blocks
@@ -25,9 +23,6 @@ from gpulab.show.parts import Shown, Target, result
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
-
-if TYPE_CHECKING:
-    from gpulab.draw.blocks import Block
 
 _ALL_OPERATIONS = 40
 
@@ -104,7 +99,7 @@ def _asked_for(report: RunReport, options: Options) -> list[Block]:
     if options.profile in ("on", "all") and not report.functions:
         places.add("goodput.view:goodput")
         if not options.asks_for_operations:
-            places.add("goodput.operations:operations")
+            places.add("goodput.operation_table:operations")
     asked_for = [
         view
         for view in views(*Section)

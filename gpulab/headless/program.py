@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
 from gpulab.features import features
-from gpulab.headless.output import (
-    open_terminal,
-    say_sharing,
-    write_json,
-)
+from gpulab.headless.output import open_terminal, say_sharing, write_json
 from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, closed_by_caller, print_error
 from gpulab.options import Options, UsageError

@@ -50,7 +50,6 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
-_TIME_FLAGS = ("raw", "markdown", "from_start")
 _OPERATION_FLAGS = ("checklist", "top", "sort", "group_by")
 
 
@@ -64,7 +63,7 @@ def check_flags(run: Run, options: Options) -> None:
         case _:
             return
     operations = () if isinstance(run.state.job, Follow) else _OPERATION_FLAGS
-    for flag in options.given(*_TIME_FLAGS, *operations):
+    for flag in options.given(*("raw", "markdown", "from_start"), *operations):
         raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 

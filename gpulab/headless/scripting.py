@@ -21,7 +21,7 @@ from gpulab.report.sentences import with_reason
 from gpulab.scenario import Param
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.launch import plan, single_launch, start
-from gpulab.session.run import FileSource, Run
+from gpulab.session.run import Run, whole_run
 from gpulab.session.run_files import default_path
 
 if TYPE_CHECKING:
@@ -96,11 +96,9 @@ def load(path: str | PathLike[str]) -> RunReport:
     """
     file = path_of("path", path)
     try:
-        recorded = Run(FileSource(file))
-        recorded.poll()
+        return whole_run(file).report
     except OSError as error:
         raise RunFileError(f"{file}: {error.strerror}") from None
-    return recorded.report
 
 
 def compare(before: str | PathLike[str], after: str | PathLike[str]) -> ComparisonReport:

@@ -88,7 +88,7 @@ def _say(terminal: Terminal, host: str, port: int, token: str) -> None:
     terminal.say(f"serving on {where}", "(read-only; Ctrl+C ends)")
     if address.is_loopback:
         terminal.say(
-            f"from another machine, first: ssh -L {port}:{shown}:{port} {_user()}@{host_name()}",
+            f"from another machine, first: ssh -L {port}:{shown}:{port} {_user()}@{host_name()}"
         )
     else:
         terminal.say("anyone on the network can read what is sent: it is not encrypted")

@@ -31,7 +31,6 @@ from gpulab.headless.standard_streams import print_error
 from gpulab.options import Options, UsageError
 from gpulab.session.requests import typed_params
 
-_ARCH = "sm_90"
 _NO_DISASSEMBLER = "nvdisasm, which reads machine code, is not there: pip install 'gpulab[nvrtc]'"
 
 Kernels = Mapping[str, Sequence[KernelText]]
@@ -56,7 +55,7 @@ def show(what: str, options: Options) -> int:
         entry.source, names, {**defaults, **typed_params(entry.name, defaults, options.chosen)}
     )
     shown = [variant] if variant else list(names)
-    arch = options.arch or _ARCH
+    arch = options.arch or "sm_90"
     page = _Page(what, entry, kernels, shown, arch, options, terminal)
     try:
         with _can_be_ended(what):

@@ -11,8 +11,6 @@ from gpulab.core.run_file import is_run_file
 from gpulab.options import Options, UsageError, flag_of
 from gpulab.show.forms import MARKS
 
-_MOST_BYTES = 1 << 28
-"""Of a file that is replaced."""
 _EMPTY = (b"", b"[]", b"{}")
 _PICTURE_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")
 _OURS = (*MARKS.values(), *_PICTURE_MARKS, b'"schema": "gpulab.', b'<testsuites name="gpulab"')
@@ -42,7 +40,7 @@ def check_output(name: str, target: Path) -> None:
             return
         if target.is_symlink():
             raise UsageError(f"{flag} {target}: it is a link, and a file of that name is there")
-        data = read_regular(target, _MOST_BYTES)
+        data = read_regular(target, 1 << 28)
     except OSError as error:
         raise UsageError(f"{flag} {target}: {error.strerror}") from None
     if is_run_file(data):

@@ -20,22 +20,8 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import (
-    AnyJob,
-    Follow,
-    Measure,
-    Required,
-    TimedJob,
-    TimeFunctions,
-    subject_of,
-)
-from gpulab.core.statuses import (
-    ExitCode,
-    Relation,
-    Stage,
-    Status,
-    conclusion_of,
-)
+from gpulab.core.jobs import AnyJob, Follow, Measure, Required, TimedJob, TimeFunctions, subject_of
+from gpulab.core.statuses import ExitCode, Relation, Stage, Status, conclusion_of
 from gpulab.features import features
 from gpulab.report.comparisons import best_of, comparisons_of, outcome_of
 from gpulab.report.feature import Draft

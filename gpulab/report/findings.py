@@ -107,8 +107,7 @@ def lower_precision(*, allowed: float, baseline: float) -> None: ...
 @finding("no effect here: {reason}")
 def no_effect(*, reason: str) -> None: ...
 @finding(
-    "it runs the same operations as {against}, on operands of the same shapes",
-    rank=Rank.REMARK,
+    "it runs the same operations as {against}, on operands of the same shapes", rank=Rank.REMARK
 )
 def same_operations(*, against: str) -> None: ...
 

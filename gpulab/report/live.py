@@ -6,20 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from gpulab.core.estimate import value_of
 from gpulab.core.events import Built, Examined, RunStarted, StageStarted
 from gpulab.core.limits import TELEMETRY_OFF, TELEMETRY_ON
 from gpulab.core.statuses import CheckKind
+from gpulab.features.telemetry.events import Telemetry
 from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.series import Pair
-
-if TYPE_CHECKING:
-    from gpulab.features.telemetry.events import Telemetry
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,6 @@ _TOGETHER = {
 }
 _BUSY = 0.1
 _PAGE = 4096
-_MANY_FAULTS = 256
 _SETTING_UP_S, _SETTING_UP = 0.5, 100
 """A first step as long as this, and as many times the median, compiled something or set it up."""
 
@@ -115,7 +114,7 @@ def explaining_findings(
             explanations.append(first_step_sets_up(variant.name, first_step_s=first_step_s))
     for variant in variants:
         faults = (variant.faults_per_block or 0) / (variant.steps_per_block or 1)
-        if faults >= _MANY_FAULTS:
+        if faults >= 256:
             explanations.append(page_faults(variant.name, faults=faults, bytes=faults * _PAGE))
     return explanations
 

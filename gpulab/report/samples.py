@@ -92,12 +92,8 @@ class SampleState:
         self._begun: dict[int, float] = {}
         """When the first block of each open epoch began."""
         self._complete_below = 0
-        self._first_epochs: list[int] = []
+        self.first_epochs: list[int] = []
         """Of each process that measured."""
-
-    def process_started(self, epoch: int) -> None:
-        """Epochs from this one on are of another process."""
-        self._first_epochs.append(epoch)
 
     @property
     def all_rounds(self) -> int:
@@ -178,8 +174,8 @@ class SampleState:
             del self._begun[epoch_number]
             order = sorted(rounds)
             process: int | None = None
-            if self._first_epochs:
-                process = bisect_right(self._first_epochs, epoch_number) - 1
+            if self.first_epochs:
+                process = bisect_right(self.first_epochs, epoch_number) - 1
             epoch = Epoch(
                 [rounds[number][0] for number in order],
                 [rounds[number][1] for number in order],

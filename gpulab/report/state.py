@@ -238,13 +238,6 @@ class LogState:
         self.tail.extend(later)
 
 
-_OVERDUE_S = 60.0
-"""Samples wait no longer than this for a telemetry reading: a driver may hang.
-
-Readings are 0.2 s apart and looks at processes 2 s, so no driver that works comes near it.
-"""
-
-
 class RunState(KeptEvents):
     """One run so far."""
 
@@ -335,7 +328,9 @@ class RunState(KeptEvents):
         self.keep(event)
         for fold in self._folds.get(type(event), ()):
             fold(self, event)
-        self.samples.settle(max(self.samples.final_until, self.t - _OVERDUE_S))
+        # Samples wait no longer than this for a telemetry reading: a driver may hang. Readings
+        # are 0.2 s apart and looks at processes 2 s, so no driver that works comes near it.
+        self.samples.settle(max(self.samples.final_until, self.t - 60.0))
 
     def keep(self, event: Event) -> None:
         """Keep an event in its variant, whose status it may change, or else in the run."""
@@ -400,7 +395,7 @@ class RunState(KeptEvents):
 
 _FOLDS: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     RunStarted: RunState._start,
-    ProcessStarted: lambda state, event: state.samples.process_started(event.epoch),
+    ProcessStarted: lambda state, event: state.samples.first_epochs.append(event.epoch),
     Samples: RunState._add_samples,
     Log: lambda state, event: state.log.add(event),
     Stopped: lambda state, _: state.samples.close(),

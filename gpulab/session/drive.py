@@ -90,10 +90,7 @@ class Interrupts:
 TICK_S = 0.25
 
 
-def drive_to_end(
-    live: LiveSource,
-    watchers: Sequence[Callable[[Run], None]] = (),
-) -> Run:
+def drive_to_end(live: LiveSource, watchers: Sequence[Callable[[Run], None]] = ()) -> Run:
     """The run, once it has ended. After every poll `watchers` are called with it.
 
     Whatever is raised before, a KeyboardInterrupt too, passes on after the run was cancelled and

@@ -71,11 +71,7 @@ class History:
             return None
         subject = job.subject
         key = key_of(
-            subject.source_sha256,
-            subject.params,
-            host_name(),
-            ready.device,
-            ready.environment,
+            subject.source_sha256, subject.params, host_name(), ready.device, ready.environment
         )
         speedups: dict[tuple[str, str], list[float]] = {}
         for run in [run for run in self._runs if run.key == key][-_MOST_RUNS:]:

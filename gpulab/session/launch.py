@@ -146,10 +146,7 @@ def why_not(launch: Launch, device: str | None, *, with_arguments: bool = False)
         error = entry.error
         message = plain(error.message)
         return file_unreadable(
-            file=entry.path.name,
-            line=error.line,
-            message=message,
-            fix=plain(error.fix),
+            file=entry.path.name, line=error.line, message=message, fix=plain(error.fix)
         )
     if launch.functions:
         for name in launch.functions:

@@ -79,17 +79,13 @@ class LiveSource(ABC):
         weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
         self._over = threading.Event()
         """Whether the last event is there to be taken."""
-        self._taken = False
+        self.ended = False
+        """Whether everything there will ever be has been taken."""
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     @property
     def path(self) -> Path:
         return self._log.path
-
-    @property
-    def ended(self) -> bool:
-        """Return whether everything there will ever be has been taken."""
-        return self._taken
 
     def start(self) -> None:
         self._thread.start()
@@ -98,7 +94,7 @@ class LiveSource(ABC):
         """All events since the last call, in order."""
         over = self._over.is_set()  # asked before: what comes between is for the next call
         events = self._log.take()
-        self._taken = over
+        self.ended = over
         return events
 
     def now(self) -> float:
@@ -131,9 +127,7 @@ class LiveSource(ABC):
         try:
             self._append(
                 RunStarted(
-                    request=self._request,
-                    at=datetime.now(UTC).isoformat(),
-                    host=host_name(),
+                    request=self._request, at=datetime.now(UTC).isoformat(), host=host_name()
                 )
             )
             self._append(*self._work())

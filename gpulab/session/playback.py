@@ -20,10 +20,6 @@ from gpulab.core.statuses import Stage
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
 """The last one goes to the end at once."""
-_BATCH_S = 0.1
-"""Events of a run come in batches, at most so often."""
-_JUST_NOW_S = 1.0
-"""While it plays, a stage that began so short ago is not the one before."""
 _VARIANT_STAGES = (Stage.BUILD, Stage.WARM_UP)
 _STAGES = (
     Stage.LOAD,
@@ -149,7 +145,8 @@ class Playback:
             place = bisect_right(starts, position_s)
             return self.seek(starts[place] if place < len(starts) else self.duration_s)
         if self.playing:
-            position_s -= _JUST_NOW_S * min(self.speed, SPEEDS[-2])
+            # while it plays, a stage that began within a second is not the one before
+            position_s -= min(self.speed, SPEEDS[-2])
         place = bisect_left(starts, position_s)
         return self.seek(starts[place - 1] if place else 0.0)
 
@@ -158,7 +155,8 @@ class Playback:
         self._hold(self.position_s)
         next_one = bisect_right(self._due_s, self._from_s)
         if next_one < len(self._due_s):
-            last = bisect_right(self._due_s, self._due_s[next_one] + _BATCH_S) - 1
+            # events of a run come in batches, at most ten a second
+            last = bisect_right(self._due_s, self._due_s[next_one] + 0.1) - 1
             self._from_s = self._due_s[last]
 
     def _hold(self, position_s: float) -> None:

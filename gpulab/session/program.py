@@ -52,7 +52,6 @@ NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 those of env(1) and timeout(1).
 """
 _POLL_S = 0.25
-_TICK_S = 0.1
 _GRACE_S = 3.0
 """Between the signals that end it: interrupt, terminate, kill."""
 _NICE = 10
@@ -201,11 +200,7 @@ class ProgramSession(LiveSource):
         return streams
 
     def _follow(
-        self,
-        process: Process[bytes],
-        orphans: Orphans,
-        followers: Followers,
-        streams: list[Stream],
+        self, process: Process[bytes], orphans: Orphans, followers: Followers, streams: list[Stream]
     ) -> None:
         """Read what there is until the program has ended."""
         exit_fd = os.pidfd_open(process.pid)
@@ -304,7 +299,7 @@ class ProgramSession(LiveSource):
 
     def _what_was_read(self, reader: threading.Thread) -> list[Event]:
         while reader.is_alive():
-            reader.join(_TICK_S)
+            reader.join(0.1)
             if self._impatient or self._cancel_asked():
                 finding = recordings_unreadable(message="a signal ended the reading")
                 return [FindingMade(finding=finding, explains=True)]

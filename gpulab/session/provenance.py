@@ -14,10 +14,7 @@ from typing import Any
 from gpulab.core.files import files_below, read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES
-from gpulab.features.compare.findings import (
-    dependencies_changed,
-    imported_from_one_place,
-)
+from gpulab.features.compare.findings import dependencies_changed, imported_from_one_place
 from gpulab.session.interleaved import Probe
 from gpulab.session.revisions import top_level
 from gpulab.session.sides import Measured, digest

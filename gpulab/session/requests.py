@@ -63,8 +63,6 @@ _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take
 longer.
 """
-_LEAST_FOR_ALONE_S = 5.0
-"""A shorter run has no time for variants that are built and timed one by one."""
 
 
 def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) -> RunRequest:
@@ -82,7 +80,8 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         "brief": settings.time_s is None and settings.width is None,
         "from_start": settings.from_start is not None,
         "solo_runs": telemetry != TELEMETRY_OFF,
-        "alone": time_s >= _LEAST_FOR_ALONE_S and not settings.quick,
+        # a shorter run has no time for variants that are built and timed one by one
+        "alone": time_s >= 5.0 and not settings.quick,
         "gpu_beside_cpu": telemetry not in (TELEMETRY_ON, TELEMETRY_OFF),
         "ceilings": CeilingChoice.NONE
         if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S
@@ -273,10 +272,6 @@ def _check_defined(entry: Entry, name: str) -> None:
     raise UsageError(f"{entry.path.name} defines no {shown(name)} at its top level; {hint}")
 
 
-_GIVEN = ("device",)
-"""What a function that makes arguments may ask for."""
-
-
 def _arguments(entry: Entry, given: str) -> Arguments:
     """The function that --with names, in a file of its own or in that of the functions."""
     file, colon, function = given.rpartition(":")
@@ -288,7 +283,7 @@ def _arguments(entry: Entry, given: str) -> Arguments:
     _check_defined(made_by, function)
     callable_ = made_by.text.callable_of(function)
     required = callable_.required if callable_ else ()
-    if others := [name for name in required if name not in _GIVEN]:
+    if others := [name for name in required if name != "device"]:
         raise UsageError(
             f"--with {beginning(given)}: {function} itself takes {', '.join(others)}; it may take "
             "device, and nothing else without a default"

@@ -21,7 +21,6 @@ _ENVIRONMENT = {
 }
 _NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _LFS = b"version https://git-lfs.github.com/spec/"
-_LFS_BYTES = 1024
 
 
 def top_level(folder: Path) -> Path | None:
@@ -65,7 +64,7 @@ def write_revision(project: Path, commit: str, target: Path) -> int:
 
 def _is_pointer(file: Path) -> bool:
     try:
-        return read_regular(file, _LFS_BYTES).startswith(_LFS)
+        return read_regular(file, 1024).startswith(_LFS)
     except OSError:  # most are larger
         return False
 

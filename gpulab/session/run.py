@@ -162,6 +162,13 @@ class Run:
 _TOLD = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
 
 
+def whole_run(path: Path) -> Run:
+    """The run of a run file, as far as it came. RunFileError and OSError where there is none."""
+    run = Run(FileSource(path))
+    run.poll()
+    return run
+
+
 def newest_report(scenario: str) -> RunReport | None:
     """Return the report of a scenario's newest run that measured something at full size; None where
     there is none, or its file is gone.
@@ -169,11 +176,9 @@ def newest_report(scenario: str) -> RunReport | None:
     for past in _runs():
         if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:
             try:
-                run = Run(FileSource(Path(past.run_file)))
-                run.poll()
+                return whole_run(Path(past.run_file)).report
             except (OSError, RunFileError):
                 continue
-            return run.report
     return None
 
 

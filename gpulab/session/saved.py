@@ -26,7 +26,7 @@ from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
 from gpulab.report.past import PastRun
 from gpulab.session.playback import Playback
-from gpulab.session.run import FileSource, Run
+from gpulab.session.run import Run, whole_run
 from gpulab.session.store import Store
 
 Kind = TypeVar("Kind")
@@ -82,18 +82,12 @@ def _kind_of(path: Path) -> str:
 
 def open_run(name: str) -> Run:
     """The run that a name stands for, as far as it came. UsageError where it cannot be read."""
-    return _read(_whole_run, find_run(name))
+    return _read(whole_run, find_run(name))
 
 
 def open_playback(path: Path) -> Playback:
     """The run of a file, to be played again. UsageError where it cannot be read."""
     return _read(Playback, path)
-
-
-def _whole_run(path: Path) -> Run:
-    run = Run(FileSource(path))
-    run.poll()
-    return run
 
 
 def _read(kind: Callable[[Path], Kind], path: Path) -> Kind:

@@ -22,14 +22,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.failures import timeout
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import (
-    CANCEL,
-    CEILINGS_KNOWN,
-    AnyJob,
-    Calibrate,
-    Follow,
-    RunRequest,
-)
+from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, AnyJob, Calibrate, Follow, RunRequest
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Outcome, Stage
 from gpulab.features.goodput.findings import profiling_ended
@@ -42,10 +35,6 @@ from gpulab.session.temporary import temporary_folder
 from gpulab.session.transcript import WorkerTranscript, failure_of
 from gpulab.session.worker_process import WORKER, WorkerProcess
 
-_MOST_READS = 64
-"""Of what is left in a pipe once the supervisor has ended: more than it holds. Somebody may still
-be writing.
-"""
 _SHUTDOWN_TIMEOUT_S = 10.0
 """How long a supervisor that was told to stop may take."""
 
@@ -132,7 +121,8 @@ class Session(LiveSource):
             if worker.exit_fd in ready:
                 worker.kill_orphans()  # they may hold the pipes, and write to them without end
                 for stream in worker.streams:
-                    for _ in range(_MOST_READS):
+                    # more than a pipe holds: somebody may still be writing
+                    for _ in range(64):
                         if not self._take_from(stream.take()):
                             break
                 return

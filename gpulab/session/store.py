@@ -41,9 +41,6 @@ _TABLES = (
     "PRAGMA application_id = 0x67706C62",
     f"PRAGMA user_version = {VERSION}",
 )
-_MOST_OF_SOURCE = 1_000
-_MOST_OF_SCENARIO = 50
-_BUSY_S = 0.2
 _CATCH_UP_S = 0.5
 """Of reading run files before a run, which waits for it."""
 _RUN_FILE_BYTES, _END_BYTES = 16 << 20, 4096
@@ -137,7 +134,7 @@ class Store:
         """The newest of one file, the oldest first, after a moment of reading run files."""
         self._catch_up()
         query = "SELECT run, run_file FROM runs WHERE source = ? ORDER BY started DESC LIMIT ?"
-        return _runs(self._db.execute(query, (source_sha256, _MOST_OF_SOURCE)))[::-1]
+        return _runs(self._db.execute(query, (source_sha256, 1_000)))[::-1]
 
     def newest_of_each(self) -> list[PastRun]:
         """The newest run of every scenario, after a moment of reading run files."""
@@ -156,7 +153,7 @@ class Store:
             "SELECT run, run_file FROM runs WHERE path = ? AND scenario = ?"
             " ORDER BY started DESC LIMIT ?"
         )
-        runs = _runs(self._db.execute(query, (of.path, of.scenario, _MOST_OF_SCENARIO)))
+        runs = _runs(self._db.execute(query, (of.path, of.scenario, 50)))
         runs = [run for run in runs if not run.smoke] or runs
         ended = next((run for run in runs if not run.stopped), None)
         if ended is not None and ended.measured:
@@ -191,7 +188,7 @@ class Store:
         if not _HAS_SQLITE:
             raise OSError("this Python has no sqlite3 module")
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        db = self._opened.enter_context(closing(sqlite3.connect(self._path, timeout=_BUSY_S)))
+        db = self._opened.enter_context(closing(sqlite3.connect(self._path, timeout=0.2)))
         db.execute("PRAGMA synchronous = NORMAL")
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version != VERSION:

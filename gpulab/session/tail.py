@@ -54,7 +54,8 @@ class TailSource:
         self._read = 0
         self._partial = b""
         self._problem = ""
-        self._deleted = self._catches_up = False
+        self._deleted = self.catches_up = False
+        """`catches_up`: the last look did not come to the end of the file."""
         self._over: Following | None = None
         self._closing: list[Finding] = []
         self._started: RunStarted | None = None
@@ -76,11 +77,6 @@ class TailSource:
     @property
     def findings(self) -> Sequence[Finding]:
         return [*self._lines.findings, *self._closing]
-
-    @property
-    def catches_up(self) -> bool:
-        """Return whether the last look did not come to the end of the file."""
-        return self._catches_up
 
     @property
     def standing(self) -> Following:
@@ -184,7 +180,7 @@ class TailSource:
         if status.st_size == self._read:
             return b""
         data = os.read(self._fd, _MOST_BYTES)
-        self._catches_up = len(data) == _MOST_BYTES
+        self.catches_up = len(data) == _MOST_BYTES
         self._read += len(data)
         self._grew_at, self._alive = monotonic(), None
         return data

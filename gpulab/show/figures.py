@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from gpulab.core.units import seconds, with_interval
 from gpulab.draw.axis import tick_seconds
-from gpulab.draw.figure import (
-    Bar,
-    Figure,
-    Scale,
-)
+from gpulab.draw.figure import Bar, Figure, Scale
 from gpulab.draw.styles import STYLES
 from gpulab.features.roofline.figure import roofline_figure
 from gpulab.features.roofline.report import roofline_of

@@ -23,15 +23,13 @@ from gpulab.draw.figure import Figure
 from gpulab.show.markup import Html, element, joined
 from gpulab.show.svg import svg
 
-_WIDTH = 200
-"""Columns that views may take which ask for a width: enough for all that they have to say."""
-
 
 def of(block: Block | None) -> Html:
     """A block: texts are paragraphs, tables tables, with the words and the colours that they have
     on a terminal. Lines that a terminal does not fold are a block of code.
     """
-    return joined(map(_leaf_html, joined_leaves(block, _WIDTH)))
+    # columns for views that ask: enough for all that they have to say
+    return joined(map(_leaf_html, joined_leaves(block, 200)))
 
 
 def _leaf_html(leaf: Leaf) -> Html:

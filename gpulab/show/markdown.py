@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gpulab.report.report import RunReport
 
 _WIDTH = 200
-_SHORT_PARTS = ("result", "trust", "raw times")
 
 
 def document(loaded: LoadedRun) -> str:
@@ -44,7 +43,7 @@ def summary(report: RunReport) -> list[str]:
     """The lines of the comparison, what weakens it, and the raw times."""
     lines = [f"**{markdown_text(title(report))}**", "", markdown_text(subtitle(report)), ""]
     for name, blocks in parts_of(Shown(report, Target.MARKDOWN)):
-        if name in _SHORT_PARTS:
+        if name in ("result", "trust", "raw times"):
             lines += of(Group(*blocks))
     return lines
 

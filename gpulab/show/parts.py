@@ -221,7 +221,7 @@ def _time_in_short(shown: Shown) -> Iterator[Block | None]:
     yield part("goodput.view:goodput", shown.report, with_notes=False)
     if shown.operations is None:
         explained = any(variant.get("advice") for variant in shown.report.variants)
-        yield part("goodput.operations:operations", shown.report, most=3 if explained else 5)
+        yield part("goodput.operation_table:operations", shown.report, most=3 if explained else 5)
 
 
 def _others(report: RunReport, *sections: Section) -> list[View]:
@@ -255,16 +255,13 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
             yield Text(f"operations of {variant.name}: {NO_ROOFS}")
 
 
-_MOST_FUNCTIONS = 3
-
-
 def _shown_variants(shown: Shown) -> list[VariantReport]:
     """All variants; in short the baseline and the best, of functions the first."""
     report = shown.report
     if shown.target != Target.SHORT:
         return list(report.variants)
     if report.functions:
-        return list(report.variants[:_MOST_FUNCTIONS])
+        return list(report.variants[:3])
     best = best_comparison(report)
     named = {report.baseline, best.variant if best else None}
     return [variant for variant in report.variants if variant.name in named]

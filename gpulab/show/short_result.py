@@ -20,10 +20,6 @@ _LIMITS = ((14, 8), (14, 6), (12, 5), (10, 5), (8, 4), (6, 4), (4, 3), (4, 2), (
 _ROWS = {"trust": 1}
 _MOST_ROWS = 3
 """Rows of a line of a part."""
-_WHOLE = 10_000
-"""Columns that no line takes."""
-_AROUND = 2
-"""Lines that the command adds: the path of the run file, and an empty one."""
 _REST = Text("all tables, notes, times: --verbose, --raw (or gpulab, then h)", "dim")
 
 
@@ -42,10 +38,12 @@ def short_result(
     shown = Shown(report, Target.SHORT, operations=operations, verbose=False)
 
     def of_width(width: int) -> Iterator[Block]:
-        room = width if folds else _WHOLE
+        # more columns than any line takes
+        room = width if folds else 10_000
         for limits in _LIMITS:
             blocks = [header(report), "", *_parts(shown, *limits, room), _REST]
-            if height(Group(*blocks), room) <= MOST_LINES - _AROUND:
+            # the command adds the path of the run file, and an empty line
+            if height(Group(*blocks), room) <= MOST_LINES - 2:
                 break
         *parts, last = blocks
         yield from parts

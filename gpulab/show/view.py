@@ -174,10 +174,7 @@ def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
 
 
 def _conclusion(
-    report: RunReport,
-    variant: VariantReport,
-    comparisons: list[Comparison],
-    label: str,
+    report: RunReport, variant: VariantReport, comparisons: list[Comparison], label: str
 ) -> list[Block]:
     """Speedup, interval and verdict of a variant, or its status without one."""
     if variant.status not in (Status.OK, Status.PENDING):
@@ -448,7 +445,6 @@ def _speedup_text(comparison: Comparison) -> str:
     return times(comparison.speedup)
 
 
-_LAST_LINES = 10
 _VERDICT, _SPEEDUP, _LONGEST_NAME = 12, 7, 24
 
 
@@ -510,7 +506,7 @@ def failures(report: RunReport) -> Text:
     )
     for traceback in tracebacks:
         text.append(traceback + "\n", "dim")
-    printed = [*report.log.head, *report.log.tail][-_LAST_LINES:]
+    printed = [*report.log.head, *report.log.tail][-10:]
     cancelled = any(failure.kind == FailureKind.CANCELLED for failure in report.failures)
     if report.failures and printed and not cancelled:
         text.append("last output lines:\n" + "".join(f"  {line}\n" for line in printed), "dim")

@@ -25,8 +25,6 @@ Pair = tuple[str, str]
 """A variant, and what it is compared with."""
 Quantity = tuple[str, ...]
 """What a series is of: (name,) of a time, (variant, against) of a log-ratio."""
-_MOST_KEPT = 8
-"""Of what is left of an epoch outside of some windows."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class Epoch:
             return self
         outside = self._outside.get(invalid)
         if outside is None:
-            if len(self._outside) == _MOST_KEPT:
+            if len(self._outside) == 8:
                 self._outside.clear()
             outside = self._outside[invalid] = self._drop(invalid)
         return outside

@@ -23,7 +23,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
-from gpulab.catalog.catalog import Entry, catalog
+from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
@@ -58,15 +58,12 @@ from gpulab.tui.themes import (
 )
 
 if TYPE_CHECKING:
-    from gpulab.catalog.catalog import ScenarioRow
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.playback import Playback
     from gpulab.session.run import Source
 
 _HZ, _HZ_OVER_SSH = 4, 2
-_CRASHED = 1
-_READY_EVERY_S = 1.0
 _LONGER = 4
 _ENOUGH_COLOURS = 256
 
@@ -74,7 +71,6 @@ _ENOUGH_COLOURS = 256
 def _start(entry: Entry, settings: Options) -> Source | Finding:
     # what a run needs would come before the first frame
     if entry.command:
-        from gpulab.options import UsageError
         from gpulab.session.following import start_program
         from gpulab.session.run_files import default_path
 
@@ -445,7 +441,7 @@ class LabApp(App[int]):
 
     def on_ready(self) -> None:
         if self._has_terminal:
-            self.set_interval(_READY_EVERY_S, self._poll_terminal)
+            self.set_interval(1.0, self._poll_terminal)
         if not gc.isenabled():  # the command disabled it
             gc.freeze()
             gc.enable()
@@ -501,7 +497,7 @@ class LabApp(App[int]):
                 release_stop_signals()
             interrupts.end(answered=True)
         if self.return_code is None:  # nobody asked for its end
-            return _CRASHED
+            return 1
         return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 

@@ -139,18 +139,11 @@ _PLAYBACK = (
     KeyBinding("next_stage", "n", "go_to_stage(1)", "go to the next stage"),
     KeyBinding("step", "full_stop", "step", "pause, and take the next events", "step", "."),
     KeyBinding(
-        "go_to",
-        "colon",
-        "ask_time",
-        "go to a time: 90, 1:30, 45%",
-        "go to",
-        ":",
-        at_once=True,
+        "go_to", "colon", "ask_time", "go to a time: 90, 1:30, 45%", "go to", ":", at_once=True
     ),
     KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
     KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),
 )
-_COMMON_KEYS = ("back", "help", "quit")
 
 
 def _replay_keys() -> Iterator[KeyBinding]:
@@ -158,7 +151,7 @@ def _replay_keys() -> Iterator[KeyBinding]:
     yield from _PLAYBACK
     for key in KEYS:
         if key.id not in ("freeze", "replay"):
-            yield key if key.id in _COMMON_KEYS else replace(key, footer="")
+            yield key if key.id in ("back", "help", "quit") else replace(key, footer="")
 
 
 REPLAY = tuple(_replay_keys())

@@ -17,7 +17,7 @@ from gpulab.catalog.view import ago, last_run
 from gpulab.core.run_file import RunFileError
 from gpulab.features import present
 from gpulab.report.past import PastRun, past_run
-from gpulab.session.run import FileSource, Run
+from gpulab.session.run import Run, whole_run
 from gpulab.session.run_files import at_home
 from gpulab.session.store import Store
 
@@ -114,13 +114,11 @@ def read_run(past: PastRun) -> Run | str:
     """The run of the past as its file tells it; or the problem where it cannot be read."""
     path = Path(past.run_file)
     try:
-        run = Run(FileSource(path))
-        run.poll()
+        return whole_run(path)
     except RunFileError as error:
         return str(error)
     except OSError as error:
         return f"{error.strerror or error}: {at_home(path)}"
-    return run
 
 
 def _age_words(run: PastRun) -> str:

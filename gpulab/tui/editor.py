@@ -16,8 +16,6 @@ from textual.app import App, SuspendNotSupported
 from gpulab.proc.spawn import Process, spawn
 from gpulab.tui.driver import LabDriver
 
-_EDITORS = ("vi", "nano")
-"""Tried where neither $VISUAL nor $EDITOR names one."""
 _SETTLE_S = 0.05
 _ENDED_OR_STOPPED = os.WEXITED | os.WSTOPPED | os.WNOWAIT
 
@@ -82,4 +80,5 @@ def _editor() -> tuple[str, list[str]] | None:
                 return f"{name}={value}", words
         except ValueError:  # a quote without its end
             continue
-    return next(((name, [name]) for name in _EDITORS if shutil.which(name)), None)
+    # where neither $VISUAL nor $EDITOR names one
+    return next(((name, [name]) for name in ("vi", "nano") if shutil.which(name)), None)

@@ -54,10 +54,7 @@ def main() -> int:
     os.environ.update(zip(_SIZE, map(str, bounded(columns, rows)), strict=True))
     LabApp.DRIVER = ServedDriver
     app = WatchApp(
-        place_of(given.folder),
-        ascii_only=given.ascii,
-        lessons=catalog(),
-        read_only=_READ_ONLY,
+        place_of(given.folder), ascii_only=given.ascii, lessons=catalog(), read_only=_READ_ONLY
     )
     app.keeps_files = False
     return app.run_in_browser()

@@ -21,7 +21,7 @@ from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look, LookError
 from gpulab.session.run import FileSource
-from gpulab.tui.screens.choose import ChooseScreen
+from gpulab.tui.derived import ChooseScreen
 
 TRAIN = """
 import time

@@ -71,8 +71,8 @@ class Build:
         """The name of what was built."""
         self.build_s = seconds
         self._teardown = teardown
-        self._state = live_leaves("state", work.state)
-        self._saved = copies(self._state)
+        self.state = live_leaves("state", work.state)
+        self._saved = copies(self.state)
 
     @cached_property
     def number_dtype(self) -> torch.dtype:
@@ -88,10 +88,6 @@ class Build:
         return returned.output if isinstance(returned, StepAndOutput) else returned
 
     @property
-    def state(self) -> list[torch.Tensor]:
-        return self._state
-
-    @property
     def state_bytes(self) -> int:
         """Return the state that each restore reads, and writes again."""
         return sum(tensor.nbytes for tensor in self._saved)
@@ -101,14 +97,14 @@ class Build:
         state after it.
         """
         state = live_leaves("state", self.work.state)
-        if len(state) != len(self._state):
-            self._state = state
+        if len(state) != len(self.state):
+            self.state = state
             self._saved = copies(state)
 
     def restore(self) -> None:
         """Put the state back in place, so that every block does the same work."""
         if self._saved:
-            put_back(self._state, self._saved)
+            put_back(self.state, self._saved)
 
     def context(self) -> AbstractContextManager[Any]:
         context = self.work.context
@@ -122,7 +118,7 @@ class Build:
     def close(self) -> None:
         teardown = self._teardown
         self._teardown = None
-        self._state = []
+        self.state = []
         self._saved = []
         self.work = Work(lambda: None)
         if teardown is not None and next(teardown, None) is not None:
@@ -137,7 +133,8 @@ class Builder:
     ) -> None:
         self.lab = lab
         self._params = params
-        self._seed = lab.data_seed = seed
+        self.data_seed = lab.data_seed = seed
+        """Of every build."""
         self._wait = wait
         self._step_seed = seed + _STEP_SEED
         self._sizes = random.Random(seed + 1)
@@ -146,11 +143,6 @@ class Builder:
     @property
     def device(self) -> torch.device:
         return self.lab.device
-
-    @property
-    def data_seed(self) -> int:
-        """Return the seed of the data of every build."""
-        return self._seed
 
     def build(
         self,
@@ -170,7 +162,7 @@ class Builder:
         arguments = {name: value for name, value in given.items() if name in parameters}
         try_in_threads()
         before = settings.read()
-        self._seed_with(self._seed if other_seed is None else other_seed)
+        self._seed_with(self.data_seed if other_seed is None else other_seed)
         self.lab.has_tuned = False
         started = perf_counter()
         tuned_s = self.lab.tuning_s

@@ -68,10 +68,6 @@ def _set_priority(value: int) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, value)
 
 
-def _check_sparse(enable: bool) -> None:
-    torch._C._set_check_sparse_tensor_invariants(enable)
-
-
 def _set_default_device(device: torch.device) -> None:
     # Any device, the default one too, leaves a mode behind that doubles the cost of every call.
     torch.set_default_device(None if device.type == "cpu" else device)
@@ -105,77 +101,52 @@ _ATTRIBUTES = (
     "backends.quantized.engine",
     "utils.deterministic.fill_uninitialized_memory",
 )
-_cuda = torch.backends.cuda
+_FUNCTIONS = {
+    "set_num_threads": "get_num_threads",
+    "set_default_dtype": "get_default_dtype",
+    "set_grad_enabled": "is_grad_enabled",
+    "set_float32_matmul_precision": "get_float32_matmul_precision",
+    "use_deterministic_algorithms": "are_deterministic_algorithms_enabled",
+    "autograd.set_detect_anomaly": "is_anomaly_enabled",
+    "set_autocast_cache_enabled": "is_autocast_cache_enabled",
+    "backends.cuda.enable_flash_sdp": "backends.cuda.flash_sdp_enabled",
+    "backends.cuda.enable_mem_efficient_sdp": "backends.cuda.mem_efficient_sdp_enabled",
+    "backends.cuda.enable_math_sdp": "backends.cuda.math_sdp_enabled",
+    "backends.cuda.enable_cudnn_sdp": "backends.cuda.cudnn_sdp_enabled",
+    "backends.cuda.preferred_blas_library": "backends.cuda.preferred_blas_library",
+    "backends.cuda.preferred_linalg_library": "backends.cuda.preferred_linalg_library",
+    "backends.cuda.allow_fp16_bf16_reduction_math_sdp": (
+        "backends.cuda.fp16_bf16_reduction_math_sdp_allowed"
+    ),
+    "backends.mha.set_fastpath_enabled": "backends.mha.get_fastpath_enabled",
+    "backends.nnpack.set_flags": "_C._get_nnpack_enabled",
+}
+"""Of torch: what sets, and what reads."""
+_AUTOCAST = {
+    "set_autocast_enabled": "is_autocast_enabled",
+    "set_autocast_dtype": "get_autocast_dtype",
+}
+"""The same of one kind of device."""
+
+
+def _for_device(put: str, get: str, kind: str) -> Setting:
+    return partial(getattr(torch, get), kind), partial(getattr(torch, put), kind)
+
+
 _locale = partial(locale.setlocale, locale.LC_ALL)
 _SETTINGS: dict[str, Setting] = {
     **{f"torch.{path}": _attribute(path) for path in _ATTRIBUTES},
-    "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
-    "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    **{
+        f"torch.{put}": (attrgetter(get)(torch), attrgetter(put)(torch))
+        for put, get in _FUNCTIONS.items()
+    },
+    **{f"torch.{put}('cpu')": _for_device(put, get, "cpu") for put, get in _AUTOCAST.items()},
+    **{f"torch.{put}('cuda')": _for_device(put, get, "cuda") for put, get in _AUTOCAST.items()},
     "torch.set_default_device": (torch.get_default_device, _set_default_device),
-    "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
-    "torch.set_float32_matmul_precision": (
-        torch.get_float32_matmul_precision,
-        torch.set_float32_matmul_precision,
-    ),
-    "torch.use_deterministic_algorithms": (
-        torch.are_deterministic_algorithms_enabled,
-        torch.use_deterministic_algorithms,
-    ),
-    "torch.autograd.set_detect_anomaly": (
-        torch.is_anomaly_enabled,
-        torch.autograd.set_detect_anomaly,
-    ),
-    "torch.set_autocast_enabled('cpu')": (
-        partial(torch.is_autocast_enabled, "cpu"),
-        partial(torch.set_autocast_enabled, "cpu"),
-    ),
-    "torch.set_autocast_enabled('cuda')": (
-        partial(torch.is_autocast_enabled, "cuda"),
-        partial(torch.set_autocast_enabled, "cuda"),
-    ),
-    "torch.backends.cuda.enable_flash_sdp": (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),
-    "torch.backends.cuda.enable_mem_efficient_sdp": (
-        _cuda.mem_efficient_sdp_enabled,
-        _cuda.enable_mem_efficient_sdp,
-    ),
-    "torch.backends.cuda.enable_math_sdp": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
-    "torch.backends.cuda.enable_cudnn_sdp": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
-    "torch.backends.cuda.preferred_blas_library": (
-        _cuda.preferred_blas_library,
-        _cuda.preferred_blas_library,
-    ),
-    "torch.backends.cuda.preferred_linalg_library": (
-        _cuda.preferred_linalg_library,
-        _cuda.preferred_linalg_library,
-    ),
-    "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp": (
-        _cuda.fp16_bf16_reduction_math_sdp_allowed,
-        _cuda.allow_fp16_bf16_reduction_math_sdp,
-    ),
-    "torch.backends.mha.set_fastpath_enabled": (
-        torch.backends.mha.get_fastpath_enabled,
-        torch.backends.mha.set_fastpath_enabled,
-    ),
-    "torch.backends.nnpack.set_flags": (
-        torch._C._get_nnpack_enabled,
-        torch.backends.nnpack.set_flags,
-    ),
     "torch.set_flush_denormal": (_flushes_denormal, torch.set_flush_denormal),
-    "torch.set_autocast_dtype('cpu')": (
-        partial(torch.get_autocast_dtype, "cpu"),
-        partial(torch.set_autocast_dtype, "cpu"),
-    ),
-    "torch.set_autocast_dtype('cuda')": (
-        partial(torch.get_autocast_dtype, "cuda"),
-        partial(torch.set_autocast_dtype, "cuda"),
-    ),
-    "torch.set_autocast_cache_enabled": (
-        torch.is_autocast_cache_enabled,
-        torch.set_autocast_cache_enabled,
-    ),
     "torch.sparse.check_sparse_tensor_invariants": (
         torch.sparse.check_sparse_tensor_invariants.is_enabled,
-        _check_sparse,
+        torch._C._set_check_sparse_tensor_invariants,
     ),
     "numpy.seterr": (_numpy_errors, _set_numpy_errors),
     "sys.setswitchinterval": (sys.getswitchinterval, sys.setswitchinterval),

@@ -15,8 +15,6 @@ _ROOM = 8
 """Times of their bytes that are free on a device, for copies to stay there: several exist at a
 time.
 """
-_LARGE = 16 << 20
-"""Bytes from which on tensors on the host are copied to a GPU to be read."""
 _FEW = 16
 _CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU
@@ -120,7 +118,8 @@ def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
     wanted = [tensor.device for tensor in tensors]
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gpu = torch.device("cuda", torch.cuda.current_device())
-        if sum(tensor.nbytes for tensor in tensors if not tensor.is_cuda) >= _LARGE:
+        # so much on the host is copied to a GPU to be read
+        if sum(tensor.nbytes for tensor in tensors if not tensor.is_cuda) >= 16 << 20:
             wanted = [tensor.device if tensor.is_cuda else gpu for tensor in tensors]
     for device in {place for place in wanted if place.type == "cuda"}:
         needed = sum(

@@ -29,8 +29,6 @@ _WITHOUT_ARITHMETIC = {
 }
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib")
 """Packages whose arrays have their values when they are handed over, or are waited for."""
-_SCENARIO_MODULES = ("_scenario_", "_answer")
-"""Modules of scenarios: a mapping or a tensor of their own may compute when it is read."""
 _TORCH_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _TEXT_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 """Modules whose values are equal where their texts are."""
@@ -45,8 +43,8 @@ _NOT_COMPARED = (
 
 
 def is_of_scenario(value: object) -> bool:
-    """Return whether the class of a value stands in a scenario, also in one of a package."""
-    return type(value).__module__.rpartition(".")[2].startswith(_SCENARIO_MODULES)
+    """Whether the class of a value stands in a scenario, also in one of a package."""
+    return type(value).__module__.rpartition(".")[2].startswith(("_scenario_", "_answer"))
 
 
 class Walk:

@@ -77,7 +77,6 @@ def checking(kind: CheckKind) -> Iterator[None]:
 
 _MOST = MESSAGE_LENGTH // 2
 """Characters of a message: what is written around it must find room in the same event."""
-_KEEP_ALIVE = ("__traceback__", "__context__", "__cause__")
 _exact: Callable[[str], str] = str.__str__
 """Of a subclass, a plain string."""
 
@@ -121,7 +120,7 @@ def attribute(error: BaseException, name: str, kind: type) -> Any:
 
 def forget(error: BaseException) -> None:
     """Let go of what an error holds: the frames of its traceback keep every tensor alive."""
-    for name in _KEEP_ALIVE:
+    for name in ("__traceback__", "__context__", "__cause__"):
         BaseException.__dict__[name].__set__(error, None)
 
 
@@ -132,9 +131,6 @@ _OUT_OF_MEMORY = (
     "bad_alloc",
     "status_alloc_failed",
 )
-_MOST_FRAMES = 50
-_MOST_NOTES = 3
-_LARGEST_LINE = 2**31
 
 
 def failure(error: BaseException, path: str, variant: str | None, stage: Stage) -> VariantFailed:
@@ -146,8 +142,7 @@ def failure(error: BaseException, path: str, variant: str | None, stage: Stage) 
         line = _line_of_syntax(error, path) or line
         text += cut(attribute(error, "text", str) or "", TEXT_LENGTH)
     notes = [
-        text_of(note, most=TEXT_LENGTH)
-        for note in (attribute(error, "__notes__", list) or [])[:_MOST_NOTES]
+        text_of(note, most=TEXT_LENGTH) for note in (attribute(error, "__notes__", list) or [])[:3]
     ]
     event = VariantFailed(
         variant=variant,
@@ -173,7 +168,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def _frames(error: BaseException, path: str) -> tuple[list[FrameSummary], int | None]:
     """(the innermost frames from the scenario's first on, the scenario's innermost line)."""
     trace: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)
-    frames: deque[FrameSummary] = deque(maxlen=_MOST_FRAMES)
+    frames: deque[FrameSummary] = deque(maxlen=50)
     line: int | None = None
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -208,7 +203,7 @@ def _source_line(file: str, number: int | None) -> str:
 def _line_of_syntax(error: BaseException, path: str) -> int | None:
     line = attribute(error, "lineno", int)
     is_here = attribute(error, "filename", str) == path
-    return line if is_here and line is not None and 0 < line < _LARGEST_LINE else None
+    return line if is_here and line is not None and 0 < line < (2**31) else None
 
 
 def _message(error: BaseException) -> str:

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from time import monotonic
 from typing import NoReturn
 
@@ -48,8 +49,6 @@ from gpulab.proc.tree import ForkGuard, exit_like, kill_orphans, serve_and_exit
 
 _ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it torch asks whether there is a GPU without opening it."""
-_LAYOUT_SEED = 4
-"""Added to the seed of a process, so that its layout says nothing of its order."""
 
 
 def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:
@@ -236,7 +235,8 @@ class ForkServer:
             runner.measure(self._job, self._reporter, process)
 
         def serve() -> None:
-            draw = random.Random(seed + _LAYOUT_SEED)
+            # so that the layout says nothing of the process's order
+            draw = random.Random(seed + 4)
             self._guard.run(lambda: in_own_layout(draw, measure), self._reporter)
             pipe.finish(stays=self._starts_early and may_stay())
 
@@ -350,15 +350,13 @@ class ForkServer:
         self._guard.run(profile, self._reporter)
 
 
+@dataclass
 class _Turn:
     """The turn of one measuring process. Before it begins the process sends no event."""
 
-    def __init__(
-        self, pipe: ParentPipe[ProcessResult], channel: Channel, position: WorkerPosition
-    ) -> None:
-        self._pipe = pipe
-        self._channel = channel
-        self._position = position
+    _pipe: ParentPipe[ProcessResult]
+    _channel: Channel
+    _position: WorkerPosition
 
     def begin(self) -> ProcessResult | None:
         self._pipe.ready()

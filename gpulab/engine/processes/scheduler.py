@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from math import ceil
@@ -36,12 +37,6 @@ from gpulab.proc.fork import become_subreaper
 from gpulab.proc.tree import ForkGuard, exit_like, serve_and_exit
 from gpulab.stats.statistics import FEWEST
 
-_TURNS = 2
-"""Turns of a fork server."""
-_SHARE = 8
-"""In each turn it runs this share of the processes before it, where that is more than a verdict
-needs: a long run imports ever less often.
-"""
 _SERVERS = 4
 _SERVERS_ON_FEW_CORES = 3
 """Fork servers of a run: while the first one's process checks, one core has time to import torch
@@ -57,10 +52,6 @@ _IMPORTED_BY_TORCH = (
     "urllib.request",
 )
 """Imported once, before the fork: no step spends its time in them."""
-_SHORT_S = 5.0
-"""A shorter run does not wait for more than one fork server."""
-_LIBRARIES_SEED = 5
-"""Added to a seed, so that the addresses say nothing of the data."""
 ServeForks = Callable[[range, ParentPipe[RunResults]], None]
 """Serves as a fork server, whose processes have these numbers."""
 
@@ -82,7 +73,8 @@ def serve(
         job: Measure | TimeFunctions | None, numbers: range, pipe: ParentPipe[RunResults]
     ) -> None:
         pinned = job.seed if job else None
-        move_libraries(random.Random(seed_of(pinned, numbers.start) + _LIBRARIES_SEED))
+        # so that the addresses say nothing of the data
+        move_libraries(random.Random(seed_of(pinned, numbers.start) + 5))
         _import_torch()
         from gpulab.engine.processes.fork_server import ForkServer
 
@@ -128,7 +120,8 @@ def _run(
     become_subreaper()  # a fork server that is killed leaves the processes that it forked early
     # A fork server that is told to stop ends by itself, and this process ends like it.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    single = job.smoke or job.starts_matter or job.time_s < _SHORT_S
+    # a shorter run does not wait for more than one fork server
+    single = job.smoke or job.starts_matter or job.time_s < 5.0
     if not single:
         _import_before_torch()
     cores = len(os.sched_getaffinity(0))
@@ -139,7 +132,9 @@ def _run(
     preload = Preload()
     while not results.ended:
         done = len(results.processes)
-        each = PROCESSES if single else max(ceil(FEWEST / servers), done // _SHARE)
+        # an eighth of the processes before it, where that is more than a verdict needs: a long run
+        # imports ever less often
+        each = PROCESSES if single else max(ceil(FEWEST / servers), done // 8)
         numbers = range(done, done + servers * each, each)
         round_of_servers = _ForkServers(forks, serve_forks, numbers, preload)
         if first is not None:
@@ -182,21 +177,19 @@ def _import_torch() -> None:
             import_module("numpy.random")
 
 
+@dataclass
 class _ForkServers:
     """Fork servers that take turns. The first has its turn while the others still import torch."""
 
-    def __init__(
-        self, forks: ForkGuard, serve_forks: ServeForks, numbers: range, preload: Preload
-    ) -> None:
-        """`numbers`: of the first process of each."""
-        self._forks = forks
-        self._serve_forks = serve_forks
-        self._numbers = numbers
-        self.preload = preload
-        """What all of them are to import."""
-        self._children: list[Child[RunResults]] = []
-        self._owed: list[int] = []
-        """How often each has yet to say that it is ready."""
+    _forks: ForkGuard
+    _serve_forks: ServeForks
+    _numbers: range
+    """Of the first process of each."""
+    preload: Preload
+    """What all of them are to import."""
+    _children: list[Child[RunResults]] = field(default_factory=list)
+    _owed: list[int] = field(default_factory=list)
+    """How often each has yet to say that it is ready."""
 
     def add(self, child: Child[RunResults], job: Measure | TimeFunctions) -> None:
         """Use a fork server that was ready before there was a job as the first."""
@@ -211,7 +204,8 @@ class _ForkServers:
         """
         servers = len(self._numbers)
         self._start(min(at_once, servers))
-        for place in [*range(servers)] * _TURNS:
+        # each fork server has two turns
+        for place in [*range(servers)] * 2:
             self._start(place + 1)
             self._wait_until_ready(place)
             child = self._children[place]

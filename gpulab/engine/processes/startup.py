@@ -19,15 +19,14 @@ DEVICE = "device"
 """The device and its context."""
 FILE = "file"
 """The scenario's file, with whatever that imports."""
-_START_TIME = 22
-"""Of a process in /proc/PID/stat, counted from 1: ticks since boot."""
 
 
 def _since_start_s() -> float:
     """Seconds since this process started, to a hundredth; 0 where the system does not say."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-        started_s = int(fields[_START_TIME - 3]) / os.sysconf("SC_CLK_TCK")
+        # the 22nd field of /proc/PID/stat: ticks since boot
+        started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):
         return 0.0
     return max(0.0, clock_gettime(CLOCK_BOOTTIME) - started_s)

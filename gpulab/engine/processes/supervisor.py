@@ -35,7 +35,6 @@ Receive = Callable[[], AnyJob]
 Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, ForkGuard], None]
 """Serves a job in the forked worker; returns when its last event has left."""
 _GRACE_S = 1.0
-_TRACEBACK_S = 0.2
 
 
 def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
@@ -99,11 +98,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
 
 
 def _become_worker(
-    channel: Channel,
-    position: WorkerPosition,
-    buffer: SampleBuffer,
-    commands: int,
-    trace: int,
+    channel: Channel, position: WorkerPosition, buffer: SampleBuffer, commands: int, trace: int
 ) -> ForkGuard:
     os.setpgid(0, 0)
     with suppress(OSError):
@@ -168,7 +163,7 @@ def _stop(pid: int, exit_fd: int, position: WorkerPosition) -> None:
     with suppress(ProcessLookupError):
         # A scenario could write to the memory that holds the number of the working process.
         os.kill(position.pid if _is_in_group(position.pid, pid) else pid, signal.SIGUSR1)
-    if not select.select([exit_fd], [], [], _TRACEBACK_S)[0]:
+    if not select.select([exit_fd], [], [], 0.2)[0]:
         kill_group(pid, signal.SIGTERM)
         select.select([exit_fd], [], [], _GRACE_S)
 

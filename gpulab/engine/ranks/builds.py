@@ -11,14 +11,7 @@ from typing import Any
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.measure.clock import Interruption, WallClock
-from gpulab.engine.ranks.orders import (
-    AdoptState,
-    Answer,
-    BuildVariant,
-    CloseBuild,
-    RestoreState,
-    RunBlock,
-)
+from gpulab.engine.ranks.orders import Act, Answer, BuildVariant, RunBlock
 from gpulab.engine.ranks.ranks import RankError, Ranks, is_of_group
 from gpulab.engine.step_clock import Block
 from gpulab.scenario import Param, Variant
@@ -62,7 +55,7 @@ class RankedBuilder(Builder):
             own = error
         answers = self._answers(own)
         if own is not None:
-            ranks.send(CloseBuild(key=key))
+            ranks.send(Act(key=key, do="close"))
             ranks.gather("teardown")
             raise own
         assert build is not None
@@ -86,33 +79,29 @@ class RankedBuild(Build):
     def __init__(self, build: Build, ranks: Ranks, key: int) -> None:
         self.__dict__.update(vars(build))
         self._ranks = ranks
-        self._key = key
+        self.key = key
         self.work = with_fields(build.work, step=_Step(build.work.step, ranks, key))
-
-    @property
-    def key(self) -> int:
-        return self._key
 
     def output(self, returned: Any) -> list[Any]:
         """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
         wrong.
         """
-        self._ranks.ask_for_outputs(self._key)
+        self._ranks.ask_for_outputs(self.key)
         return [super().output(returned), *self._ranks.outputs()]
 
     def adopt(self) -> None:
-        self._ranks.send(AdoptState(key=self._key))
+        self._ranks.send(Act(key=self.key, do="adopt"))
         super().adopt()
 
     def restore(self) -> None:
         ranks = self._ranks
-        if not ranks.in_block and ranks.restores(self._key):
-            ranks.send(RestoreState(key=self._key))
+        if not ranks.in_block and ranks.restores(self.key):
+            ranks.send(Act(key=self.key, do="restore"))
         super().restore()
 
     def close(self) -> None:
         with suppress(RankError):
-            self._ranks.send(CloseBuild(key=self._key))
+            self._ranks.send(Act(key=self.key, do="close"))
         super().close()
         with suppress(RankError):
             self._ranks.gather("teardown")
@@ -145,10 +134,7 @@ class RankedClock(WallClock):
     __slots__ = ("_ranks", "_variant")
 
     def __init__(
-        self,
-        wait: Callable[[], None] | None,
-        flush: Callable[[], None] | None,
-        ranks: Ranks,
+        self, wait: Callable[[], None] | None, flush: Callable[[], None] | None, ranks: Ranks
     ) -> None:
         self._ranks = ranks
         self._variant = ""

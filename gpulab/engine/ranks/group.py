@@ -12,8 +12,6 @@ import torch.distributed as dist
 
 from gpulab.engine.ranks.where import RECORDED
 
-_TIMEOUT = timedelta(minutes=30)
-"""Longer than the lab waits: its own message names the rank, torch's does not."""
 _SETTINGS = {
     "TORCH_FR_BUFFER_SIZE": str(RECORDED),
     "GLOO_SOCKET_IFNAME": "lo",  # all ranks are here, whatever the host's name resolves to
@@ -42,12 +40,13 @@ def join(store: str, rank: int, ranks: int, device: torch.device) -> dist.Proces
         os.environ.setdefault(name, value)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks))
     on_gpu = device.type == "cuda"
+    # Longer than the lab waits: its own message names the rank, torch's does not.
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if on_gpu else "gloo",
         init_method=f"file://{store}",
         rank=rank,
         world_size=ranks,
-        timeout=_TIMEOUT,
+        timeout=timedelta(minutes=30),
         device_id=device if on_gpu else None,
     )
     assert dist.group.WORLD is not None

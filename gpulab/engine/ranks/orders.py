@@ -4,6 +4,8 @@ process and those that it forked.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from gpulab.core.values import ParamValue
@@ -20,16 +22,8 @@ class BuildVariant(Order, frozen=True, tag="build"):
     params: dict[str, ParamValue]
 
 
-class AdoptState(Order, frozen=True, tag="adopt"):
-    pass
-
-
-class RestoreState(Order, frozen=True, tag="restore"):
-    pass
-
-
-class TakeStep(Order, frozen=True, tag="step"):
-    pass
+class Act(Order, frozen=True, tag="act"):
+    do: Literal["adopt", "restore", "step", "output", "close"]
 
 
 class RunBlock(Order, frozen=True, tag="block"):
@@ -43,14 +37,6 @@ class RunBlock(Order, frozen=True, tag="block"):
     restore_after: int | None = None
 
 
-class SendOutput(Order, frozen=True, tag="output"):
-    pass
-
-
-class CloseBuild(Order, frozen=True, tag="close"):
-    pass
-
-
 class UseLink(msgspec.Struct, frozen=True, kw_only=True, tag_field="order", tag="link"):
     """Take part in transfers of so many bytes over a link: one to set up, then `blocks` of
     `steps`.
@@ -62,16 +48,7 @@ class UseLink(msgspec.Struct, frozen=True, kw_only=True, tag_field="order", tag=
     blocks: int
 
 
-AnyOrder = (
-    BuildVariant
-    | AdoptState
-    | RestoreState
-    | TakeStep
-    | RunBlock
-    | SendOutput
-    | CloseBuild
-    | UseLink
-)
+AnyOrder = BuildVariant | Act | RunBlock | UseLink
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,17 +29,13 @@ from gpulab.engine.processes.failure import SkippedError, is_a, text_of, type_na
 from gpulab.engine.ranks.group import device_of_rank, join, threads_of_rank
 from gpulab.engine.ranks.links import transfers
 from gpulab.engine.ranks.orders import (
-    AdoptState,
+    Act,
     Answer,
     AnyOrder,
     BuildVariant,
-    CloseBuild,
     Failed,
     Layout,
-    RestoreState,
     RunBlock,
-    SendOutput,
-    TakeStep,
     UseLink,
 )
 from gpulab.engine.ranks.reading import reading
@@ -47,9 +43,6 @@ from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import place
 from gpulab.engine.step_clock import Block
 from gpulab.scenario import Variant
-
-_SEEDS_APART = 7919
-"""Between two ranks: each has data of its own, the same for every variant."""
 
 
 class RankWorker:
@@ -69,7 +62,8 @@ class RankWorker:
         subject = subject_of(job)
         self._path = subject.path if subject else ""
         self._rank = rank
-        self._seed = seed + _SEEDS_APART * rank
+        # each rank has data of its own, the same for every variant
+        self._seed = seed + 7919 * rank
         self._store = store
         self._orders = orders
         self._failure_pipe = failure_pipe
@@ -126,18 +120,18 @@ class RankWorker:
                 if problem:  # rank 0 may be in a collective of the block, and hear no answer
                     self._report_failure(problem)
                 self._answer(Answer(problem=problem) if problem else self._block)
-            case SendOutput():
+            case Act(do="output"):
                 self._send_output(order.key)
             case UseLink():
                 self._unanswered(lambda: self._use_link(order))
-            case CloseBuild():
+            case Act(do="close"):
                 problem, _ = self._problem_of(lambda: self._close(order.key))
                 self._answer(Answer(problem=problem))
-            case TakeStep():
+            case Act(do="step"):
                 self._unanswered(lambda: self._step(order.key))
-            case AdoptState():
+            case Act(do="adopt"):
                 self._unanswered(lambda: self._builds[order.key].adopt())
-            case RestoreState():
+            case Act(do="restore"):
                 self._unanswered(lambda: self._builds[order.key].restore())
 
     def _build(self, order: BuildVariant) -> Answer:

@@ -38,17 +38,7 @@ from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
 from gpulab.engine.ranks.links import steps_for, transfers
-from gpulab.engine.ranks.orders import (
-    Answer,
-    Failed,
-    Order,
-    Place,
-    Reading,
-    RunBlock,
-    SendOutput,
-    TakeStep,
-    UseLink,
-)
+from gpulab.engine.ranks.orders import Act, Answer, Failed, Order, Place, Reading, RunBlock, UseLink
 from gpulab.engine.ranks.reading import reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import missing, place
@@ -57,16 +47,12 @@ from gpulab.proc.fork import fork
 from gpulab.proc.pipes import connection_pair
 
 _LIMIT_S = 60.0
-_LIMIT = "GPULAB_RANK_TIMEOUT"
-"""Seconds that ranks may wait for one of them."""
 _GRACE_S = 2.0
 """After one has failed, for the others to fail by themselves."""
 _POLL_S = 0.25
 _ANSWER_S = 1.0
 _BLOCKS = 12
 _TAIL_BYTES = 400
-_CONNECTION = "onnection "
-"""In what gloo says where another rank is gone."""
 
 
 class RankError(RuntimeError):
@@ -105,7 +91,8 @@ class Ranks:
         self._on_gpu = False
         self._group: dist.ProcessGroup
         self._device: torch.device
-        self._limit_s = float(os.environ.get(_LIMIT) or _LIMIT_S)
+        # Seconds that ranks may wait for one of them.
+        self._limit_s = float(os.environ.get("GPULAB_RANK_TIMEOUT") or _LIMIT_S)
         self._problem = ""
         """Why there are no other ranks any more."""
         self._failed: list[str] = []
@@ -228,7 +215,7 @@ class Ranks:
 
     def ask_for_outputs(self, key: int) -> None:
         """Have every other rank read what a build gives; `outputs` has it then."""
-        self.send(SendOutput(key=key))
+        self.send(Act(key=key, do="output"))
         self._waits_since = monotonic()
 
     def outputs(self) -> list[list[torch.Tensor]]:
@@ -253,7 +240,7 @@ class Ranks:
         if self.announced:
             self.announced -= 1
         else:
-            self.send(TakeStep(key=key))
+            self.send(Act(key=key, do="step"))
         self._waits_since = monotonic()
 
     def end_step(self) -> None:
@@ -331,7 +318,8 @@ class Ranks:
         """
         deadline = monotonic() + _GRACE_S
         while not self._problem and monotonic() < deadline:
-            own = [problem for problem in self._failed if _CONNECTION not in problem]
+            # In what gloo says where another rank is gone.
+            own = [problem for problem in self._failed if "onnection " not in problem]
             if own:
                 self._failed.clear()
                 return own[0]

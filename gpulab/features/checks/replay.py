@@ -197,11 +197,7 @@ class Taken:
 
 
 def take(
-    builder: Builder,
-    clocks: Clocks,
-    subjects: Sequence[TimedBuild],
-    repeats: int,
-    pause_s: float,
+    builder: Builder, clocks: Clocks, subjects: Sequence[TimedBuild], repeats: int, pause_s: float
 ) -> list[Taken]:
     """Measure every subject, interleaved."""
     taken = [Taken() for _ in subjects]

@@ -88,7 +88,7 @@ def _check(evidence: Evidence, kind: CheckKind) -> Check:
     if doubt is None or check.state == CheckState.FAILED:
         return check
     if check.state != CheckState.NOT_RUN:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt)
+        return _doubtful(kind, doubt)
     # why it did not run is no doubt, but may be the cause of one
     is_cause = check.result is not None and doubt.values.get("cause") == check.result.code
     return replace(check, result=doubt) if is_cause else check
@@ -128,9 +128,9 @@ def _check_of(examined: Examined, kind: CheckKind) -> Check:
     if not examined.ok:
         return Check(kind=kind, state=CheckState.FAILED, result=examined.reason)
     if examined.skipped:
-        return Check(kind=kind, state=CheckState.NOT_RUN, result=examined.skipped)
+        return _not_run(kind, examined.skipped)
     if examined.reason:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=examined.reason)
+        return _doubtful(kind, examined.reason)
     return _passed(kind, **{**examined.values, "count": examined.count})
 
 
@@ -141,6 +141,10 @@ def _passed(kind: CheckKind, **values: Value) -> Check:
 
 def _not_run(kind: CheckKind, reason: Finding) -> Check:
     return Check(kind=kind, state=CheckState.NOT_RUN, result=reason)
+
+
+def _doubtful(kind: CheckKind, reason: Finding) -> Check:
+    return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
 
 
 def _not_made(_: Evidence, kind: CheckKind) -> Check:
@@ -169,7 +173,7 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
     if not (after.operations or before.operations or after.flops_counted or before.flops_counted):
         return _not_run(kind, calls_nothing_of_torch())
     if fewer := _fewer(after, before):
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=fewer)
+        return _doubtful(kind, fewer)
     return _passed(
         kind,
         items=after.items,
@@ -211,7 +215,7 @@ def _control(evidence: Evidence, kind: CheckKind) -> Check:
     if holds_1 and (effect is None or log(high / low) <= effect):
         return _passed(kind, **values)
     doubt = control_too_wide if holds_1 else control_leaves_out_1
-    return Check(kind=kind, state=CheckState.DOUBTFUL, result=doubt.from_values(values))
+    return _doubtful(kind, doubt.from_values(values))
 
 
 def _effect(comparison: Comparison) -> float | None:
@@ -224,14 +228,12 @@ def _effect(comparison: Comparison) -> float | None:
 def _processes(evidence: Evidence, kind: CheckKind) -> Check:
     units = len(evidence.units)
     if evidence.state.last(ProcessStarted) is None:
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=measured_in_one_process())
+        return _doubtful(kind, measured_in_one_process())
     if units < FEWEST:
-        reason = few_processes(count=units, needed=FEWEST)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+        return _doubtful(kind, few_processes(count=units, needed=FEWEST))
     correlation = positive_correlation(evidence.units)
     if correlation >= MOST_CORRELATION and units >= _ENOUGH_TO_JUDGE:
-        reason = processes_correlated(correlation=correlation)
-        return Check(kind=kind, state=CheckState.DOUBTFUL, result=reason)
+        return _doubtful(kind, processes_correlated(correlation=correlation))
     pinned = evidence.state.job is not None and evidence.state.job.seed is not None
     return _passed(kind, count=units, pinned=pinned, correlation=correlation)
 
@@ -351,8 +353,6 @@ _LOST = 1.1
 """What a speedup may be smaller on new values: predictors of branches learn the same ones."""
 _LOST_OF_GAIN = 0.1
 """The part of the time that it gains which a speedup may lose by that."""
-_SUMMED = frozenset({"late"})
-"""Counts of what a process did; of other numbers the largest stands, and of all else the last."""
 
 
 def _together(before: Examined, event: Examined) -> Examined:
@@ -384,7 +384,8 @@ def _merged(name: str, before: Value, after: Value) -> Value:
         return before if after is None else after
     assert isinstance(before, (int, float))
     assert isinstance(after, (int, float))
-    return before + after if name in _SUMMED else max(before, after)
+    # Counts of what a process did; of other numbers the largest stands, and of all else the last.
+    return before + after if name in frozenset({"late"}) else max(before, after)
 
 
 def _is_number(value: Value) -> bool:

@@ -612,10 +612,7 @@ class TimedChecks:
         error = agreement.error
         if agreement.reason and (error is None or error > min(_LOOSEST, looser)):
             reason = timed_step_is_wrong(
-                candidate.variant.name,
-                error=error,
-                allowed=agreement.tolerance,
-                change="",
+                candidate.variant.name, error=error, allowed=agreement.tolerance, change=""
             )
             raise WrongOutputError(reason, error)
         compared = min(steps, _MOST_STATEFUL_STEPS)

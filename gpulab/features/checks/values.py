@@ -110,10 +110,7 @@ def judged(
     if agreement.ok:
         return None
     return timed_step_is_wrong(
-        name,
-        error=agreement.error,
-        allowed=agreement.tolerance,
-        change=expected.change.name,
+        name, error=agreement.error, allowed=agreement.tolerance, change=expected.change.name
     )
 
 

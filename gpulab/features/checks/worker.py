@@ -71,11 +71,7 @@ from gpulab.features.checks.findings import (
 )
 from gpulab.features.checks.null_answers import passing
 from gpulab.features.checks.other_values import OTHER, Case, OtherValues
-from gpulab.features.checks.stepping import (
-    Stepping,
-    Tensors,
-    unless_it_fails,
-)
+from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
 from gpulab.features.checks.values import Own
 from gpulab.features.checks.wider import Errors, errors_in, may_be_right
 from gpulab.scenario import Variant
@@ -306,12 +302,7 @@ class Checker:
         """
         self.stateful.add(name)
         moving = state_not_restored if build.state else state_not_named
-        reason = moving(
-            name,
-            output=repeated.tensor + 1,
-            outputs=len(first),
-            error=repeated.error,
-        )
+        reason = moving(name, output=repeated.tensor + 1, outputs=len(first), error=repeated.error)
         self.findings.append(reason)
         if name != self.baseline and self.baseline not in self.stateful:
             self._against_reference(name, CheckTime.BEFORE, build, first)

@@ -112,7 +112,7 @@ def code_view(
         parts += [Heading(f"line {number}, outside of the variants"), block, ""]
     if made is not None:
         parts += [made, ""]
-    goodput = present("goodput.operations")
+    goodput = present("goodput.operation_table")
     if report is not None and goodput and (ran := goodput.operations(report)) is not None:
         parts += [ran, ""]
     kept = len(source.splitlines()) - sum(len(code.lines) for code in functions)

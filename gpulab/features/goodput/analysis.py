@@ -51,8 +51,6 @@ SYNC_CALL = re.compile(r"cu(da)?\w*Synchronize|cu(da)?Memcpy(?!\w*Async)")
 _ALLOC_OPERATION = re.compile(r"aten::(empty|new_empty|resize_)")
 _SEEN = CATEGORIES[: CATEGORIES.index("other")]
 """What a recording has; the rest is what is left of it."""
-_COST_OF_PHASE = 10.0
-"""Of recording a phase, in operations."""
 
 
 def partition(trace: Trace, off_cpu: Mapping[str, float] = {}, taken_s: float = 0.0) -> Partition:
@@ -210,7 +208,8 @@ def _recorded_beside(
     work = trace.inside(trace.operations.get(trace.main, []))
     notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
     costs = [(event.start, 1.0) for event in work]
-    costs += [(event.start, _COST_OF_PHASE) for event in notes]
+    # recording a phase costs as much as ten operations
+    costs += [(event.start, 10.0) for event in notes]
     total = sum(cost for _, cost in costs)
     around: dict[str, float] = defaultdict(float)
     within: dict[str, float] = defaultdict(float)

@@ -33,7 +33,6 @@ _AMOUNTS = (
     "flops",
     "bytes",
 )
-_COMMON = ("line", "module", "dtype", "launched_by")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +79,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         for name in _AMOUNTS:
             pair = getattr(self, name), getattr(other, name)
             amounts[name] = None if None in pair else sum(pair)
-        for name in _COMMON:
+        for name in ("line", "module", "dtype", "launched_by"):
             alike = getattr(self, name) == getattr(other, name)
             amounts[name] = getattr(self, name) if alike else None
         return replace(self, **amounts)

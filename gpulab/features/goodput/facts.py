@@ -24,10 +24,8 @@ from gpulab.features.goodput.trace import Trace, TraceEvent
 from gpulab.stats.time_spans import Span, clip, measure, subtract, union
 
 OPTIMIZER = "Optimizer.step#"
-_BACKWARD = "autograd::engine::evaluate_function"
 _REGION = "Torch-Compiled Region"
 _HOST_MEMORY = re.compile(r"\b(Pageable|Pinned)\b")
-_MOST_LAUNCHES = 8
 _SEVERAL = 2
 _COUNTS = frozenset({"parameters", "workers", "graph_breaks"})
 
@@ -141,7 +139,7 @@ def _goes_backward(trace: Trace, updates: list[TraceEvent]) -> bool:
         event.start
         for events in trace.operations.values()
         for event in events
-        if event.name.startswith(_BACKWARD)
+        if event.name.startswith("autograd::engine::evaluate_function")
     )
     return any(bisect_left(starts, note.start) < bisect_left(starts, note.end) for note in updates)
 
@@ -204,7 +202,7 @@ def _launches(kernels: list[TraceEvent], steps: int) -> list[KernelLaunch]:
                 shared_bytes=_count(arguments.get("shared memory")),
             )
         )
-    return sorted(launches, key=lambda launch: -launch.seconds)[:_MOST_LAUNCHES]
+    return sorted(launches, key=lambda launch: -launch.seconds)[:8]
 
 
 def _product(sizes: object) -> int:

@@ -69,38 +69,19 @@ def _product(flops: int, inputs: Inputs, places: Sequence[int], shape: Shape) ->
     return Work(flops, inputs.bytes_at(*places) + output)
 
 
-def _mm(inputs: Inputs) -> Work:
-    (m, k), (_, n) = _sizes(inputs.at(0), 2), _sizes(inputs.at(1), 2)
-    return _product(2 * m * n * k, inputs, (0, 1), (m, n))
+def _product_from(first: int) -> Callable[[Inputs], Work]:
+    """Of two factors, the second a matrix or a vector, from the place `first` on; what is added to
+    their product stands before them.
+    """
 
+    def work(inputs: Inputs) -> Work:
+        left = inputs.at(first)
+        *rows, _ = left.shape
+        columns = inputs.at(first + 1).shape[1:][-1:]
+        flops = 2 * left.count * prod(columns)
+        return _product(flops, inputs, range(first + 2), (*rows, *columns))
 
-def _addmm(inputs: Inputs) -> Work:
-    (m, k), (_, n) = _sizes(inputs.at(1), 2), _sizes(inputs.at(2), 2)
-    return _product(2 * m * n * k, inputs, (0, 1, 2), (m, n))
-
-
-def _bmm(inputs: Inputs) -> Work:
-    (b, m, k), (_, _, n) = _sizes(inputs.at(0), 3), _sizes(inputs.at(1), 3)
-    return _product(2 * b * m * n * k, inputs, (0, 1), (b, m, n))
-
-
-def _baddbmm(inputs: Inputs) -> Work:
-    (b, m, k), (_, _, n) = _sizes(inputs.at(1), 3), _sizes(inputs.at(2), 3)
-    return _product(2 * b * m * n * k, inputs, (0, 1, 2), (b, m, n))
-
-
-def _mv(inputs: Inputs) -> Work:
-    m, k = _sizes(inputs.at(0), 2)
-    return _product(2 * m * k, inputs, (0, 1), (m,))
-
-
-def _addmv(inputs: Inputs) -> Work:
-    m, k = _sizes(inputs.at(1), 2)
-    return _product(2 * m * k, inputs, (0, 1, 2), (m,))
-
-
-def _dot(inputs: Inputs) -> Work:
-    return _product(2 * inputs.at(0).count, inputs, (0, 1), ())
+    return work
 
 
 def _linear(inputs: Inputs) -> Work:
@@ -398,14 +379,11 @@ def _table(
 
 
 FORMULAS: Mapping[str, Formula] = {
-    **_table(_mm, "mm _int_mm _scaled_mm", TORCH),
-    **_table(_addmm, "addmm _addmm_activation", TORCH),
-    **_table(_bmm, "bmm", TORCH),
-    **_table(_baddbmm, "baddbmm", TORCH),
+    **_table(_product_from(0), "mm bmm _int_mm _scaled_mm", TORCH),
+    **_table(_product_from(1), "addmm baddbmm _addmm_activation", TORCH),
     **_table(_linear, "linear", TORCH, outer=True),
-    **_table(_mv, "mv"),
-    **_table(_addmv, "addmv"),
-    **_table(_dot, "dot vdot"),
+    **_table(_product_from(0), "mv dot vdot"),
+    **_table(_product_from(1), "addmv"),
     **_table(_convolution, "convolution _convolution", TORCH, within=_CONVOLVES),
     **_table(_convolution_backward, "convolution_backward", TORCH),
     **_table(

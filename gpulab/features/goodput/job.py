@@ -18,7 +18,6 @@ from gpulab.core.statuses import Status
 from gpulab.features.goodput.result import FromStart, JobGoodput
 from gpulab.report.report import RunReport, VariantReport
 
-MINUTE_S = 60.0
 STEPS = "steps"
 """All of the steady steps, where no profile says what they are made of."""
 BEFORE_STEPS = ("interpreter", "imports", "device", "file", "build", "first step", "warm-up")
@@ -38,7 +37,7 @@ def from_start(report: RunReport, steps: int | None = None) -> FromStart | None:
     if not measured or measured[0].name != report.baseline:
         return None
     baseline = measured[0]
-    steps = steps or _rounded(MINUTE_S / _step_s(baseline))
+    steps = steps or _rounded(60.0 / _step_s(baseline))
     jobs = [_job(report, variant, baseline, steps) for variant in measured]
     return FromStart(
         steps=steps,

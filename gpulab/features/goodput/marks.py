@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import torch
@@ -30,18 +30,14 @@ _PYTHON_FOLDERS = tuple(
 _CALL = torch.nn.Module._call_impl.__code__
 
 
-def marked_calls() -> AbstractContextManager[object]:
-    """Mark every call of torch within. What torch compiled would be compiled anew under it."""
-    return _Marks()
+class MarkedCalls(TorchFunctionMode):
+    """Marks every call of torch within; what torch compiled would be compiled anew under it.
 
-
-class _Marks(TorchFunctionMode):
-    """Within a call of torch it is off: the outermost call is the program's."""
+    Within a call of torch it is off: the outermost call is the program's.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._own: dict[CodeType, bool] = {}
-        """Whether a function is the program's."""
         self._names: dict[int, dict[int, str]] = {}
         """Of the modules of each root, by their ids."""
 
@@ -67,16 +63,10 @@ class _Marks(TorchFunctionMode):
             code = frame.f_code
             if code is _CALL:
                 modules.append(frame.f_locals.get("self"))
-            elif not line and self._is_own(code):
+            elif not line and is_of_the_program(code.co_filename):
                 line = f"{Path(code.co_filename).name}:{frame.f_lineno}"
             frame = frame.f_back
         return line, self._module(modules)
-
-    def _is_own(self, code: CodeType) -> bool:
-        own = self._own.get(code)
-        if own is None:
-            own = self._own[code] = is_of_the_program(code.co_filename)
-        return own
 
     def _module(self, innermost_first: list[Any]) -> str:
         """Such as Net.layers.0.linear: the class of the outermost, then names."""
@@ -92,6 +82,7 @@ class _Marks(TorchFunctionMode):
         return ".".join(filter(None, (type(root).__name__, name)))
 
 
+@cache
 def is_of_the_program(file: str) -> bool:
     """Return whether a file is neither torch's, nor Python's, nor the lab's."""
     if file.startswith("<") or file.startswith((_TORCH_FOLDER, _LAB_FOLDER)):

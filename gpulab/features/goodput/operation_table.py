@@ -13,23 +13,18 @@ from msgspec.structs import replace
 
 from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
-from gpulab.core.units import (
-    byte_count,
-    operation_of_roof,
-    rate,
-    seconds,
-    three_digits,
-)
-from gpulab.draw.blocks import Block, Text
+from gpulab.core.units import byte_count, operation_of_roof, rate, seconds, three_digits
+from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
 from gpulab.features.goodput.analysis import summed
 from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.formulas import formula_of
-from gpulab.report.report import VariantReport
+from gpulab.report.report import RunReport, VariantReport
 
 if TYPE_CHECKING:
     from gpulab.features.roofline.bound import OperationPoint
+
 
 MOST_ROWS = 8
 _NO_DIGIT = 0.0995
@@ -144,13 +139,7 @@ _FIGURES = (
     _Figure(SortBy.FLOPS, "FLOPs", lambda row: row.operation.flops, _count, 8),
     _Figure(SortBy.BYTES, "bytes", lambda row: row.operation.bytes, _size, 10),
     _Figure(SortBy.INTENSITY, "FLOP/byte", _intensity, _short, 6),
-    _Figure(
-        SortBy.RATE,
-        "rate",
-        lambda row: row.point.rate.value if row.point else None,
-        rate,
-        5,
-    ),
+    _Figure(SortBy.RATE, "rate", lambda row: row.point.rate.value if row.point else None, rate, 5),
     _Figure(
         SortBy.ROOF,
         "of roof",
@@ -405,3 +394,39 @@ def _line(cells: Sequence[str], columns: Sequence[Column], style: str) -> Text:
         space = " " * (column.width - wide(cell))
         line += " " * column.gap + (space + cell if column.right else cell + space)
     return Text(line.rstrip(), style, no_wrap=True)
+
+
+_HEAD = "operations of a step"
+
+
+def full_tables(report: RunReport, choice: TableChoice) -> list[Block]:
+    """A table of all columns of each variant that was profiled, as somebody asked for it."""
+    return _tables(_profiled(report), choice, with_notes=True)
+
+
+def operations(report: RunReport, *, most: int = MOST_ROWS) -> Block | None:
+    """The `most` operations that a step spends most in; of several variants those of the baseline
+    and of the last.
+    """
+    profiled = _profiled(report)
+    if not profiled:
+        return None
+    first, *others = profiled
+    shown = [first, *others[-1:]]
+    blocks = _tables(shown, TableChoice(most=most), with_notes=False)
+    if omitted := [variant.name for variant in profiled if variant not in shown]:
+        blocks.append(Text(f"not shown: {', '.join(omitted)}", "dim"))
+    return Group(*blocks)
+
+
+def _profiled(report: RunReport) -> list[VariantReport]:
+    return [each for each in report.variants if each.goodput and each.goodput.operations]
+
+
+def _tables(variants: list[VariantReport], choice: TableChoice, *, with_notes: bool) -> list[Block]:
+    blocks: list[Block] = []
+    for variant in variants:
+        title = _HEAD if len(variants) == 1 else f"operations of {variant.name}"
+        table = OperationTable(variant, choice, title, with_notes=with_notes)
+        blocks.append(Fitted(table.of_width))
+    return blocks

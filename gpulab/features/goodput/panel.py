@@ -15,7 +15,6 @@ from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
 _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
-_OTHER = "·"
 _ITEMS = 9
 _WHY_NONE = (
     "the parts of a step come with the profile, the last stage; those of a step with marks "
@@ -78,7 +77,7 @@ def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> Non
         count = round(end * area.width) - placed
         if count <= 0:
             continue
-        fill = _FILLS.get(part.letter, _OTHER)
+        fill = _FILLS.get(part.letter, "·")
         value = goodput if part.letter == "u" and goodput else f"{part.share:.0%}"
         for row in range(area.height):
             area.put(row, placed, fill * count, part.style)

@@ -5,6 +5,7 @@ with what they launched, and the kernels and copies of a device.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,13 +14,78 @@ from typing import Any, NamedTuple
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.payloads import REST
 from gpulab.core.text import cut
-from gpulab.features.goodput.callers import Caller, callers_of
 from gpulab.features.goodput.events import Operation
 from gpulab.features.goodput.formulas import Work, formula_of, work_of
 from gpulab.features.goodput.inputs import INPUTS, Inputs
-from gpulab.features.goodput.trace import Trace, TraceEvent
+from gpulab.features.goodput.trace import CALLER, Thread, Trace, TraceEvent
 from gpulab.features.goodput.tree import Forest, Node, forest
-from gpulab.stats.time_spans import clip, measure
+from gpulab.stats.time_spans import clip, innermost, measure
+
+
+class Caller(NamedTuple):
+    """`line` is such as train.py:42, `module` such as Net.layers.0.linear."""
+
+    line: str | None = None
+    module: str | None = None
+
+
+def callers_of(trace: Trace, woods: Forest) -> dict[Node, Caller]:
+    """The caller of each operation for which it is known.
+
+    What autograd calls in the backward pass has the caller of its operation of the forward pass: on
+    a device it runs in a thread without a line of the program.
+    """
+    marks = _Marks(trace)
+    callers: dict[Node, Caller] = {}
+    forward: dict[int, Caller] = {}
+    for node in woods.nodes:
+        caller = None
+        if node.is_backward:
+            caller = forward.get(-1 if node.sequence is None else node.sequence)
+        elif node.parent is not None and node.parent in callers and _is_backward(node):
+            caller = callers[node.parent]
+        caller = caller or marks.at(node.event.thread, node.event.start)
+        if caller is None:
+            continue
+        callers[node] = caller
+        if node.sequence is not None and not node.is_backward:
+            forward[node.sequence] = caller  # of those that have a number, the last made the node
+    return callers
+
+
+def _is_backward(node: Node) -> bool:
+    return any(outer.is_backward for outer in node.ancestors)
+
+
+class _Marks:
+    """The spans around calls, by thread."""
+
+    def __init__(self, trace: Trace) -> None:
+        by_thread = defaultdict(list)
+        for event in trace.callers:
+            by_thread[event.thread].append(event)
+        self._pieces: dict[Thread, list[tuple[float, float, str]]] = {
+            thread: [
+                (start, end, events[index].name)
+                for start, end, index in innermost([event.span for event in events])
+            ]
+            for thread, events in by_thread.items()
+        }
+        self._starts = {
+            thread: [start for start, _, _ in pieces] for thread, pieces in self._pieces.items()
+        }
+
+    def at(self, thread: Thread, instant: float) -> Caller | None:
+        """Who called what ran at an instant."""
+        if thread not in self._pieces:
+            return None
+        index = bisect_right(self._starts[thread], instant) - 1
+        if index < 0 or instant >= self._pieces[thread][index][1]:
+            return None
+        name = self._pieces[thread][index][2]
+        line, _, module = name.removeprefix(CALLER).rpartition("|")
+        return Caller(line or None, module or None)
+
 
 MOST_KERNELS = 40
 MOST_OPERATIONS = 200
@@ -31,13 +97,7 @@ _TF32 = re.compile(r"tf32|s1688")
 """In the names of kernels that multiply fp32 in tensor cores, rounded to tf32."""
 
 
-def operations(
-    trace: Trace,
-    sample: Trace | None = None,
-    *,
-    kernels: int = MOST_KERNELS,
-    most: int = MOST_OPERATIONS,
-) -> list[Operation]:
+def operations(trace: Trace, sample: Trace | None = None, **most: int) -> list[Operation]:
     """The kernels and copies of a device, if it did anything; then the host's operations. Of both
     the longest first, at most so many, and one more for the rest.
 
@@ -45,7 +105,7 @@ def operations(
     allocated: recording that takes time, so that no time is taken from it. Without it that is read
     from `trace`, as far as it is there.
     """
-    return RecordedWindow(trace).operations(sample, kernels=kernels, most=most)
+    return RecordedWindow(trace).operations(sample, **most)
 
 
 class RecordedWindow:
@@ -57,17 +117,14 @@ class RecordedWindow:
         self._facts = _Facts()
 
     def operations(
-        self,
-        sample: Trace | None = None,
-        *,
-        kernels: int = MOST_KERNELS,
-        most: int = MOST_OPERATIONS,
+        self, sample: Trace | None = None, kernels: int = MOST_KERNELS, most: int = MOST_OPERATIONS
     ) -> list[Operation]:
         """As the function of that name."""
         trace, woods = self._trace, self._woods
-        known = _known(trace if sample is None else sample, woods if sample is None else None)
-        if sample is not None:
-            known = _match_sample(woods, known, self._facts)
+        if sample is None:
+            known = _known(trace, woods)
+        else:
+            known = _match_sample(woods, _known(sample, forest(sample)), self._facts)
         rows = _kernels(trace, woods, kernels) if trace.on_device else []
         return rows + _host(trace, woods, known, self._facts, most)
 
@@ -115,9 +172,8 @@ class _Known(NamedTuple):
 _NOTHING = _Known(Caller(), None)
 
 
-def _known(trace: Trace, woods: Forest | None = None) -> dict[Node, _Known]:
-    """Return what is known of each operation of a recording, by its start."""
-    woods = woods or forest(trace)
+def _known(trace: Trace, woods: Forest) -> dict[Node, _Known]:
+    """Of each operation of a recording, by its start."""
     if not trace.callers and not trace.allocations:
         return {}
     callers = callers_of(trace, woods)

@@ -449,7 +449,7 @@ FEATURE = Feature(
     views=(
         View("goodput.view:phases", Section.TIME),
         View("goodput.view:goodput", Section.TIME),
-        View("goodput.operations:operations", Section.OPERATIONS),
+        View("goodput.operation_table:operations", Section.OPERATIONS),
         View("goodput.view:traces", Section.TRACES),
         View("goodput.view:job_goodput", Section.JOBS),
     ),

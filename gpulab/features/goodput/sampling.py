@@ -28,8 +28,6 @@ from gpulab.features.goodput.trace import Trace
 from gpulab.stats.time_spans import clip, measure, union
 
 _EVERY_S = 1e-3
-_SCHEDULER = "/proc/thread-self/schedstat"
-_LONGEST_SOURCE = 60
 _MOST_LINES = 40
 _LEAST = 0.01
 """Of the step: a line with less is not kept."""
@@ -64,7 +62,6 @@ class Sampler:
         self.samples: list[_Sample] = []
         self.started = 0.0
         self._places: dict[tuple[CodeType, int, bool], Place] = {}
-        self._own: dict[CodeType, bool] = {}
 
     def run(self, function: Callable[[], object]) -> None:
         """Run it, with a sample each millisecond of it."""
@@ -105,7 +102,7 @@ class Sampler:
     def _place(self, frame: FrameType | None) -> Place | None:
         inner = None
         while frame is not None:
-            if self._is_own(frame.f_code):
+            if is_of_the_program(frame.f_code.co_filename):
                 if inner is not None:
                     break
                 inner = frame
@@ -119,22 +116,14 @@ class Sampler:
             self._places[key] = _place(inner, outermost=frame is None)
         return self._places[key]
 
-    def _is_own(self, code: CodeType) -> bool:
-        own = self._own.get(code)
-        if own is None:
-            own = self._own[code] = is_of_the_program(code.co_filename)
-        return own
-
 
 def _open_scheduler() -> int | None:
-    """Open the scheduler's figures of this thread; None where there is none."""
-    try:
-        opened = os.open(_SCHEDULER, os.O_RDONLY)
+    """Of this thread; None where there is none."""
+    with suppress(OSError):
+        opened = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         if len(os.pread(opened, 128, 0).split()) > 1:
             return opened
         os.close(opened)
-    except OSError:
-        pass
     return None
 
 
@@ -157,7 +146,7 @@ def _expression(code: CodeType, frame: FrameType) -> str:
         if first == last == frame.f_lineno and None not in (start, end):
             with suppress(UnicodeDecodeError):
                 text = text.encode()[start:end].decode()
-    return cut(" ".join(text.split()), _LONGEST_SOURCE)
+    return cut(" ".join(text.split()), 60)
 
 
 def lines_of(sampler: Sampler, trace: Trace, plain_s: float) -> list[LineTime]:

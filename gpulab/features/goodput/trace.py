@@ -261,10 +261,7 @@ def validate(document: object) -> list[Finding]:
             places[problem].append(index)
     return [
         trace_events_lack_a_field(
-            field=field,
-            count=len(indices),
-            events=len(entries),
-            first=indices[0],
+            field=field, count=len(indices), events=len(entries), first=indices[0]
         )
         for field, indices in places.items()
     ]

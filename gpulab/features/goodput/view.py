@@ -25,7 +25,6 @@ from gpulab.report.sentences import lines
 if TYPE_CHECKING:
     from gpulab.features.roofline.bound import Point
 
-_HALF = 0.5
 LEAST = 0.01
 """A share that has a row, whether a bar has a cell for it or not."""
 _GAP = 2
@@ -37,7 +36,7 @@ def parts_of(summary: GoodputReport, busy: float | None = None) -> list[bars.Ste
     is drawn in no good colour.
     """
     parts = bars.categories(summary.partition.items())
-    if busy is None or busy >= _HALF:
+    if busy is None or busy >= 0.5:
         return parts
     return [replace(part, style="white") if part.words == USEFUL else part for part in parts]
 

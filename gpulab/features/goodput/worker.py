@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
@@ -49,7 +50,7 @@ from gpulab.features.goodput.analysis import (
 )
 from gpulab.features.goodput.events import LineTime, Partition, Profiled
 from gpulab.features.goodput.facts import OPTIMIZER, facts
-from gpulab.features.goodput.marks import marked_calls
+from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of
 from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
@@ -72,8 +73,6 @@ _STEP_PRECISION = 0.1
 _MOST_STEPS = 200
 _MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
-_MOST_EVENTS = 10_000
-"""A trace of more takes longer to read than the steps took."""
 _MOST_EVENTS_NEEDED = 100_000
 _MANY_EVENTS = 500
 _PLAIN_GROUPS = 5
@@ -82,27 +81,21 @@ _WAITING_TIME = 1
 """Of a thread's schedstat: nanoseconds in which it could have run, and another did."""
 
 
+@dataclass
 class Profiler:
     """Records the variants named. What cannot be profiled is reported, and fails nothing."""
 
-    def __init__(
-        self,
-        job: Measure | TimeFunctions,
-        names: Sequence[str],
-        choices: Iterable[Choice],
-        reporter: Reporter,
-    ) -> None:
-        self._job = job
-        self._names = names
-        self._choices = choices
-        self._reporter = reporter
-        self._options = job.profile or ProfileOptions()
-        self._others_took_s = 0.0
-        """Of the last recording, in which this thread could have run."""
+    _job: Measure | TimeFunctions
+    _names: Sequence[str]
+    _choices: Iterable[Choice]
+    _reporter: Reporter
+    _others_took_s: float = 0.0
+    """Of the last recording, in which this thread could have run."""
 
     def prepare(self) -> None:
         """Open the device, run the file, and start the profiler once, which takes a second."""
         job = self._job
+        self._options = job.profile or ProfileOptions()
         self._ranks = start_ranks(job, job.seed or 0)
         device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
         self._device = device
@@ -235,7 +228,7 @@ class Profiler:
         """With lines, modules and memory of its operations, from a recording of one more step; as
         it is where that fails. All that was measured has been reported by then.
         """
-        marks = None if compiled else marked_calls()
+        marks = None if compiled else MarkedCalls()
         try:
             sample, _ = self._recorded(build, 1, shapes=True, memory=True, marks=marks)
         except Exception as error:
@@ -375,7 +368,8 @@ def _window_steps(plain_s: float, spread: float | None, single: Trace, *, statef
         max(_FEWEST, needed), int(_LONGEST_WINDOW_S / plain_s), _MOST_EVENTS_NEEDED // events
     )
     most = _MOST_STATEFUL_STEPS if stateful else _MOST_STEPS
-    return max(1, min(most, max(needed, min(enough, _MOST_EVENTS // events))))
+    # a trace of more events takes longer to read than the steps took
+    return max(1, min(most, max(needed, min(enough, 10_000 // events))))
 
 
 def _spread(steps: Sequence[_Plain]) -> float | None:

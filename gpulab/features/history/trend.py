@@ -19,9 +19,6 @@ from gpulab.stats.comparison import FEWEST_TO_JUDGE
 SCHEMA = "gpulab.history/2"
 _LAST_RUNS = 20
 """Those before a run, whose range it lies in or outside of."""
-_MOST_POINTS = 200
-"""The newest of a trend."""
-_VERSIONS = ("driver", "torch", "cuda", "triton", "gpulab", "python")
 _SOURCE_DIGITS = 7
 
 
@@ -191,7 +188,7 @@ def _trend(runs: Sequence[PastRun], pair: tuple[str, str]) -> Trend:
             points.append(point)
             before = run
     variant, against = pair
-    newest = tuple(points[-_MOST_POINTS:])
+    newest = tuple(points[-200:])
     return Trend(variant=variant, against=against, runs=len(points), points=newest)
 
 
@@ -207,8 +204,8 @@ def _outside(point: Point, last: Sequence[Point]) -> Range | None:
 
 
 def _changes(before: PastRun, after: PastRun) -> Iterator[Changed]:
-    """Yield what differs in the environment; nothing of what is unknown in one of them."""
-    for name in _VERSIONS:
+    """What of the environment is another; nothing is said of what is unknown in one of them."""
+    for name in ("driver", "torch", "cuda", "triton", "gpulab", "python"):
         old = before.environment.get(name)
         new = after.environment.get(name)
         if old and new and old != new:

@@ -35,7 +35,6 @@ _PARAMETER = re.compile(
 )
 KERNELS_FOLDER = "GPULAB_KERNELS"
 """Environment variable: the folder in which a run's processes share what they compiled."""
-_HEADER = "cuda_fp16.h"
 _CACHED = 256
 
 
@@ -139,7 +138,7 @@ def header_folders() -> tuple[str, ...]:
         folders.append(place / "cuda_runtime" / "include")
     folders.append(Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "include")
     for folder in folders:
-        if (folder / _HEADER).is_file():
+        if (folder / "cuda_fp16.h").is_file():
             headers = str(folder)
             return (headers, f"{headers}/cccl") if (folder / "cccl").is_dir() else (headers,)
     return ()

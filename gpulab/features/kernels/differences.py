@@ -11,7 +11,6 @@ import msgspec
 from gpulab.core.payloads import KernelCode
 from gpulab.features.kernels.instructions import MATRIX
 
-_CONTROL = ("divergent_branch", "loop")
 _INSTRUCTIONS = (
     *(f"{kind}_{bits}" for kind in ("load", "store") for bits in (256, 128, 96, 64, 32, 16, 8)),
     "async_copy",
@@ -114,7 +113,7 @@ def _figures(
         now = _least(after, what)
         if was is not None and now is not None:
             yield what, was, now
-    for kind in _CONTROL:
+    for kind in ("divergent_branch", "loop"):
         yield kind, old[kind], new[kind]
     yield both("shared_bytes", lambda kernels: max(kernel.shared_bytes for kernel in kernels))
     if all(kernel.threads for kernel in (*before, *after)):

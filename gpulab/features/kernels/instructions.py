@@ -18,8 +18,6 @@ ALL = "all"
 _WIDTH = re.compile(r"\.[USBFusbf]?(8|16|32|64|96|128|256)\b")
 _MATRICES = re.compile(r"(?:LDSM|STSM)\b.*?\.MT?88(?:\.([124]))?\b")
 """Of 8 x 8 elements of 16 bits: 32 bits of each lane."""
-_SASS_BYTES = 16
-"""Of one instruction, since Volta."""
 _ACCESSES = {
     "LDG": "load",
     "LD": "load",
@@ -47,31 +45,20 @@ _CLASSES = {
     "bulk_copy": ("UBLKCP", "UTMALDG", "UTMASTG"),
 }
 _CLASS = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcodes}
-_BRANCHES = ("BRA", "BRX", "JMP", "JMX", "CALL")
 _BULK_COPIES = ("cp.async.bulk.shared", "cp.async.bulk.global", "cp.async.bulk.tensor")
 _PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
 PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
 PTX_LABEL = re.compile(r"^\s*(\$\w+):")
-_PTX_CLASS = {
-    "fma": "fma",
-    "add": "add_or_multiply",
-    "sub": "add_or_multiply",
-    "mul": "add_or_multiply",
-    "bar": "barrier",
-    "barrier": "barrier",
-    "shfl": "shuffle",
-    "redux": "shuffle",
-    "atom": "atomic",
-    "red": "atomic",
-    "mma": "mma",
-    "wmma": "mma",
-    "ex2": "special",
-    "lg2": "special",
-    "rcp": "special",
-    "rsqrt": "special",
-    "sin": "special",
-    "cos": "special",
+_PTX_CLASSES = {
+    "fma": ("fma",),
+    "add_or_multiply": ("add", "sub", "mul"),
+    "barrier": ("bar", "barrier"),
+    "shuffle": ("shfl", "redux"),
+    "atomic": ("atom", "red"),
+    "mma": ("mma", "wmma"),
+    "special": ("ex2", "lg2", "rcp", "rsqrt", "sin", "cos"),
 }
+_PTX_CLASS = {opcode: kind for kind, opcodes in _PTX_CLASSES.items() for opcode in opcodes}
 
 
 def count_sass(lines: Sequence[str]) -> dict[str, int]:
@@ -89,7 +76,7 @@ def count_sass(lines: Sequence[str]) -> dict[str, int]:
         if base in _ACCESSES:
             counts[_access(_ACCESSES[base], opcode)] += 1
             counts["read_only_load"] += ".CONSTANT" in opcode
-        elif base in _BRANCHES:
+        elif base in ("BRA", "BRX", "JMP", "JMX", "CALL"):
             target = operands.split(",")[-1].strip()
             counts["loop" if _is_back(target, place) else "branch"] += 1
         elif base == "HFMA2":
@@ -181,7 +168,8 @@ def vector_width(modifiers: Sequence[str]) -> int:
 def _is_back(target: str, place: int) -> bool:
     """Return whether a branch goes back, to the beginning of a loop."""
     try:
-        return int(target.strip("`()"), 16) <= place * _SASS_BYTES
+        # an instruction has 16 bytes, since Volta
+        return int(target.strip("`()"), 16) <= place * 16
     except ValueError:
         return False
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-_NO_CACHE = b"-no-cache"
-"""NVRTC's cache of machine code says nothing of registers."""
-
 
 @dataclass
 class Code:
@@ -37,7 +34,8 @@ def compile_source(text: bytes, name: bytes, flags: list[bytes]) -> Code:
     try:
         program = _result(nvrtc.nvrtcCreateProgram(text, b"kernel.cu", 0, [], []))
         _result(nvrtc.nvrtcAddNameExpression(program, name))
-        status = _run_compiler(nvrtc, program, [*flags, _NO_CACHE])
+        # NVRTC's cache of machine code says nothing of registers.
+        status = _run_compiler(nvrtc, program, [*flags, b"-no-cache"])
         if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:  # of an NVRTC that has no cache
             status = _run_compiler(nvrtc, program, flags)
         log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)

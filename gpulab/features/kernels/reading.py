@@ -26,7 +26,6 @@ from gpulab.features.kernels.memory_accesses import accesses
 from gpulab.proc.spawn import HangsError, capture
 
 _PACKAGES = ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12")
-_TIMEOUT_S = 30.0
 _CACHED = 256
 
 
@@ -72,7 +71,7 @@ def sass_lines(cubin: bytes, entry: str) -> tuple[str, ...] | None:
         Path(binary.name).write_bytes(cubin)
         command = [program, "-json", binary.name]
         try:
-            done = capture(command, _TIMEOUT_S)
+            done = capture(command, 30.0)
         # it is listed, and not there or not for this machine
         except (OSError, HangsError):
             return None

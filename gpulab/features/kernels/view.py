@@ -19,11 +19,9 @@ _MOST_CHANGES, _WIDEST_NAME, _LANES = 6, 20, 32
 _ALWAYS = ("registers", "occupancy")
 """Said even where more telling ones fill the line."""
 _WORDS = {
-    "kernels": "kernels",
     "mma": "mma instructions",
     "wgmma": "wgmma instructions",
     "tcgen05": "tcgen05 instructions",
-    "stages": "stages",
     "async_copy": "asynchronous copies",
     "bulk_copy": "bulk copies",
     "local_load": "local loads",
@@ -38,7 +36,6 @@ _WORDS = {
     "add_or_multiply": "adds and multiplies",
     "special": "special functions",
     "read_only_load": "read-only loads",
-    "registers": "registers",
     "threads": "threads a block",
     "all": "instructions",
 }
@@ -72,8 +69,7 @@ def kernels(report: RunReport) -> Block | None:
 
 
 def kernel_page(
-    of_variants: Mapping[str, Sequence[KernelCode]],
-    against: Mapping[str, str | None],
+    of_variants: Mapping[str, Sequence[KernelCode]], against: Mapping[str, str | None]
 ) -> Block | None:
     """The same without a run: of kernels that were compiled only. `against` as in `differences`."""
     of_variants = {name: codes for name, codes in of_variants.items() if codes}

@@ -150,7 +150,6 @@ class RoofSet:
 
 
 _TERA = 1e12
-_GIGA = 1e9
 _MEGA = 1e6
 _DATA_RATE = 2
 """Transfers per memory clock, as the driver names that clock."""
@@ -241,7 +240,7 @@ def _sheet_ceilings(device: Device) -> list[Ceiling]:
     }
     method = datasheet(device=device.name)
     return [
-        _ceiling(MEMORY, "", "B/s", sheet.gb_s * _GIGA, DATASHEET, method),
+        _ceiling(MEMORY, "", "B/s", sheet.gb_s * 1e9, DATASHEET, method),
         _ceiling(VECTOR, "fp32", "FLOP/s", sheet.fp32 * _TERA, DATASHEET, method),
         *(
             _ceiling(MATRIX, kind, "FLOP/s", rate * _TERA, DATASHEET, method)

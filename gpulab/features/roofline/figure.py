@@ -12,8 +12,6 @@ from gpulab.features.roofline.bound import Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
 
-_ALIKE = 1.1
-"""Roofs nearer to each other than this factor are one line."""
 _BELOW, _LEFT = 10.0, 10.0
 """How far the axes go below the lowest point, and left of it."""
 _LEAST_INTENSITY, _MOST_INTENSITY = 0.01, 100.0
@@ -155,7 +153,8 @@ def _lines(roofs: FamilyRoofs, x: Scale) -> list[Line]:
         ends = [(x.low, x.low * roof.median), (top / roof.median, top)]
         lines.append(Line(ends, roof_words(roof), "cyan", roof.ceiling.source != MEASURED))
     for number, roof in enumerate(roofs.flats):
-        if number and roof.median * _ALIKE >= top:
+        # roofs as near as that are one line
+        if number and roof.median * 1.1 >= top:
             continue
         ends = [(roof.median / steepest, roof.median), (x.high, roof.median)]
         lines.append(Line(ends, roof_words(roof), "cyan", roof.ceiling.source != MEASURED))

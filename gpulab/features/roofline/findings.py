@@ -213,10 +213,7 @@ def launches_take_the_time(
     return f"starting its {started} takes {share:.0%} of its time{_far(evidence)}"
 
 
-@limited_by(
-    BoundKind.LAUNCH,
-    "the device waits for the host {share:.0%} of the time{far}",
-)
+@limited_by(BoundKind.LAUNCH, "the device waits for the host {share:.0%} of the time{far}")
 def device_waits_for_launches(*, share: float, **evidence: Value) -> None: ...
 
 
@@ -234,10 +231,7 @@ def device_waits_for_host(
     return f"the device waits for the host {share:.0%} of the time{bare}{_far(evidence)}"
 
 
-@limited_by(
-    BoundKind.LATENCY,
-    "its {phase} phase takes {share:.0%} of the time{far}",
-)
+@limited_by(BoundKind.LATENCY, "its {phase} phase takes {share:.0%} of the time{far}")
 def phase_waits(*, phase: str, share: float, **evidence: Value) -> None: ...
 
 
@@ -267,8 +261,7 @@ def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
 
 
 @limited_by(
-    BoundKind.POWER,
-    "at the power limit ({counters}){far}: what takes less energy is faster",
+    BoundKind.POWER, "at the power limit ({counters}){far}: what takes less energy is faster"
 )
 def at_power_cap(**evidence: Value) -> None: ...
 @limited_by(
@@ -277,15 +270,9 @@ def at_power_cap(**evidence: Value) -> None: ...
     "rank{far}: send less, or while something else is computed, and give all ranks the same work",
 )
 def only_communicates(*, share: float, **evidence: Value) -> None: ...
-@limited_by(
-    BoundKind.LATENCY,
-    "few warps in flight{counted}{far}",
-)
+@limited_by(BoundKind.LATENCY, "few warps in flight{counted}{far}")
 def too_little_in_flight(**evidence: Value) -> None: ...
-@limited_by(
-    BoundKind.LATENCY,
-    "the SMs are full of stalled warps{counted}{far}",
-)
+@limited_by(BoundKind.LATENCY, "the SMs are full of stalled warps{counted}{far}")
 def warps_wait(**evidence: Value) -> None: ...
 @limited_by(
     BoundKind.LATENCY,
@@ -322,8 +309,7 @@ def thread_is_preempted(*, share: float, **evidence: Value) -> None: ...
 )
 def too_disturbed(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
-    BoundKind.UNEXPLAINED,
-    "{share:.0%} of what its thread runs is outside of torch's operations",
+    BoundKind.UNEXPLAINED, "{share:.0%} of what its thread runs is outside of torch's operations"
 )
 def outside_of_torch(*, share: float) -> None: ...
 @limited_by(
@@ -352,10 +338,7 @@ def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) ->
 def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
-@limited_by(
-    BoundKind.LATENCY,
-    "only {of_link}",
-)
+@limited_by(BoundKind.LATENCY, "only {of_link}")
 def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @finding("the ceilings could not be measured: {message}", rank=Rank.EXPLAINING)
 def ceilings_failed(*, message: str) -> None: ...

@@ -23,18 +23,20 @@ from gpulab.core.payloads import (
     LINKS,
     MATRIX,
     MEMORY,
+    REST,
     UNSTEADY,
     VECTOR,
     WAITING,
 )
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
-from gpulab.features.goodput.analysis import by_inputs, parts_on_cpu
-from gpulab.features.goodput.events import Phases, Profiled
+from gpulab.features.goodput.analysis import by_inputs, parts_on_cpu, summed
+from gpulab.features.goodput.events import Operation, Phases, Profiled
 from gpulab.features.roofline import result
 from gpulab.features.roofline.bound import (
     DIFFERS,
     Bound,
     Cause,
+    OperationPoint,
     Point,
     Roofline,
     bound_of,
@@ -49,7 +51,6 @@ from gpulab.features.roofline.findings import (
     flops_differ,
     moves_more_bytes,
 )
-from gpulab.features.roofline.operations import operation_points, short_operation
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
 from gpulab.features.telemetry.report import TelemetryState
@@ -58,8 +59,69 @@ from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import median_interval
 
-_SLICE_S = 0.004
-"""What another thread has of a CPU before it is this one's turn again."""
+_MOST = 60
+_FLOATING = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
+
+
+def operation_points(
+    profiled: Profiled, roofs: RoofSet, cache_bytes: int, *, cache_seen: bool
+) -> list[OperationPoint]:
+    """Of the operations with a formula those that take longest, whoever calls them. Their times
+    are as they were recorded: a host's hold what the profiler takes of them.
+    """
+    steps = profiled.steps
+    on_device = any(row.on_device for row in profiled.operations)
+    host = [row for row in profiled.operations if not row.on_device and row.name != REST]
+    rows = summed(host, lambda row: (row.name, row.shapes, row.dtype))
+    timed = [(seconds_of(row), row) for row in rows if row.calls]
+    points = []
+    for seconds, row in sorted(timed, key=lambda pair: -pair[0]):
+        if not seconds or not (row.flops or row.bytes):
+            continue
+        facts = StepFacts(
+            time_s=Estimate(value=seconds / row.calls),
+            bytes=_of_a_call(row.bytes, row.calls),
+            flops=_of_a_call(row.flops, row.calls) if row.dtype in _FLOATING else None,
+            dtype=row.dtype if row.dtype in _FLOATING else None,
+            launches=None if on_device else 1,
+            on_gpu=on_device,
+            cache_bytes=cache_bytes,
+            cache_seen=cache_seen,
+        )
+        point = point_of(row.name, facts, bound_of(facts, roofs))
+        if point is not None:
+            points.append(
+                OperationPoint(
+                    **structs.asdict(point),
+                    shapes=row.shapes,
+                    inputs=row.dtype,
+                    calls=row.calls / steps,
+                    seconds=seconds / steps,
+                    flops=None if row.flops is None else row.flops / steps,
+                    bytes=None if row.bytes is None else row.bytes / steps,
+                )
+            )
+        if len(points) == _MOST:
+            break
+    return points
+
+
+def seconds_of(row: Operation) -> float:
+    """What its work takes: on a device that of its kernels, else its own with what it calls."""
+    if row.device_total_s is not None:
+        return row.device_total_s
+    return row.total_s or 0.0
+
+
+def _of_a_call(amount: float | None, calls: float) -> int | None:
+    return None if amount is None else round(amount / calls)
+
+
+def short_operation(name: str) -> str:
+    """Beside a plot: mm of aten::mm."""
+    return name.removeprefix("aten::").strip("_").removeprefix("scaled_dot_product_")
+
+
 _SHORT = 3
 _SHORT_S = 3e-6
 """An operation of so many launch costs, or seconds without one, is mostly its start."""
@@ -130,7 +192,8 @@ def _off_cpu_shares(variant: VariantState) -> tuple[float | None, float | None]:
     if profiled and profiled.waited is not None:
         waited = min(off, profiled.waited)
     else:
-        waited = max(0.0, off - variant.switches * _SLICE_S / variant.wall_s)
+        # another thread has a CPU for 4 ms before it is this one's turn again
+        waited = max(0.0, off - variant.switches * 0.004 / variant.wall_s)
     return off - waited, waited
 
 

@@ -33,8 +33,6 @@ from gpulab.features.roofline.probes import (
 )
 from gpulab.scenario import MiB, Work
 
-_BUDGET = 0.1
-"""Of the time of the rounds."""
 _ARRAY = (64 * MiB, 128 * MiB)
 _CHUNK = 8 * MiB
 _BEYOND_CACHE = 2
@@ -101,7 +99,7 @@ class RoofProbes:
         self.prepare()
         assert self._probing is not None
         first = not any(probing.times_s for probing in self._probing)
-        self._allowance_s += _BUDGET * round_s
+        self._allowance_s += 0.1 * round_s  # probes take a tenth of the rounds' time
         waiting = self._order.sample(self._probing, len(self._probing))
         for probing in sorted(waiting, key=lambda probing: len(probing.times_s)):
             if first or probing.cost_s <= self._allowance_s:

@@ -79,8 +79,6 @@ _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
-_TWO_COLUMNS = 110
-"""Columns from which the table stands beside the plot."""
 _GAP, _SHARE_OF_TABLE = 3, 0.42
 _FEWEST_ROWS = 10
 
@@ -111,7 +109,8 @@ def roofline_view(
     if figure is None:
         return Group(*blocks)
     others = blocks[2:]
-    if roofline.points and width >= _TWO_COLUMNS:
+    # from 110 columns on the table stands beside the plot
+    if roofline.points and width >= 110:
         right = int(width * _SHARE_OF_TABLE)
         columns = Table(_GAP, show_header=False)
         columns.add_column(width=width - right - _GAP, no_wrap=True)

@@ -37,14 +37,11 @@ from gpulab.features.telemetry.findings import (
     xid,
 )
 
-_MIB = 2**20
 _MILLI = 1e-3
 _PERCENT = {"sm": 2, "occupancy": 3, "tensor": 5, "dram": 10, "fp64": 11, "fp32": 12, "fp16": 13}
 _RATES = {"pcie_tx": 20, "pcie_rx": 21, "nvlink_rx": 60, "nvlink_tx": 61}
 METRICS = {**_PERCENT, **_RATES}
 """Fields that GPM gives at every tick, with the numbers of its metrics."""
-SHORTEST_S = 0.1
-"""Two samples of GPM closer than this have nothing new between them."""
 _FIELD_VALUES = {186: "power", 185: "power_average", 83: "energy"}
 """NVML's field values that are read at every tick, in thousandths of the unit."""
 _BYTE_COUNTERS = {197: "pcie_tx", 198: "pcie_rx"}
@@ -69,7 +66,6 @@ def _temperature(handle: Any) -> float:
         return float(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU))
 
 
-_SLOW_S = 0.5
 _SLOW_FIELDS: dict[str, Callable[[Any], float]] = {
     "sm_clock": _clock(pynvml.NVML_CLOCK_SM),
     "memory_clock": _clock(pynvml.NVML_CLOCK_MEM),
@@ -78,8 +74,6 @@ _SLOW_FIELDS: dict[str, Callable[[Any], float]] = {
     "busy": lambda handle: pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
 }
 """Fields that are read twice a second, by a call each."""
-_SLICE_FIELDS = ("memory_used", "busy")
-"""Those of them that a MIG slice has of its own."""
 
 _UNSUPPORTED = {
     pynvml.NVML_ERROR_NOT_SUPPORTED: not_supported.code,
@@ -287,7 +281,7 @@ class Gpm:
         for place, name in enumerate(METRICS):
             metric = self._request.metrics[place]
             if metric.nvmlReturn == pynvml.NVML_SUCCESS:
-                values[name] = metric.value * (_MIB if name in _RATES else 1)
+                values[name] = metric.value * ((2**20) if name in _RATES else 1)
             else:
                 self.failed[name] = metric.nvmlReturn
         return values
@@ -370,16 +364,18 @@ class Gpu:
     def _read(self) -> Reading:
         now = monotonic()
         reading = Reading()
-        if now - self._gpm_at > SHORTEST_S:
+        # closer samples of GPM have nothing new between them
+        if now - self._gpm_at > 0.1:
             reading.values |= self._read_gpm()
         reading.values |= self._try("fields", self._field_values) or {}
         reading.reasons = self._try("reasons", _reasons, self._whole)
         since_last = self._try("counters", self._reasons_since_last)
         if since_last is not None:
             reading.reasons = (reading.reasons or 0) | since_last
-        if self._is_due("slow", now, _SLOW_S):
+        if self._is_due("slow", now, 0.5):
             for name, query in _SLOW_FIELDS.items():
-                handle = self._handle if name in _SLICE_FIELDS else self._whole
+                # what a MIG slice has of its own
+                handle = self._handle if name in ("memory_used", "busy") else self._whole
                 value = self._try(name, query, handle)
                 if value is not None:
                     reading.values[name] = float(value)

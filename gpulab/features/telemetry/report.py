@@ -45,8 +45,6 @@ STALE_S = 3 / RATE_HZ
 _AVERAGED = ("busy", "power_average")
 _AVERAGED_S = 1.0
 """Fields that the driver averages over a second: until then they hold what ran before."""
-_COUNTERS_LAG_S = 0.1
-"""GPM's counters are up to this old: a reading just after a change shows the past."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,9 @@ class SoloMeans:
 
 
 def belongs_to(reading: Telemetry, solo: SoloRun) -> bool:
-    """Return whether the whole stretch of a reading lies within a solo run."""
-    return reading.since >= solo.started + _COUNTERS_LAG_S and reading.t <= solo.ended
+    """Whether the whole stretch of a reading lies within a solo run."""
+    # GPM's counters are up to 0.1 s old: a reading just after a change shows the past
+    return reading.since >= solo.started + 0.1 and reading.t <= solo.ended
 
 
 def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
@@ -94,8 +93,6 @@ def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
 _RECENT = 120
 _CHARTED = 160
 """Readings that a report has, 24 s of them; and those that the charts of the screen go back to."""
-_SHOWN = 10
-"""A field that none of so many readings had has no last value."""
 _MOST_OF_A_STAGE = 6000
 
 
@@ -196,7 +193,8 @@ class TelemetryState:
         newest = list(self._readings)[-_RECENT:]
         age_s = now - (newest[-1].t if newest else started.t)
         last: dict[str, float] = {}
-        for reading in newest[-(_RECENT if self.lost else _SHOWN) :]:
+        # a field that none of ten readings had has no last value
+        for reading in newest[-(_RECENT if self.lost else 10) :]:
             last |= reading.values
         recent: dict[str, list[float]] = {}
         for reading in newest:

@@ -17,21 +17,13 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import tall_levels
 from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.panel import Panel, Rows, bands
-from gpulab.features.telemetry.fields import (
-    CLOCK_LETTERS,
-    FIELDS,
-    PERCENT,
-    RATE_HZ,
-    columns,
-    rows,
-)
+from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ, columns, rows
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 
 _SHORTEST_NAME = 8
-_DERIVED_COLUMNS = ("bytes_per_s", "flops_per_s")
 _HEADS = {
     "time": "time/step",
     "energy": "J/item",
@@ -58,7 +50,7 @@ def solo_runs(report: RunReport) -> Block | None:
         if any(_only_seems_busy(solo) for _, solo in runs):
             fields.insert(1, "busy")
         if "sm" in telemetry.unsupported:
-            fields += _DERIVED_COLUMNS
+            fields += ("bytes_per_s", "flops_per_s")
     shown = [column for column in fields if any(_cell(solo, column) for _, solo in runs)]
     table = columns_table(gap=1)
     head = f"solo run, {max(solo.seconds for _, solo in runs):.0f} s"
@@ -126,7 +118,6 @@ def _cell(solo: SoloReport, column: str) -> str:
     return byte_count(mean) if column == "rss" else three_digits(mean)
 
 
-_HOTTEST_C = 100.0
 _LABEL, _VALUE = 11, 13
 _CHART = _LABEL + _VALUE + 3
 """Where charts begin, behind their values: of a row that grows to the right only what is left of
@@ -254,7 +245,7 @@ def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
     if limit := telemetry.limits.get(field):
         return limit
     if field == "temperature":
-        return _HOTTEST_C
+        return 100.0
     return max((column.values.get(field, 0.0) for column in columns), default=0.0) or 1.0
 
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from gpulab.session.run import Run
     from gpulab.tui.earlier import PreviousRuns
 
-_ROOM_FOR_TITLES = 60
 _NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
 """Cells: of what stands around a name, and of the columns at the right edge."""
 _LIST_MARGIN = 2
@@ -247,7 +246,7 @@ class ScenarioList(OptionList):
         sign = "*" if row.name in self._chosen else " "
         line.append(f"{sign}{row.name:<{self._name_width}} ", style)
         right = self._outcome(row)
-        if self._width >= _ROOM_FOR_TITLES:
+        if self._width >= 60:
             room = max(0, self._room - right.cell_len - bool(right))
             title = fit(f" {_row_note(row)}", room)
             line.append(title, style or "dim")

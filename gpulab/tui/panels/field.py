@@ -18,12 +18,15 @@ class InputLine(Input):
     focus is by then.
     """
 
-    on_keys: Mapping[str, Callable[[], None]]
+    on_keys: Mapping[str, Callable[[], object]]
 
     def __init__(self, value: str = "", *, placeholder: str, id: str) -> None:
         super().__init__(value, placeholder=placeholder, id=id, compact=True)
         self.cursor_blink = False  # bytes at rest
-        self.on_keys = {"down": self._next, "up": self._previous}
+        self.on_keys = {
+            "down": lambda: self.screen.focus_next(InputLine),
+            "up": lambda: self.screen.focus_previous(InputLine),
+        }
 
     def _on_key(self, event: Key) -> None:  # type: ignore[override]
         action = self.on_keys.get(event.key)
@@ -35,9 +38,3 @@ class InputLine(Input):
             self.app.post_message(Key(event.key, event.character))
         elif action:
             action()
-
-    def _next(self) -> None:
-        self.screen.focus_next(InputLine)
-
-    def _previous(self) -> None:
-        self.screen.focus_previous(InputLine)

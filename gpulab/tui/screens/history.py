@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from gpulab.tui.app import LabApp
 
 _CURSOR = Style(color="default", bgcolor="default", reverse=True)
-_SIGNS = "AB"
 _HEAD = 1
 """Lines above the first run, which do not scroll."""
 
@@ -187,7 +186,7 @@ class HistoryList(ScrollView, can_focus=True):
             return Strip.blank(width, self.rich_style)
         run = self._runs[place]
         sign = next(
-            (sign for sign, marked in zip(_SIGNS, self.marked, strict=False) if marked is run), " "
+            (sign for sign, marked in zip("AB", self.marked, strict=False) if marked is run), " "
         )
         text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
         scenario = self._scenarios.get((run.path, run.scenario))
@@ -259,13 +258,7 @@ class HistoryScreen(Screen[None]):
         Binding("enter", "open", "open", tooltip="open the run: its result"),
         Binding("c", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
-        Binding(
-            "slash",
-            "search",
-            "search",
-            priority=True,
-            tooltip="search the runs",
-        ),
+        Binding("slash", "search", "search", priority=True, tooltip="search the runs"),
         Binding("f", "only_lesson", show=False, tooltip="runs of its scenario only, or all"),
         Binding("p", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("o", "show_path", show=False, tooltip="the path of the run file"),
@@ -472,21 +465,10 @@ class ComparePage(Page):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "left",
-            "exchange(-1)",
-            "older B",
-            priority=True,
-            tooltip="the run before B",
-        ),
+        Binding("left", "exchange(-1)", "older B", priority=True, tooltip="the run before B"),
         Binding("right", "exchange(1)", "newer B", priority=True, tooltip="the run after B"),
         Binding("x", "swap", "swap", tooltip="A becomes B"),
-        Binding(
-            "d",
-            "all_lines",
-            "all lines",
-            tooltip="all lines that differ, or the first",
-        ),
+        Binding("d", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
         HELP,
     ]

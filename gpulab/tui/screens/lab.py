@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -23,7 +23,6 @@ from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.features import modules, present, taken_out
 from gpulab.options import Options
 from gpulab.tui import bindings, status
-from gpulab.tui.budget import Budget
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
 from gpulab.tui.runs import Runs, Starter, words_of
@@ -34,10 +33,32 @@ if TYPE_CHECKING:
     from gpulab.session.run import Run
     from gpulab.tui.panels.detail import Detail
 
-_REST_S = 0.3
-"""After a cursor key until what it is on is drawn beside the list."""
-_CONFIRM_S = 3.0
-"""How long a second `s` still stops the run."""
+
+_LONGEST_S = 2.0
+
+
+class Budget:
+    """Of all CPU time of this process."""
+
+    def __init__(self, share: float) -> None:
+        """`share`: of a core; 1 for as often as one asks."""
+        self._share = share
+        self._due = 0.0
+        self._spent: float | None = None
+
+    def hurry(self) -> None:
+        """It is due at once: somebody pressed a key."""
+        self._due = 0.0
+
+    def allows(self) -> bool:
+        """Whether what it pays for is due again."""
+        now, spent = monotonic(), process_time()
+        if now < self._due:
+            return False
+        if self._spent is not None:
+            self._due = now + min(_LONGEST_S, (spent - self._spent) / self._share)
+        self._spent = spent
+        return True
 
 
 class StatusLine(TextPane):
@@ -197,7 +218,8 @@ class LabScreen(Screen[int]):
         self._detail.another_scenario()
         if self._walks is not None:
             self._walks.stop()
-        self._walks = self.set_timer(_REST_S, self._rest)
+        # drawn beside the list once the cursor has rested
+        self._walks = self.set_timer(0.3, self._rest)
         self.refresh_rows()
 
     def _rest(self) -> None:
@@ -328,7 +350,8 @@ class LabScreen(Screen[int]):
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return
-        if self._stop_pressed_at is not None and monotonic() - self._stop_pressed_at <= _CONFIRM_S:
+        # a second `s` within 3 s stops the run
+        if self._stop_pressed_at is not None and monotonic() - self._stop_pressed_at <= 3.0:
             self.runs.stop()
             self.say("")
         else:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Resize
-from textual.screen import Screen
 
 from gpulab.core.statuses import GroupBy
 from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.features.goodput.operation_table import OperationTable, TableChoice, sort_of, sorts_of
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.tui.bindings import HELP
-from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
+from gpulab.tui.panels.pane import Pane
+from gpulab.tui.screens.page import Page
 
 
-class OperationsScreen(Screen[None]):
+class OperationsScreen(Page):
     """The table of one variant's operations; keys choose the column it is sorted by, what its rows
     sum, and the variant.
     """
@@ -34,21 +32,10 @@ class OperationsScreen(Screen[None]):
     ]
 
     def __init__(self, report: RunReport) -> None:
-        super().__init__()
+        super().__init__("operations", lambda _: self._table())
         self._variants = with_operations(report)
         self._place = 0
         self._choice = TableChoice(most=None)
-
-    def compose(self) -> ComposeResult:
-        yield TextPane(id="status")
-        yield Pane(id="page")
-        yield KeysLine()
-
-    def on_mount(self) -> None:
-        self.query_one("#page").focus()
-
-    def on_resize(self, event: Resize) -> None:
-        self.call_after_refresh(self._draw)
 
     def action_sort(self, by: int) -> None:
         """Sort by another column."""
@@ -80,11 +67,10 @@ class OperationsScreen(Screen[None]):
     def _draw(self) -> None:
         sort = sort_of(self._variant, self._choice)
         facts = f"{self._variant.name} · by {self._choice.group} · sorted by {sort}"
-        status = f"gpulab · operations of {facts}"
-        self.query_one("#status", Pane).show_line(status)
-        self.query_one("#page", Pane).show(self._content())
+        self._title = f"operations of {facts}"
+        super()._draw()
 
-    def _content(self) -> Block:
+    def _table(self) -> Block:
         table = Fitted(
             OperationTable(self._variant, self._choice, str(self._choice.group)).of_width
         )

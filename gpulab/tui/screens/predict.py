@@ -5,11 +5,12 @@ of a class.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -26,9 +27,6 @@ from gpulab.features.predictions.view import (
 )
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
-
-if TYPE_CHECKING:
-    from textual.events import Resize
 
 _HINT = "a number such as 4; several, such as 4 2 8, are the predictions of a class"
 _HIDDEN = "the claim of the lesson is hidden until the verdict is final"

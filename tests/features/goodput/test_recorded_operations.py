@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.flop_counter import FlopCounterMode
 
-from gpulab.features.goodput.marks import marked_calls
+from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import WINDOW, read
 
@@ -30,7 +30,7 @@ def recording(step, path, *, memory=False, marked=False):
         record_function(WINDOW),
     ):
         if marked:
-            with marked_calls():
+            with MarkedCalls():
                 step()
         else:
             step()
