@@ -7,6 +7,8 @@ import torch
 from gpulab import Scenario, Work
 scenario = Scenario("faults")
 DATA = torch.rand(4096)
+later_process = os.path.exists("loaded")
+open("loaded", "w").close()
 counts = Counter()
 
 def built(name):
@@ -32,8 +34,8 @@ def {name}(lab):
     {build}
     return Work(step, inputs=DATA)
 """
-LATE = "if builds > 1 and steps > 4000: "
-"""In the measurement, after some rounds. What a scenario counts begins anew in each process."""
+LATE = "if later_process and steps > 4000: "
+"""In the measurement, once a process has had its rounds."""
 
 
 def scenario(lab, *, step="pass", build="pass", tail=""):

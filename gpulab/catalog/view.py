@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import short_need
-from gpulab.core.estimate import value_of
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import interval, plural, three_digits, times
 from gpulab.draw.blocks import Block, Group, Inside, Markdown, Table, Text, rows_table
@@ -231,7 +230,7 @@ def mark(run: RunReport | PastRun) -> OutcomeMark:
     word: str = best.verdict
     speedup = times(best.speedup)
     if best.verdict == Verdict.INCONCLUSIVE:
-        speedup = f"{three_digits(value_of(best.speedup) or 0.0)}x?"
+        speedup = f"{three_digits(_speedup(best))}x?"
         word = ""
     elif found.imprecise and found.bound and found.at_least_ratio:
         speedup = f">{times(found.at_least_ratio)}"
@@ -250,7 +249,11 @@ def best_comparison(run: RunReport | PastRun) -> Comparison | PastComparison | N
         if entry.speedup is not None and entry.against == run.comparisons[0].against
     ]
     named = next((entry for entry in measured if entry.variant == run.best), None)
-    return named or max(measured, key=lambda entry: value_of(entry.speedup) or 0.0, default=None)
+    return named or max(measured, key=_speedup, default=None)
+
+
+def _speedup(entry: Comparison | PastComparison) -> float:
+    return entry.speedup.value if entry.speedup else 0.0
 
 
 def age(seconds: float) -> str:

@@ -4,8 +4,12 @@ units.
 
 from __future__ import annotations
 
-from gpulab.core.estimate import Estimate
+from typing import TYPE_CHECKING
+
 from gpulab.scenario import GiB, KiB, MiB
+
+if TYPE_CHECKING:
+    from gpulab.core.estimate import Estimate
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"), (1e-15, "fs"))
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -36,9 +40,9 @@ def about(value: float | None) -> str:
 
 def times(speedup: Estimate | float | None) -> str:
     """A speedup, such as 11.8x."""
-    value = speedup.value if isinstance(speedup, Estimate) else speedup
-    if value is None:
+    if speedup is None:
         return "n/a"
+    value = speedup if isinstance(speedup, (int, float)) else speedup.value
     if 0.9 <= value < 1.1:
         return f"{value:.3f}x"
     return f"{value:.2g}x" if value < 0.1 else f"{three_digits(value)}x"

@@ -9,13 +9,11 @@ from typing import Any
 
 import msgspec
 
-from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Declaration, Finding, Rank
 from gpulab.core.limits import TEXT_LENGTH
-from gpulab.core.statuses import CheckKind, Verdict
+from gpulab.core.statuses import CheckKind
 from gpulab.core.text import cut, one_line, without_boilerplate
 from gpulab.features import folders, present
-from gpulab.features.telemetry.fields import json_key
 
 PARTS = "+"
 """The key that the parts of features have before they are put among the others."""
@@ -51,13 +49,6 @@ _MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeErro
 """Errors for findings of another version of gpulab or of an edited file: unknown codes, other
 values.
 """
-
-
-class _Judged(msgspec.Struct, frozen=True):
-    """The part of a comparison that its words are made of."""
-
-    verdict: Verdict
-    speedup: Estimate | None
 
 
 def sentence(finding: Finding) -> str:
@@ -182,13 +173,9 @@ def with_sentences(value: Any) -> Any:
     named = {name: with_sentences(item) for name, item in value.items()}
     for ratio in _RATIOS:
         if ratio in value and value.get("verdict") is not None:
-            from gpulab.stats.verdicts import shown
+            from gpulab.stats.verdicts import shown_in_json
 
-            speedup = value[ratio]
-            if isinstance(speedup, float):  # of a run before, as the store has it
-                speedup = {"value": speedup, "low": value["low"], "high": value["high"]}
-            judged = msgspec.convert({"verdict": value["verdict"], "speedup": speedup}, _Judged)
-            named["shown"] = msgspec.to_builtins(shown(judged))
+            named["shown"] = shown_in_json(value["verdict"], value[ratio], value)
     return named
 
 
@@ -200,15 +187,16 @@ def _key_of_kind(kind: str) -> str:
     return kind.replace(" ", "_").replace("-", "_")
 
 
-_KEYS = {
-    **dict.fromkeys(
-        ("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"), _key_of_kind
-    ),
-    **dict.fromkeys(("last", "peaks", "recent", "limits", "means", "unsupported"), json_key),
-}
-"""Fields whose keys are kinds of time, copies or clocks, or fields of telemetry: what they are in
-JSON. `data wait` is data_wait, `power` is power_w.
-"""
+def _key_of_field(name: str) -> str:
+    from gpulab.features.telemetry.fields import json_key  # no text needs it
+
+    return json_key(name)
+
+
+_BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"))
+"""Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
+_BY_FIELD = frozenset(("last", "peaks", "recent", "limits", "means", "unsupported"))
+"""Fields whose keys are fields of telemetry: `power` is power_w in JSON."""
 
 
 def builtins_of(value: Any) -> Any:
@@ -224,9 +212,10 @@ def _flatten_parts(value: Any) -> Any:
     fields = {name: _flatten_parts(item) for name, item in value.items() if name != PARTS}
     for part in value.get(PARTS, ()):
         fields |= _flatten_parts(part)
-    for name in _KEYS.keys() & fields.keys():
+    for name in fields.keys() & (_BY_KIND | _BY_FIELD):
         if isinstance(fields[name], dict):
-            fields[name] = {_KEYS[name](key): item for key, item in fields[name].items()}
+            key_of = _key_of_kind if name in _BY_KIND else _key_of_field
+            fields[name] = {key_of(key): item for key, item in fields[name].items()}
     return fields
 
 

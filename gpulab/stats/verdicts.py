@@ -7,7 +7,7 @@ much is its nearer end: at least 49x. All else is *inconclusive*, and excludes w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import ceil, floor, log10
 from typing import Protocol
 
@@ -97,6 +97,24 @@ def shown(entry: Judged) -> Shown:
         faster_at_most_share=max(0.0, high - 1) if excludes else None,
         imprecise=imprecise,
     )
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """A comparison as JSON has it."""
+
+    verdict: Verdict
+    speedup: Estimate | None
+
+
+def shown_in_json(verdict: str, speedup: object, beside: Mapping[str, object]) -> dict[str, object]:
+    """Return the same of a comparison in JSON; of a run before, as the store has it, the ends stand
+    `beside` the speedup.
+    """
+    if isinstance(speedup, float):
+        speedup = {"value": speedup, "low": beside["low"], "high": beside["high"]}
+    stored = msgspec.convert({"verdict": verdict, "speedup": speedup}, _Stored)
+    words: dict[str, object] = msgspec.to_builtins(shown(stored))
+    return words
 
 
 def in_table(entry: Judged) -> str:

@@ -97,7 +97,8 @@ def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     finished = lab.run(path, time_s="10")  # its end comes with the crash
     assert finished.code == 3
     failure = finished.run["failures"][-1]
-    assert (failure["kind"], failure["stage"], failure["variant"]) == ("crash", "measure", "bad")
+    assert (failure["kind"], failure["variant"]) == ("crash", "bad")
+    assert failure["stage"] in ("warm-up", "measure")  # of a later process
     assert failure["line"] == line_of(path, "string_at")
     assert "Segmentation fault" in failure["traceback"]
     assert finished.run["method"]["epochs"] >= 1
