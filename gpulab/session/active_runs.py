@@ -20,10 +20,8 @@ from gpulab.options import UsageError
 from gpulab.report.build import CALIBRATION
 from gpulab.session.run import FileSource, Source
 from gpulab.session.run_files import runs_folder
-from gpulab.session.saved import find_run
-from gpulab.session.tail import TailSource
+from gpulab.session.saved import SUFFIXES, find_run
 
-_SUFFIXES = (".jsonl", f".jsonl{PACKED}")
 _MOST = 30
 """Of the newest files of a folder; only those are opened."""
 _ENDING_BYTES = 1 << 12
@@ -42,7 +40,7 @@ def place_of(name: str) -> Path:
     path = Path(name)
     if path.is_file() or is_folder(path):
         return path
-    if name.endswith(_SUFFIXES) and is_folder(path.parent):
+    if name.endswith(SUFFIXES) and is_folder(path.parent):
         return path
     if os.sep in name:
         raise UsageError(f"there is no folder {path.parent if path.suffix else path}")

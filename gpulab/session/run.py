@@ -16,7 +16,7 @@ from gpulab.core.events import Event, RunEnded, RunStarted, VariantFailed
 from gpulab.core.failures import events_make_no_sense
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import Lines, RunFileError, event_batches
-from gpulab.core.statuses import Conclusion, FailureKind
+from gpulab.core.statuses import FailureKind
 from gpulab.report.build import build_report, new_state
 from gpulab.report.past import PastRun
 from gpulab.report.report import RunReport
@@ -159,9 +159,6 @@ class Run:
             self.state.fold(ended)
 
 
-_TOLD = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
-
-
 def whole_run(path: Path) -> Run:
     """The run of a run file, as far as it came. RunFileError and OSError where there is none."""
     run = Run(FileSource(path))
@@ -174,7 +171,7 @@ def newest_report(scenario: str) -> RunReport | None:
     there is none, or its file is gone.
     """
     for past in _runs():
-        if past.scenario == scenario and past.outcome in _TOLD and not past.smoke:
+        if past.scenario == scenario and past.measured and not past.smoke:
             try:
                 return whole_run(Path(past.run_file)).report
             except (OSError, RunFileError):
@@ -192,7 +189,6 @@ def has_attempt(exercise: str) -> bool:
 
 def _runs() -> list[PastRun]:
     """All runs of this machine, the newest first."""
-    runs: list[PastRun] = []
     with Store() as store:
-        runs = store.runs()
-    return runs
+        return store.runs()
+    return []
