@@ -21,6 +21,7 @@ from gpulab.report.build import CALIBRATION
 from gpulab.session.run import FileSource, Source
 from gpulab.session.run_files import runs_folder
 from gpulab.session.saved import SUFFIXES, find_run
+from gpulab.session.tail import TailSource
 
 _MOST = 30
 """Of the newest files of a folder; only those are opened."""
