@@ -135,6 +135,15 @@ def test_settings_that_a_file_makes_for_its_process_are_not_measured_with(measur
         torch.set_num_threads(threads)
 
 
+def test_beside_a_run_stands_what_its_dtypes_need(monkeypatch):
+    probes = [PlannedProbe("matrix", kind, copies) for kind in ("fp32", "bf16")]
+    monkeypatch.setattr(calibration, "plan", lambda *_, **__: iter(probes))
+    events = Events()
+    reporter = Reporter(events, Calibrate(), WorkerPosition(()))
+    Calibration(reporter, torch.device("cpu"), CPU, None).measure_for_run({"fp32"}, None)
+    assert {ceiling.kind for ceiling in events[-1].ceilings} == {"fp32"}
+
+
 def test_a_pass_shows_its_progress_and_its_ceilings_so_far(measure):
     events = measure(copies)
     assert [
