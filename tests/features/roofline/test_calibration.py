@@ -42,10 +42,9 @@ class Events(list):
 def measure(monkeypatch):
     """The events of a pass over the probes that these functions make."""
 
-    def measure(*makes, before=None):
+    def measure(*makes, before=None, roof="device memory", kind="kind {}"):
         probes = [
-            PlannedProbe("device memory", f"kind {number}", make)
-            for number, make in enumerate(makes)
+            PlannedProbe(roof, kind.format(number), make) for number, make in enumerate(makes)
         ]
         monkeypatch.setattr(calibration, "plan", lambda *_, **__: iter(probes))
         monkeypatch.setattr(calibration, "_LONG_S", 0.01)
@@ -83,6 +82,12 @@ def test_a_probe_that_fails_is_named_and_costs_no_other(measure):
         for number in (1, 2)
     ]
     assert events[-1].complete == all(ceiling.steady for ceiling in events[-1].ceilings)
+
+
+def test_the_arithmetic_of_a_cpu_is_derived_from_its_products(measure):
+    matrix, vector = measure(copies, roof="matrix", kind="fp32")[-1].ceilings
+    assert (matrix.source, vector.source) == ("measured", "derived")
+    assert (vector.roof, vector.kind, vector.best) == ("vector", "fp32", matrix.best)
 
 
 def test_what_memory_was_short_for_is_measured_again_another_time(measure):
@@ -128,6 +133,15 @@ def test_settings_that_a_file_makes_for_its_process_are_not_measured_with(measur
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_num_threads(threads)
+
+
+def test_beside_a_run_stands_what_its_dtypes_need(monkeypatch):
+    probes = [PlannedProbe("matrix", kind, copies) for kind in ("fp32", "bf16")]
+    monkeypatch.setattr(calibration, "plan", lambda *_, **__: iter(probes))
+    events = Events()
+    reporter = Reporter(events, Calibrate(), WorkerPosition(()))
+    Calibration(reporter, torch.device("cpu"), CPU, None).measure_for_run({"fp32"}, None)
+    assert {ceiling.kind for ceiling in events[-1].ceilings} == {"fp32"}
 
 
 def test_a_pass_shows_its_progress_and_its_ceilings_so_far(measure):

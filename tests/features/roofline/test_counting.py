@@ -64,6 +64,14 @@ def test_what_torch_does_not_see_has_no_count_of_bytes():
     assert (result.operations, result.operand_bytes, result.distinct_bytes) == (0, None, None)
 
 
+def test_a_step_that_works_under_no_dispatch_mode_has_no_counts():
+    def step():
+        if torch._C._len_torch_dispatch_stack():
+            raise RuntimeError("not under a mode")
+
+    assert counted(step) is None
+
+
 def test_only_convolutions_may_need_fewer_flops_than_their_formula():
     weight = torch.rand(4, 8, 3, 3)
     assert counted(lambda: torch.conv2d(CHANNELS, weight)).fewer_flops
