@@ -41,7 +41,7 @@ class Status(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a comparison concludes, with its meaning in the help of `--run`. UNCHECKED, WRONG and
+    """The conclusion of a comparison, with its meaning in the help of `--run`. UNCHECKED, WRONG and
     INVALID say why no other word may be used. NO_DIFFERENCE is of the control alone, whose interval
     holds 1.
     """

@@ -43,7 +43,7 @@ _NOT_COMPARED = (
 
 
 def is_of_scenario(value: object) -> bool:
-    """Whether the class of a value stands in a scenario, also in one of a package."""
+    """Return whether the class of a value stands in a scenario, also in one of a package."""
     return type(value).__module__.rpartition(".")[2].startswith(("_scenario_", "_answer"))
 
 

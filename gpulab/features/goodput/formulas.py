@@ -70,8 +70,8 @@ def _product(flops: int, inputs: Inputs, places: Sequence[int], shape: Shape) ->
 
 
 def _product_from(first: int) -> Callable[[Inputs], Work]:
-    """Of two factors, the second a matrix or a vector, from the place `first` on; what is added to
-    their product stands before them.
+    """Return the work of two factors from the place `first` on, the second a matrix or a vector;
+    what is added to their product stands before them.
     """
 
     def work(inputs: Inputs) -> Work:

@@ -173,7 +173,7 @@ _NOTHING = _Known(Caller(), None)
 
 
 def _known(trace: Trace, woods: Forest) -> dict[Node, _Known]:
-    """Of each operation of a recording, by its start."""
+    """Return what is known of each operation of a recording, by its start."""
     if not trace.callers and not trace.allocations:
         return {}
     callers = callers_of(trace, woods)

@@ -118,7 +118,7 @@ class Sampler:
 
 
 def _open_scheduler() -> int | None:
-    """Of this thread; None where there is none."""
+    """Open the scheduler's figures of this thread; None where there is none."""
     with suppress(OSError):
         opened = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         if len(os.pread(opened, 128, 0).split()) > 1:

@@ -204,7 +204,7 @@ def _outside(point: Point, last: Sequence[Point]) -> Range | None:
 
 
 def _changes(before: PastRun, after: PastRun) -> Iterator[Changed]:
-    """What of the environment is another; nothing is said of what is unknown in one of them."""
+    """Yield what differs in the environment; nothing of what is unknown in one of them."""
     for name in ("driver", "torch", "cuda", "triton", "gpulab", "python"):
         old = before.environment.get(name)
         new = after.environment.get(name)

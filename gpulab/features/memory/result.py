@@ -6,7 +6,7 @@ import msgspec
 
 
 class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a variant alone needs of the device's memory: as the event, in bytes."""
+    """The device memory that a variant alone needs: as the event, in bytes."""
 
     held_bytes: int
     peak_bytes: int

@@ -66,8 +66,8 @@ _FLOATING = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 def operation_points(
     profiled: Profiled, roofs: RoofSet, cache_bytes: int, *, cache_seen: bool
 ) -> list[OperationPoint]:
-    """Of the operations with a formula those that take longest, whoever calls them. Their times
-    are as they were recorded: a host's hold what the profiler takes of them.
+    """Return points of the operations with a formula that take longest, whoever calls them. Their
+    times are as they were recorded: a host's hold what the profiler takes of them.
     """
     steps = profiled.steps
     on_device = any(row.on_device for row in profiled.operations)
@@ -107,7 +107,7 @@ def operation_points(
 
 
 def seconds_of(row: Operation) -> float:
-    """What its work takes: on a device that of its kernels, else its own with what it calls."""
+    """Return the seconds of its work: those of its kernels, else its own with what it calls."""
     if row.device_total_s is not None:
         return row.device_total_s
     return row.total_s or 0.0

@@ -60,7 +60,7 @@ class SoloMeans:
 
 
 def belongs_to(reading: Telemetry, solo: SoloRun) -> bool:
-    """Whether the whole stretch of a reading lies within a solo run."""
+    """Return whether the whole stretch of a reading lies within a solo run."""
     # GPM's counters are up to 0.1 s old: a reading just after a change shows the past
     return reading.since >= solo.started + 0.1 and reading.t <= solo.ended
 

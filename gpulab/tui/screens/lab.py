@@ -38,7 +38,7 @@ _LONGEST_S = 2.0
 
 
 class Budget:
-    """Of all CPU time of this process."""
+    """Limits the CPU time of this process."""
 
     def __init__(self, share: float) -> None:
         """`share`: of a core; 1 for as often as one asks."""
@@ -51,7 +51,7 @@ class Budget:
         self._due = 0.0
 
     def allows(self) -> bool:
-        """Whether what it pays for is due again."""
+        """Return whether what it pays for is due again."""
         now, spent = monotonic(), process_time()
         if now < self._due:
             return False
