@@ -45,6 +45,13 @@ def test_a_backward_pass_on_its_own_thread_is_launched_in_the_phase_around_it():
     ) == {"useful": 150, "launch-bound": 40, "other": 810}
 
 
+def test_an_idle_device_is_not_explained_by_what_other_threads_do():
+    assert microseconds(op("mm", 0, 500, OTHER_THREAD), kernel(900, 1000)) == {
+        "useful": 100,
+        "other": 900,
+    }
+
+
 def test_communication_and_copies_count_where_nothing_else_runs():
     assert microseconds(
         kernel(0, 100),

@@ -140,6 +140,12 @@ def test_a_reliable_window():
     assert (row.calls, row.self_s, row.share) == (2, pytest.approx(4e-4), 0.4)  # of a step
 
 
+def test_recordings_that_differ_are_unreliable():
+    report = goodput(variant(profiled=profiled(repeatable=False)))
+    assert (report.reliable, report.accurate) == (False, False)
+    assert report.reasons == [finding("recordings_differ", "v")]
+
+
 def test_a_gpu_of_which_nothing_was_recorded_is_unreliable():
     report = goodput(variant(), state("cuda"))
     assert (report.reliable, report.reasons) == (False, [finding("device_not_recorded", "v")])

@@ -66,6 +66,12 @@ def test_a_trace_without_a_window_is_refused(bad):
         read(bad)
 
 
+def test_a_phase_named_window_is_not_the_window():
+    trace = read({"traceEvents": [phase("window", 100, 200), window(), phase("window", 300, 400)]})
+    assert trace.window_s == pytest.approx(1e-3)
+    assert len(trace.annotations) == 2
+
+
 @pytest.mark.parametrize("key", ["ph", "name", "ts", "pid", "tid"])
 def test_a_missing_field_is_named_with_its_count_and_its_first_event(key):
     (problem,) = validate(document(op("add", 0, 1), *[without(key, op("mm", 0, 1))] * 3))

@@ -9,7 +9,9 @@ from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_bo
 SASS = {
     "LDG.E.128.CONSTANT R4,desc[UR4][R2.64]": {"load_128": 1, "read_only_load": 1},
     "LD.E.S16 R4,[R2.64]": {"load_16": 1},
+    "STG.E.EF.128 desc[UR4][R2.64],R4": {"store_128": 1},
     "LDS.U.128 R4,[R0]": {"shared_load_128": 1},
+    "STS [R0+0x400],R4": {"shared_store_32": 1},
     "LDSM.16.M88.4 R4,[R5]": {"shared_load_128": 1},
     "LDL.64 R4,[R1]": {"local_load": 1},
     "STL [R1+0x4],R4": {"local_store": 1},
@@ -28,6 +30,7 @@ SASS = {
     "BSSY B0,0x1c0": {"divergent_branch": 1},
     "BSYNC B0": {},
     "MUFU.RCP R4,R5": {"special": 1},
+    "ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT,RZ,[R2.64],R5": {"atomic": 1},
     "REDUX.SUM UR4,R5": {"shuffle": 1},
     "@P0 EXIT": {},
     "@P0": {},
@@ -71,6 +74,7 @@ PTX = {
     "add.s32 %r1, %r2, 1;": {},
     "bar.sync 0;": {"barrier": 1},
     "shfl.sync.down.b32 %r1|%p1, %r2, 16, 31, -1;": {"shuffle": 1},
+    "atom.global.add.f32 %f1, [%rd1], %f2;": {"atomic": 1},
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1}, {%r2}, {%f1};": {
         "mma": 1
     },

@@ -85,6 +85,13 @@ def test_a_probe_that_fails_is_named_and_costs_no_other(measure):
     assert events[-1].complete == all(ceiling.steady for ceiling in events[-1].ceilings)
 
 
+def test_what_memory_was_short_for_is_measured_again_another_time(measure):
+    def too_large():
+        raise MemoryError("not enough memory")
+
+    assert not measure(copies, too_large)[-1].complete
+
+
 def test_the_data_of_a_probe_goes_with_it(measure):
     references = []
 

@@ -105,6 +105,12 @@ def test_the_most_that_was_ever_seen_of_a_roof_counts():
     assert possible(PRODUCT, RoofSet([beside])) == [False]
 
 
+def test_work_without_a_dtype_may_be_of_any():
+    fast = replace(PRODUCT, dtype=None, time_s=up_to(0.25, 0.25))
+    assert possible(fast) == [True]
+    assert possible(replace(fast, time_s=up_to(0.2, 0.2))) == [False]
+
+
 def test_products_that_are_made_of_products_in_another_dtype_may_be_faster_than_their_own_units():
     units = RoofSet([ceiling("matrix", "fp32", 50 * TERA), ceiling("matrix", "tf32", 400 * TERA)])
     assert possible(DeclaredWork(up_to(1.0, 1.0), flops=130 * TERA, dtype="fp32"), units) == [True]

@@ -169,6 +169,15 @@ def test_page_faults_explain_a_step_by_what_one_costs():
     assert point_of(calibrated, bytes=1000).bound == "unexplained"
 
 
+def test_operands_that_lie_apart_explain_a_slow_step():
+    counted = e.Counted(
+        variant="a", operations=1, flops=None, operand_bytes=1000, strided_bytes=990, t=50.0
+    )
+    point = point_of(counted, bytes=1000)
+    assert (point.bound, point.reason.code) == ("latency", "strided_accesses")
+    assert point.reason.values["share"] == pytest.approx(0.99)
+
+
 @pytest.mark.parametrize(
     "job", [{}, {"roof": "matrix"}, {"roof": "vector"}, {"roof": "device memory"}]
 )
