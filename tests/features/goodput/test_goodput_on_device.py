@@ -87,6 +87,7 @@ def test_copies_on_the_device_are_other_work_where_a_phase_is_useful():
     [
         ("cudaMalloc", "alloc"),
         ("cudaHostAlloc", "alloc"),
+        ("cudaFree", "alloc"),
         ("cuMemCreate", "alloc"),
         ("cudaDeviceSynchronize", "sync"),
         ("cudaStreamSynchronize", "sync"),
@@ -95,6 +96,7 @@ def test_copies_on_the_device_are_other_work_where_a_phase_is_useful():
         ("cuMemcpyDtoH_v2", "sync"),
         ("cudaMemcpyAsync", "launch-bound"),
         ("cuMemcpyHtoDAsync_v2", "launch-bound"),
+        ("cuMemsetD32Async", "launch-bound"),
         ("cuLaunchKernelEx", "launch-bound"),
         ("cudaGraphLaunch", "launch-bound"),
     ],

@@ -101,6 +101,15 @@ def test_a_mistake_has_its_line_in_the_scenarios_file(only):
     assert source.kernels_made() == [], "it was not made"
 
 
+def test_a_mistake_in_a_source_that_is_no_literal_has_the_line_of_its_call(only):
+    variant, path = only('""")\n', '""" + "__global__ void k() { missing; }")\n')
+    error = error_of(variant)
+    assert error.filename == path
+    assert error.msg == 'identifier "missing" is undefined'
+    last = SCENARIO.splitlines().index('""")')
+    assert error.lineno >= last
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

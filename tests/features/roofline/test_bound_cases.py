@@ -90,41 +90,6 @@ RECORDED = {
         ),
         "compute",
     ),
-    "a convolution that reorders its channels, at the power limit": (
-        on_h100(
-            2.08e-4,
-            {
-                "sm": 0.883,
-                "occupancy": 0.462,
-                "tensor": 0.312,
-                "dram": 0.446,
-                "power_w": 693.0,
-                "capped": True,
-            },
-            **{
-                "bytes": 103055360,
-                "flops": 59190018048,
-                "dtype": "fp16",
-                "waiting": 0.056,
-                "dram_bytes": 3.09e8,
-            },
-        ),
-        "power",
-    ),
-    "a stream": (
-        on_h100(
-            5.3e-4,
-            {"sm": 0.987, "occupancy": 0.819, "fp32": 0.008, "dram": 0.9, "power_w": 510.0},
-            **{
-                "bytes": 1610612736,
-                "flops": 134217728,
-                "launches": 1,
-                "waiting": 0.003,
-                "dram_bytes": 1.61e9,
-            },
-        ),
-        "memory",
-    ),
     "a layer norm, power-capped as well": (
         on_h100(
             4.17e-4,
@@ -203,21 +168,7 @@ RECORDED = {
         ),
         "latency",
     ),
-    "a training loop launched from Python": (
-        on_h100(
-            2.08e-2,
-            {"sm": 0.107, "occupancy": 0.01, "power_w": 127.0},
-            **{
-                "flops": 1342177280,
-                "launches": 520,
-                "waiting": 0.885,
-                "launching": 0.616,
-                "device_s": 3.25e-3,
-            },
-        ),
-        "launch",
-    ),
-    "the same loop as a graph of tiny kernels": (
+    "a training loop as a graph of tiny kernels": (
         on_h100(
             2.58e-3,
             {"sm": 0.131, "occupancy": 0.012, "power_w": 150.0},

@@ -6,7 +6,7 @@ import pytest
 from synthetic_runs import INFOS, opening, report_of, request, run_of
 
 from gpulab.core import events as e
-from gpulab.core.statuses import CeilingChoice, ExitCode, Status, Verdict
+from gpulab.core.statuses import CeilingChoice, CheckKind, ExitCode, Status, Verdict
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.features.roofline.physics import physics_of
 from gpulab.features.roofline.report import roofs_of
@@ -81,6 +81,22 @@ def test_nobody_is_accused_below_the_roof_or_without_a_steady_one(b, options):
     report = report_of(run(b, **options))
     assert [variant.status for variant in report.variants] == [Status.OK, Status.OK]
     assert report.comparisons[0].speedup is not None
+
+
+def test_what_the_check_showed_is_data():
+    state = fold_all(run(0.5, flops=4 * 10**7))
+    samples, roofs = state.samples.view(), roofs_of(state)
+    examined = physics_of(state, state.variants["b"], samples, roofs)
+    assert (examined.check, examined.ok, examined.count, examined.reason) == (
+        CheckKind.PHYSICS,
+        True,
+        1,
+        None,
+    )
+    assert examined.values["ratio"] == pytest.approx(0.8, rel=0.01)
+    assert physics_of(state, state.variants["b"], samples, None) is None
+    undeclared = fold_all(run(0.5))
+    assert physics_of(undeclared, undeclared.variants["b"], samples, roofs) is None
 
 
 @pytest.mark.parametrize(
