@@ -1,7 +1,7 @@
 """What a recording says beside its parts, from traces made by hand: microseconds of one window."""
 
 import pytest
-from traces import call, copy, document, event, kernel, op
+from traces import call, copy, document, event, kernel, loader, op
 
 from gpulab.features.goodput.facts import facts
 from gpulab.features.goodput.trace import read
@@ -93,6 +93,17 @@ def test_launches_are_summed_by_grid_and_calls_of_compiled_code_counted():
     assert launch.seconds == pytest.approx(100 * US)
     assert made.compiled_regions == 1
     assert (made.allocations, made.allocation_s) == (0.5, pytest.approx(20 * US))
+
+
+def test_what_is_known_besides_are_whole_numbers_and_waits_leave_out_the_longest():
+    made = of(
+        *(loader(start, start + length) for start, length in ((0, 100), (200, 10), (300, 30))),
+        parameters=4.0,
+        workers=None,
+    )
+    assert made.parameters == 4
+    assert isinstance(made.parameters, int)
+    assert (made.loads, made.load_s) == (3, pytest.approx(20 * US))
 
 
 def test_a_trace_of_a_cpu_has_no_facts_of_a_device():

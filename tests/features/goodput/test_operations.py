@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from recorded import transformer_operations
 from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 
+from gpulab.features.goodput.analysis import call_counts
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read
 from gpulab.stats.time_spans import measure, union
@@ -157,6 +158,18 @@ def test_shapes_of_an_optimizers_many_tensors_are_cut():
     assert row.shapes.startswith("[1024x1024, 1024x1024, ")
     assert row.shapes.endswith(" more characters)")
     assert len(row.shapes) < 600
+
+
+def test_counts_to_compare_recordings_by():
+    work = (
+        op("linear", 0, 100),
+        op("mm", 20, 80),
+        op("mm", 0, 10, OTHER_THREAD),
+        op("mm", 1000, 1001),
+    )
+    assert call_counts(read(document(*work))) == {"aten::linear": 1, "aten::mm": 2}
+    kernels = kernel(0, 1), kernel(5, 6), kernel(-9, -1)
+    assert call_counts(read(document(*work, *kernels))) == {"gemm": 2}
 
 
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 300)), max_size=20))
