@@ -72,6 +72,12 @@ def test_variants_make_as_many_items():
     assert job.seconds["useful"] + job.seconds["other"] == pytest.approx(4.0)
 
 
+def test_without_a_profile_the_steps_are_one_part_and_no_goodput_is_claimed():
+    (job,) = from_start(run(variant("a", useful=None)), 1000).jobs
+    assert job.seconds["steps"] == pytest.approx(1.0)
+    assert (job.goodput, job.reliable) == (None, None)
+
+
 def test_what_was_not_measured_has_no_job():
     failed = variant_report(name="a", status=Status.FAILED)
     assert from_start(run(failed, variant("b"))) is None
