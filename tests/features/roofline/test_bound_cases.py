@@ -168,20 +168,6 @@ RECORDED = {
         ),
         "latency",
     ),
-    "a training loop as a graph of tiny kernels": (
-        on_h100(
-            2.58e-3,
-            {"sm": 0.131, "occupancy": 0.012, "power_w": 150.0},
-            **{
-                "flops": 1342177280,
-                "launches": 16,
-                "waiting": 0.094,
-                "launching": 0.037,
-                "device_s": 2.48e-3,
-            },
-        ),
-        "latency",
-    ),
     "a transposing copy": (
         on_h100(
             2.65e-3,
