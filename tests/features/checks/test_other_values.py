@@ -121,12 +121,6 @@ def without_the_zero():
     return Work(lambda: rows * factors, inputs=(rows, factors, torch.zeros(N)))
 
 
-def of_a_view():
-    rows, factors = data()
-    columns = rows.T
-    return Work(lambda: columns.T * factors, inputs=(columns, factors))
-
-
 def in_a_thread():
     rows, factors = data()
 
@@ -153,16 +147,9 @@ def by_an_operation_of_its_own():
     return Work(step, inputs=(rows, factors))
 
 
-def in_the_other_order():
-    rows, factors = data()
-    return Work(lambda: factors * rows, inputs=(rows, factors))
-
-
 @pytest.mark.parametrize(
     ("baseline", "suspect", "codes"),
     [
-        (scaled, in_the_other_order, []),
-        (scaled, of_a_view, []),
         (scaled, of_parts, []),
         (of_wide_data, of_the_raw_data, []),
         (with_a_zero, without_the_zero, ["input_without_effect"]),
@@ -249,13 +236,10 @@ def fails_at_other_sizes(n=N):
     ("baseline", "suspect", "case", "in_case"),
     [
         (softmax, unshifted, "scales", "scales"),
-        (softmax, unshifted, "free", "scales"),
         (absolute, without_abs, "signs", "signs"),
-        (absolute, without_abs, "negative", "negative"),
         (clamped, without_nan, "nan", "nan"),
         (clamped, without_nan, "infinities", "infinities"),
         (ranked, last_of_equals, "ties", "ties"),
-        (ranked, last_of_equals, "zeros", "zeros"),
         (softmax, for_one_size, {"n": 2 * N}, f"n={2 * N}"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What steps return beside tensors, and memory that nobody may write to, in runs of the command."""
+"""What steps return beside tensors, in a run of the command."""
 
 import pytest
 
@@ -59,45 +59,6 @@ def other_words(lab):
     x, message, words = operands()
     return Work(lambda: other_way(x, message, ["v", *words[1:]]), inputs=x)
 '''
-CACHE = '''
-"""A step of decoding, which writes its place in a cache."""
-import torch
-from gpulab import Scenario, Work
-scenario = Scenario("cache")
-N, LENGTH = 64, 32
-
-def operands():
-    cache, token = torch.randn(LENGTH, N), torch.randn(N)
-
-    def forward():
-        cache[LENGTH // 2] = token.square()
-        return cache.mean(0)
-
-    return cache, token, forward
-
-@scenario.variant
-def eager(lab):
-    cache, token, forward = operands()
-    return Work(forward, inputs=token, state=cache)
-
-@scenario.variant
-def warmed(lab):
-    """Its build takes steps, as the capture of a graph does."""
-    cache, token, forward = operands()
-    for _ in range(3):
-        forward()
-    return Work(forward, inputs=token, state=cache)
-
-@scenario.variant
-def forgets(lab):
-    """Its steps return what the others do and write no cache."""
-    cache, token, forward = operands()
-    for _ in range(3):
-        forward()
-    rest = torch.ones(LENGTH, 1)
-    rest[LENGTH // 2] = 0
-    return Work(lambda: ((cache * rest).sum(0) + token.square()) / LENGTH, inputs=token, state=cache)
-'''
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +77,3 @@ def test_another_word_is_wrong(values):
     assert values.code == 4
     assert values.variant("other_words")["status"] == Status.WRONG
     assert values.variant("other_words")["reason"]["code"] == "element_counts_differ"
-
-
-def test_state_that_a_warm_up_has_written_is_no_difference_and_state_not_written_is(module_lab):
-    finished = module_lab.run(module_lab.write("cache.py", CACHE), "--smoke")
-    assert finished.variant("warmed")["status"] == Status.OK
-    assert finished.variant("forgets")["status"] == Status.WRONG
-    assert finished.variant("forgets")["reason"]["code"] == "state_not_updated"

@@ -56,31 +56,11 @@ def codes(trust):
     return [reason.code for reason in trust.reasons]
 
 
-def test_every_kind_of_check_stands_in_its_order():
-    assert [check.kind for check in trust_of().checks] == list(CheckKind)
-    assert [
-        check.kind for check in report_of(run_of({"b": 0.5})).comparisons[0].trust.checks
-    ] == list(CheckKind)
-
-
 def test_where_every_check_ran_and_passed_the_comparison_is_verified():
     trust = trust_of(checked(), *examined())
     assert (trust.grade, trust.reasons) == (Grade.VERIFIED, [])
     assert trust.ran == len(CheckKind)
     assert {check.state for check in trust.checks} == {CheckState.PASSED}
-
-
-def test_what_a_check_showed_keeps_its_numbers():
-    values = {"error": 3.1e-7, "allowed": 1e-4, "one_late_element_changed": 12}
-    trust = trust_of(
-        *examined(CheckKind.TIMED_STEPS, count=20, values=values), *examined(CheckKind.TIMED_STEPS)
-    )
-    check = check_of(trust, CheckKind.TIMED_STEPS)
-    assert (check.state, check.result.code, check.result.values["count"]) == (
-        "passed",
-        "timed_steps_checked",
-        21,
-    )
 
 
 @pytest.mark.parametrize("missing", [CheckKind.TIMED_STEPS, CheckKind.INPUTS])
@@ -90,17 +70,6 @@ def test_without_a_check_that_decides_it_is_doubtful(missing):
     assert trust.grade == Grade.DOUBTFUL
     assert trust.reasons == [finding("checks_not_run", checks=[missing.value])]
     assert check_of(trust, missing).result == finding("check_not_made")
-
-
-def test_a_check_that_does_not_apply_says_why_and_takes_nothing_away():
-    reason = finding("clocks_of_cpu")
-    others = [kind for kind in OF_A_WORKER if kind != CheckKind.NULL_ANSWERS]
-    trust = trust_of(
-        checked(), *examined(*others), *examined(CheckKind.NULL_ANSWERS, count=0, skipped=reason)
-    )
-    check = check_of(trust, CheckKind.NULL_ANSWERS)
-    assert (check.state, check.result, trust.grade) == ("not run", reason, Grade.VERIFIED)
-    assert trust.ran == len(CheckKind) - 1
 
 
 def test_outputs_that_nobody_compared_are_unchecked_whatever_else_passed():
@@ -234,7 +203,6 @@ def test_a_gpu_that_nobody_watched_is_a_doubt_and_a_cpu_has_nothing_to_watch():
     [
         ({"flops": 500}, {"flops": 1000}, "fewer_flops"),
         ({"flops": 950}, {"flops": 1000}, None),
-        ({"flops": 2000}, {"flops": 1000}, None),
         ({"flops": 1000, "items": 2.0}, {"flops": 1000, "items": 1.0}, "fewer_flops"),
         ({"flops": None}, {"flops": 1000}, None),
         ({"elements": 256, "items": 4.0}, {"elements": 64, "items": 1.0}, None),

@@ -69,11 +69,6 @@ def test_optimizers_are_counted_by_class_and_a_closure_is_seen():
     assert not of(first, backward).optimizer_computes
 
 
-def test_an_optimizer_without_operations_takes_nothing():
-    made = of(event("user_annotation", "Optimizer.step#SGD.step", 100, 200), op("mm", 300, 400))
-    assert (made.optimizer_s, made.optimizer_kernels) == (0.0, 0)
-
-
 def test_what_ends_the_recording_is_no_part_of_the_optimizer():
     made = of(
         event("user_annotation", "Optimizer.step#SGD.step", 900, 5000),  # the window ends at 1000

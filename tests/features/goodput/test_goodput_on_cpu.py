@@ -43,13 +43,6 @@ def test_each_instant_belongs_to_the_innermost_phase():
     ) == {"useful": 280, "other busy": 80, "copies": 40, "data wait": 150, "sync": 80, "other": 370}
 
 
-def test_a_phase_within_itself_counts_once():
-    assert microseconds(*[phase("useful", 100, 400)] * 3, phase("useful", 350, 500)) == {
-        "useful": 400,
-        "other": 600,
-    }
-
-
 ALLOCATING = (
     op("empty", 50, 60),
     op("new_empty", 55, 70),
@@ -63,11 +56,6 @@ ALLOCATING = (
 def test_allocation_within_a_phase_belongs_to_the_phase():
     by_category = microseconds(phase("useful", 0, 200), *ALLOCATING)
     assert by_category == {"useful": 200, "alloc": 20, "data wait": 100, "other": 680}
-
-
-def test_allocation_is_not_useful_without_a_useful_phase():
-    by_category = microseconds(op("zeros", 0, 200), *ALLOCATING)
-    assert by_category == {"useful": 180, "alloc": 40, "data wait": 100, "other": 680}
 
 
 def test_a_data_loader_waits_but_for_phases_within_it():

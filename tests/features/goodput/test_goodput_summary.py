@@ -5,7 +5,7 @@ import pytest
 from found import finding
 
 from gpulab.core.estimate import Estimate
-from gpulab.core.events import Built, Checked, OtherClock, RunStarted, SoloRun, WorkerReady
+from gpulab.core.events import Built, Checked, OtherClock, RunStarted, WorkerReady
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import BoundKind, Cache, CheckTime, Clock
@@ -103,10 +103,6 @@ def point(fraction):
 
 def goodput(variant, run=None, time=TIME, point=None):
     return goodput_of(run or state(), variant, time, point)
-
-
-def test_nothing_was_marked_and_nothing_profiled():
-    assert goodput(variant(profiled=None)) is None
 
 
 def test_phases_alone_are_shares_of_all_their_windows():
@@ -211,21 +207,6 @@ def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
     assert (report.step_s, report.goodput) == (1.6e-3, pytest.approx(0.76 / 1.6))
 
 
-def test_what_was_recorded_and_does_not_fit_into_the_step_is_unreliable():
-    report = goodput(
-        variant(
-            profiled=profiled(
-                on_device=True, profiled_s=1.25e-3, useful=0.72, copies=0.16, plain_s=0.9e-3
-            )
-        ),
-        state("cuda"),
-    )
-    (reason,) = report.reasons
-    assert (reason.code, report.reliable, report.accurate) == ("busy_exceeds_step", False, False)
-    assert report.uncertainty == pytest.approx(0.1)
-    assert report.seconds == pytest.approx({"useful": 0.9e-3, "copies": 0.1e-3, "other": 0.0})
-
-
 @pytest.mark.parametrize(("second_s", "reliable"), [(1.02e-3, True), (1.12e-3, False)])
 def test_a_recording_whose_copies_took_longer_gives_way_to_one_that_fits(second_s, reliable):
     """Kernels and copies take 1.09 ms of a step of 1 ms in the first recording."""
@@ -243,25 +224,6 @@ def test_a_recording_whose_copies_took_longer_gives_way_to_one_that_fits(second_
         assert report.hidden == pytest.approx(0.0)
 
 
-def test_a_device_in_another_state_gets_the_step_of_that_state():
-    """Kernels of 1.2 ms where the rounds took 1 ms: a power cap, under which the profiler's own
-    step takes as long.
-    """
-    report = goodput(
-        variant(
-            profiled=profiled(
-                on_device=True, useful=0.96, copies=0, plain_s=1.2e-3, profiled_s=1.25e-3
-            )
-        ),
-        state("cuda"),
-    )
-    assert (report.step_source, report.goodput, report.reliable) == (
-        StepSource.PROFILER,
-        pytest.approx(1.0),
-        True,
-    )
-
-
 @pytest.mark.parametrize("on_device", [False, True])
 def test_two_recordings_whose_goodput_differs_by_more_than_five_points_are_unreliable(on_device):
     run = state("cuda" if on_device else "cpu")
@@ -271,14 +233,6 @@ def test_two_recordings_whose_goodput_differs_by_more_than_five_points_are_unrel
         assert [(reason.code, reason.values["by"]) for reason in report.reasons] == (
             [] if reliable else [("goodput_uncertain", "second recording")]
         )
-
-
-@pytest.mark.parametrize(("solo_s", "reliable"), [(1.05e-3, True), (1.2e-3, False)])
-def test_a_step_that_takes_another_time_by_itself_has_another_goodput(solo_s, reliable):
-    solo = SoloRun(variant="v", started=0, ended=2, steps=9, time_s=solo_s)
-    report = goodput(variant(profiled=profiled(on_device=True), solo_run=solo), state("cuda"))
-    assert report.reliable == reliable
-    assert report.uncertainty == pytest.approx(0.5 - 0.5e-3 / solo_s)
 
 
 def test_phases_that_were_timed_without_the_profiler_must_agree_on_a_cpu():

@@ -2,9 +2,7 @@
 earn back.
 """
 
-import msgspec
 import pytest
-import recorded
 from hypothesis import given
 from hypothesis import strategies as st
 from reports import run_report, variant_report
@@ -13,7 +11,6 @@ from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status
 from gpulab.features.goodput.job import BEFORE_STEPS, from_start
 from gpulab.features.goodput.result import GoodputReport
-from gpulab.headless.scripting import load
 
 STARTUP = {"interpreter": 0.05, "imports": 3.0, "device": 0.4, "file": 0.05}
 
@@ -106,12 +103,3 @@ def test_the_causes_sum_to_the_job_and_longer_jobs_come_nearer_to_the_goodput_of
         assert sum(job.seconds.values()) == pytest.approx(job.total_s)
         assert job.goodput <= longer.goodput + 1e-12 <= source.goodput.goodput + 1e-9
         assert set(job.seconds) - set(BEFORE_STEPS) == {"useful", "other"}
-
-
-def test_a_recorded_run_has_jobs_as_json(tmp_path):
-    report = load(recorded.run_file("h100/small_kernels", tmp_path))
-    jobs = msgspec.to_builtins(from_start(report))
-    eager, compiled, _ = jobs["jobs"]
-    assert not jobs["start_known"]  # its version of the lab did not time it
-    assert compiled["seconds"]["build"] > 5 > eager["seconds"]["build"]
-    assert compiled["ahead_after"] > 0

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from recorded import transformer_operations
 from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 
+from gpulab.core.statuses import SortBy
 from gpulab.features.goodput.analysis import call_counts
+from gpulab.features.goodput.operation_table import Row, TableChoice, sorted_rows
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read
 from gpulab.stats.time_spans import measure, union
@@ -107,6 +109,9 @@ def test_a_real_trace_of_a_transformer_on_an_h200():
     rate = first.flops / first.device_s
     assert 40e12 < rate < 67e12  # of the 67 TFLOP/s in fp32 of its datasheet
     assert all(row.device_total_s >= row.device_s for row in ran)
+    by_calls = sorted_rows([Row(row.name, row) for row in ran[:9]], TableChoice(sort=SortBy.CALLS))
+    calls = [row.operation.calls for row in by_calls]
+    assert calls == sorted(calls, reverse=True) != [row.calls for row in ran[:9]]
     linear = [row for row in ran if row.name == "aten::linear"]
     assert sum(row.device_s for row in linear) == 0 < sum(row.device_total_s for row in linear)
 
@@ -158,11 +163,6 @@ def test_shapes_of_an_optimizers_many_tensors_are_cut():
     assert row.shapes.startswith("[1024x1024, 1024x1024, ")
     assert row.shapes.endswith(" more characters)")
     assert len(row.shapes) < 600
-
-
-def test_nothing_ran():
-    assert operations(read(document())) == []
-    assert operations(read(document(op("mm", 0, 1), length=0))) == []
 
 
 def test_counts_to_compare_recordings_by():

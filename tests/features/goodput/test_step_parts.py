@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from partitions import partition_of
-from traces import call, copy, kernel, op, phase
+from traces import op, phase
 
 from gpulab.core.payloads import BUSY, CATEGORIES
 from gpulab.features.goodput.analysis import (
@@ -82,16 +82,6 @@ def test_without_an_overhead_a_cpu_keeps_its_shares(partition, steps, step_s):
         assert {name: seconds / step_s for name, seconds in parts.items()} == pytest.approx(
             partition.shares, abs=1e-6
         )
-
-
-def test_what_no_recording_explains_is_other():
-    partition = partition_of(
-        kernel(0, 100), call("cudaLaunchKernel", 100, 300), copy("HtoD", 300, 350)
-    )
-    parts = parts_on_device(partition, 1, 2000e-6)
-    assert parts["useful"] == pytest.approx(100e-6)
-    assert parts["launch-bound"] == pytest.approx(200e-6)
-    assert parts["other"] == pytest.approx(1650e-6)
 
 
 def test_what_recording_takes_is_subtracted_where_operations_begin():

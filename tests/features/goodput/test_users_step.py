@@ -1,9 +1,6 @@
-"""A training step as people have it, a plain function of a file: through the lab, and by torch's
-profiler by hand.
-"""
+"""A training step as people have it, a plain function of a file, through the lab."""
 
 import json
-from collections import Counter
 
 import pytest
 from finished_runs import events_of
@@ -14,12 +11,7 @@ from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read, validate
 
 STEP = """
-import json
-import os
-
 import torch
-from gpulab.features.goodput.trace import WINDOW
-from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
@@ -40,21 +32,7 @@ def step():
     return total
 
 def other():
-    if not os.path.exists("by_hand.json"):
-        record_by_hand()
     return torch.ones(3)
-
-def record_by_hand():
-    step()
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recording:
-        with record_function(WINDOW):
-            for _ in range(2):
-                step()
-    recording.export_chrome_trace("by_hand.trace.json")
-    rows = recording.key_averages()
-    table = {row.key: (row.count, 1e-6 * row.self_cpu_time_total) for row in rows if "::" in row.key}
-    with open("by_hand.json", "w") as file:
-        json.dump(table, file)
 """
 
 
@@ -128,19 +106,6 @@ def test_partition_and_operations_agree_with_the_trace(trained, goodput, trace):
     assert counted == pytest.approx(
         busy / trace.window_s, abs=0.01 + parts["data wait"] + parts["preempted"]
     )
-
-
-def test_the_table_of_a_recording_is_that_of_torch(trained):
-    folder = trained.run_file.parent
-    by_torch = json.loads((folder / "by_hand.json").read_text())
-    trace = read(json.loads((folder / "by_hand.trace.json").read_text()))
-    calls, self_s = Counter(), Counter()
-    for row in operations(trace, most=1000):
-        calls[row.name] += row.calls
-        self_s[row.name] += row.self_s
-    for name, (count, seconds) in by_torch.items():
-        assert calls[name] == count, name
-        assert self_s[name] == pytest.approx(seconds, rel=0.02, abs=1e-6 * (count + 1)), name
 
 
 def shares_by_name(trace):

@@ -8,7 +8,6 @@ from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_bo
 
 SASS = {
     "LDG.E.128.CONSTANT R4,desc[UR4][R2.64]": {"load_128": 1, "read_only_load": 1},
-    "@!P0 LDG.E.64 R4,desc[UR4][R2.64]": {"load_64": 1},
     "LD.E.S16 R4,[R2.64]": {"load_16": 1},
     "STG.E.EF.128 desc[UR4][R2.64],R4": {"store_128": 1},
     "LDS.U.128 R4,[R0]": {"shared_load_128": 1},
@@ -19,7 +18,6 @@ SASS = {
     "UBLKCP.S.G [UR4],[UR6],UR8": {"bulk_copy": 1},
     "LDC R1,c[0x0][0x28]": {},
     "FFMA R0,R1,R2,R3": {"fma": 1},
-    "DFMA R0,R2,R4,R6": {"fma": 1},
     "FADD.FTZ R0,R1,-R2": {"add_or_multiply": 1},
     "IMAD.MOV.U32 R3,RZ,RZ,RZ": {},
     "HFMA2 R9,R8,R9,R9": {"fma": 1},
@@ -66,7 +64,6 @@ def test_a_branch_that_goes_back_is_a_loop():
 PTX = {
     "ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];": {"load_128": 1, "read_only_load": 1},
     "ld.global.f32 %f1, [%rd1+4];": {"load_32": 1},
-    "@%p1 ld.global.u8 %rs1, [%rd1];": {"load_8": 1},
     "st.shared.f32 [%r1], %f1;": {"shared_store_32": 1},
     "ld.local.f32 %f1, [%rd1];": {"local_load": 1},
     "ld.param.u64 %rd1, [copy_param_0];": {},
@@ -89,7 +86,6 @@ PTX = {
         "bulk_copy": 1
     },
     "ex2.approx.f32 %f1, %f2;": {"special": 1},
-    "ret;": {},
     "$L__BB0_1: ": None,
     ".reg .f32 %f<4>;": None,
     "// ld.global.f32 %f1, [%rd1];": None,

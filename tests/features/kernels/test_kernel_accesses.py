@@ -59,14 +59,6 @@ def test_what_depends_on_loaded_data_is_not_known():
     assert found == Accesses(None, 1.0, None), "of the index, not of the gather"
 
 
-def test_what_all_lanes_load_from_one_place_is_the_same_for_all():
-    found = of(
-        "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; mov.u32 %r2, %tid.x; add.s32 %r3, "
-        "%r1, %r2;mul.wide.s32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; st.global.f32 [%rd3], %f1;"
-    )
-    assert found.store_use == 1.0
-
-
 def test_a_block_of_two_dimensions_has_its_rows_in_a_warp():
     body = (
         "mov.u32 %r1, %tid.y; shl.b32 %r2, %r1, 7; mov.u32 %r3, tile; add.s32 %r4, %r3, %r2; "

@@ -10,7 +10,6 @@ from gpulab.features.kernels.instructions import LIMITS, occupancy
     [
         ("sm_90", 256, 32, 0, 8, 1.0, "threads"),
         ("sm_90", 256, 33, 0, 6, 0.75, "registers"),
-        ("sm_90", 256, 84, 0, 2, 0.25, "registers"),
         ("sm_90", 256, 255, 0, 1, 0.125, "registers"),
         ("sm_90", 1024, 64, 0, 1, 0.5, "registers"),
         ("sm_90", 1024, 65, 0, 0, 0.0, "registers"),  # such a launch fails
@@ -18,7 +17,6 @@ from gpulab.features.kernels.instructions import LIMITS, occupancy
         ("sm_90", 256, 32, 100 << 10, 2, 0.25, "shared memory"),
         ("sm_80", 256, 32, 48 << 10, 3, 0.375, "shared memory"),
         ("sm_86", 256, 32, 0, 6, 1.0, "threads"),
-        ("sm_86", 1024, 32, 0, 1, 1024 / 1536, "threads"),
         ("sm_75", 1024, 64, 0, 1, 1.0, "threads"),
         ("sm_100", 128, 40, 0, 12, 0.75, "registers"),
     ],

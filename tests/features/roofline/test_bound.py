@@ -47,7 +47,6 @@ LINK = StepFacts(time_s=Estimate(value=1.0), bytes=int(10 * GIGA), roof="host to
             "near_memory_roof",
             {"memory": 0.8, "arithmetic": 0.01, "dtype": "fp32"},
         ),
-        (replace(STREAM, flops=None), "memory", "near_memory_roof", {"memory": 0.8}),
         (replace(STREAM, bytes=int(39 * GIGA)), "unexplained", "unexplained", {"memory": 0.39}),
         (
             replace(STREAM, bytes=int(46 * GIGA)),
@@ -68,22 +67,10 @@ LINK = StepFacts(time_s=Estimate(value=1.0), bytes=int(10 * GIGA), roof="host to
             {"arithmetic": 1.2},
         ),
         (
-            replace(STREAM, bytes=None, flops=int(700 * GIGA)),
-            "compute",
-            "near_compute_roof",
-            {"arithmetic": 0.7},
-        ),
-        (
             replace(STREAM, bytes=int(130 * GIGA), dram_bytes=110e9),
             "memory",
             "above_memory_roof",
             {"memory": 1.3},
-        ),
-        (
-            replace(STREAM, dtype="fp16"),
-            "memory",
-            "near_memory_roof",
-            {"arithmetic": None, "missing": "unknown"},
         ),
         (
             replace(STREAM, bytes=GIGA, dtype="fp16"),
@@ -107,12 +94,6 @@ def test_rates_against_the_roofs_of_memory_and_compute(facts, kind, code, values
             {"memory": 2.5, "cache": 5 / 6},
         ),
         (
-            replace(SMALL, time_s=Estimate(value=1e-4)),
-            "cache",
-            "bytes_stay_in_cache",
-            {"memory": 1.678, "may_move_fewer_bytes": False},
-        ),
-        (
             replace(SMALL, time_s=Estimate(value=2e-5)),
             "cache",
             "bytes_stay_in_cache",
@@ -121,12 +102,6 @@ def test_rates_against_the_roofs_of_memory_and_compute(facts, kind, code, values
         (SMALL, "cache", "bytes_fit_cache", {"memory": 0.699}),
         (replace(SMALL, cache_bytes=2**24, cache_seen=True), "cache", "bytes_fit_cache", {}),
         (replace(SMALL, hot=False), "memory", "near_memory_roof", {"memory": 0.699}),
-        (
-            replace(SMALL, time_s=Estimate(value=3.6e-4), cache_bytes=2**22, cache_seen=True),
-            "memory",
-            "near_memory_roof",
-            {"as_fast_as": "copy"},
-        ),
         (replace(STREAM, dram_bytes=1e9), "cache", "few_bytes_in_memory", {"counted": 0.0125}),
     ],
 )
@@ -149,18 +124,6 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
             "unexplained",
             {"launching": 0.04},
         ),
-        (
-            replace(TINY, time_s=Estimate(value=4e-5), launches=3),
-            "unexplained",
-            "unexplained",
-            {"launching": 0.15},
-        ),
-        (
-            replace(TINY, launches=2, preempted=0.5),
-            "launch",
-            "launches_take_the_time",
-            {"share": 0.8},
-        ),
         (replace(TINY, preempted=0.5), "preempted", "too_disturbed", {"share": 0.5}),
         # while it runs, as well
         (replace(TINY, preempted=0.5, strided=0.9), "latency", "strided_accesses", {}),
@@ -176,21 +139,13 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
             "page_faults_take_the_time",
             {"faults": 6.0, "share": 0.6},
         ),
-        (replace(TINY, faults=1.0), "unexplained", "unexplained", {"faulting": 0.1}),
         (replace(TINY, strided=0.9), "latency", "strided_accesses", {"share": 0.9}),
-        (replace(TINY, strided=0.3), "unexplained", "unexplained", {}),
         (replace(TINY, launches=4, strided=0.9), "launch", "launches_take_the_time", {}),
         (
             replace(STREAM, bytes=None, waiting_phase=("data", 0.57)),
             "latency",
             "phase_waits",
             {"phase": "data", "share": 0.57},
-        ),
-        (
-            replace(STREAM, bytes=None, waiting_phase=("data", 0.1)),
-            "unexplained",
-            "unexplained",
-            {},
         ),
         (replace(STREAM, waiting_phase=("data", 0.3)), "memory", "near_memory_roof", {}),
         (
@@ -199,16 +154,17 @@ def test_bytes_that_stay_in_a_cache(facts, kind, code, values):
             "only_communicates",
             {"share": 0.3},
         ),
-        (replace(STREAM, bytes=None, communicating=0.1), "unexplained", "unexplained", {}),
         (
             replace(TINY, waited=0.9, outside=1.0),
             "waiting",
             "thread_waits",
             {"share": 0.9},
         ),
-        (replace(TINY, waited=0.4), "unexplained", "unexplained", {"waited": 0.4}),
         (replace(TINY, outside=0.9), "unexplained", "outside_of_torch", {"share": 0.9}),
-        (replace(TINY, outside=0.9, launches=4), "launch", "launches_take_the_time", {}),
+        (replace(TINY, faults=1.0), "unexplained", "unexplained", {"faulting": 0.1}),
+        (replace(TINY, strided=0.3), "unexplained", "unexplained", {}),
+        (replace(STREAM, bytes=None, communicating=0.1), "unexplained", "unexplained", {}),
+        (replace(TINY, waited=0.4), "unexplained", "unexplained", {"waited": 0.4}),
         (replace(TINY, short_operations=0.6), "launch", "launches_take_the_time", {"share": 0.6}),
         (replace(TINY, gathering=0.9), "latency", "random_accesses", {"share": 0.9}),
     ],
@@ -228,12 +184,6 @@ IN_FLIGHT = DeviceCounters(
     [
         (replace(ON_GPU, waiting=0.3), "launch", "device_waits_for_launches", {"share": 0.3}),
         (
-            replace(ON_GPU, time_s=Estimate(value=1e-2), waiting=0.8),
-            "host",
-            "device_waits_for_host",
-            {"share": 0.8},
-        ),
-        (
             replace(ON_GPU, time_s=Estimate(value=1e-2), waiting=0.8, launching=0.5),
             "launch",
             "device_waits_for_launches",
@@ -250,14 +200,6 @@ IN_FLIGHT = DeviceCounters(
             "latency",
             "phase_waits",
             {"phase": "data"},
-        ),
-        (replace(ON_GPU, launches=1, waiting=0.3), "unexplained", "unexplained", {}),
-        (replace(ON_GPU, waiting=0.0), "unexplained", "unexplained", {}),
-        (
-            replace(ON_GPU, waiting=0.0, counters=IN_FLIGHT),
-            "unexplained",
-            "unexplained",
-            {"sm": 0.9, "power_w": 400.0},
         ),
         (
             replace(ON_GPU, waiting=0.0, counters=replace(IN_FLIGHT, sm=0.4)),
@@ -417,17 +359,6 @@ def check(facts, kind, code, values):
         )
 
 
-def test_a_reason_holds_only_what_is_known_of_the_step():
-    assert set(bound_of(replace(STREAM, flops=None), ROOFS).reason.values) == {"memory"}
-    assert set(bound_of(replace(STREAM, bytes=None), ROOFS).reason.values) == {
-        "arithmetic",
-        "dtype",
-    }
-    assert (
-        "nearer_cache" not in bound_of(replace(STREAM, bytes=int(250 * GIGA)), ROOFS).reason.values
-    )
-
-
 def test_a_ceiling_that_was_measured_and_is_unsteady_differs_from_an_unknown_one():
     unsteady = RoofSet(
         [
@@ -437,20 +368,6 @@ def test_a_ceiling_that_was_measured_and_is_unsteady_differs_from_an_unknown_one
     )
     reason = bound_of(replace(STREAM, bytes=GIGA), unsteady).reason
     assert (reason.code, reason.values["missing"]) == ("ceilings_missing", "unsteady")
-
-
-def test_launch_cost_is_never_taken_for_memory():
-    """Many tiny operations on data in the cache: their rates are low because of how often they are
-    started.
-    """
-    for launches in (1, 10, 1000):
-        tiny = StepFacts(
-            time_s=Estimate(value=2.5e-6 * launches),
-            bytes=12 * launches,
-            flops=launches,
-            launches=launches,
-        )
-        assert bound_of(tiny, ROOFS).kind == "launch"
 
 
 @pytest.mark.parametrize(

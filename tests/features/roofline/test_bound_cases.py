@@ -90,62 +90,6 @@ RECORDED = {
         ),
         "compute",
     ),
-    "a large product": (
-        on_h100(
-            2.1e-2,
-            {
-                "sm": 0.98,
-                "occupancy": 0.123,
-                "fp32": 0.782,
-                "dram": 0.07,
-                "power_w": 702.0,
-                "capped": True,
-            },
-            **{
-                "bytes": 805306368,
-                "flops": 1099511627776,
-                "launches": 1,
-                "waiting": 0.0,
-                "dram_bytes": 4.89e9,
-            },
-        ),
-        "compute",
-    ),
-    "a convolution that reorders its channels, at the power limit": (
-        on_h100(
-            2.08e-4,
-            {
-                "sm": 0.883,
-                "occupancy": 0.462,
-                "tensor": 0.312,
-                "dram": 0.446,
-                "power_w": 693.0,
-                "capped": True,
-            },
-            **{
-                "bytes": 103055360,
-                "flops": 59190018048,
-                "dtype": "fp16",
-                "waiting": 0.056,
-                "dram_bytes": 3.09e8,
-            },
-        ),
-        "power",
-    ),
-    "a stream": (
-        on_h100(
-            5.3e-4,
-            {"sm": 0.987, "occupancy": 0.819, "fp32": 0.008, "dram": 0.9, "power_w": 510.0},
-            **{
-                "bytes": 1610612736,
-                "flops": 134217728,
-                "launches": 1,
-                "waiting": 0.003,
-                "dram_bytes": 1.61e9,
-            },
-        ),
-        "memory",
-    ),
     "a layer norm, power-capped as well": (
         on_h100(
             4.17e-4,
@@ -209,20 +153,6 @@ RECORDED = {
         ),
         "cache",
     ),
-    "a smaller copy in the cache": (
-        on_h100(
-            2.7e-6,
-            {"sm": 0.29, "occupancy": 0.148, "power_w": 181.0},
-            **{
-                "bytes": 6553600,
-                "launches": 1,
-                "waiting": 0.285,
-                "launching": 0.257,
-                "dram_bytes": 143.0,
-            },
-        ),
-        "cache",
-    ),
     "a tiny product": (
         on_h100(
             8.01e-6,
@@ -235,64 +165,6 @@ RECORDED = {
                 "launching": 0.21,
             },
             dram_bytes=475.0,
-        ),
-        "latency",
-    ),
-    "forty tiny products in a loop": (
-        on_h100(
-            4.77e-4,
-            {"sm": 0.044, "occupancy": 0.001, "fp32": 0.008, "power_w": 133.0},
-            **{
-                "bytes": 13107200,
-                "flops": 167772160,
-                "launches": 40,
-                "waiting": 0.45,
-                "launching": 0.441,
-            },
-            dram_bytes=1.1e4,
-        ),
-        "launch",
-    ),
-    "the same products in one call": (
-        on_h100(
-            1.23e-5,
-            {"sm": 0.683, "occupancy": 0.051, "fp32": 0.213, "power_w": 393.0},
-            **{
-                "bytes": 13107200,
-                "flops": 167772160,
-                "launches": 1,
-                "waiting": 0.132,
-                "launching": 0.124,
-            },
-            dram_bytes=273.0,
-        ),
-        "latency",
-    ),
-    "a training loop launched from Python": (
-        on_h100(
-            2.08e-2,
-            {"sm": 0.107, "occupancy": 0.01, "power_w": 127.0},
-            **{
-                "flops": 1342177280,
-                "launches": 520,
-                "waiting": 0.885,
-                "launching": 0.616,
-                "device_s": 3.25e-3,
-            },
-        ),
-        "launch",
-    ),
-    "the same loop as a graph of tiny kernels": (
-        on_h100(
-            2.58e-3,
-            {"sm": 0.131, "occupancy": 0.012, "power_w": 150.0},
-            **{
-                "flops": 1342177280,
-                "launches": 16,
-                "waiting": 0.094,
-                "launching": 0.037,
-                "device_s": 2.48e-3,
-            },
         ),
         "latency",
     ),

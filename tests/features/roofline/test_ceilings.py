@@ -97,37 +97,6 @@ def test_the_roof_of_arithmetic_is_the_higher_one_of_the_dtype():
     ]
 
 
-def test_what_was_measured_between_the_blocks_of_the_run_comes_first():
-    beside = Ceiling(
-        roof=MATRIX,
-        kind="fp32",
-        unit="",
-        best=40.0,
-        median=40.0,
-        median_low=38.0,
-        median_high=43.0,
-        processes=8,
-    )
-    roofs = RoofSet([ceiling(MATRIX, "fp32", 51.0), ceiling(VECTOR, "fp32", 63.0), beside])
-    assert (roofs.best(MATRIX), roofs.compute("fp32")) == (beside, beside)
-    drifted = Ceiling(
-        roof=MATRIX,
-        kind="fp32",
-        unit="",
-        best=40.0,
-        median=40.0,
-        median_low=30.0,
-        median_high=60.0,
-        processes=8,
-    )
-    unsteady = ceiling(MATRIX, "fp32", 51.0, median=20.0)
-    assert RoofSet([unsteady, drifted]).best(MATRIX) is drifted  # and the variants with it
-    assert (RoofSet([unsteady, drifted]).unsteady(), RoofSet([unsteady]).unsteady()) == (
-        [],
-        [unsteady],
-    )
-
-
 def test_the_ends_of_a_ceiling_are_those_of_the_exact_interval_of_its_median():
     measured = ceiling_from(MEMORY, "copy", 100, [1 / value for value in range(50, 101)])
     assert (measured.best, measured.median, *measured.ends) == pytest.approx(
@@ -144,17 +113,13 @@ def test_the_ends_of_a_ceiling_are_those_of_the_exact_interval_of_its_median():
     [
         ("Tesla V100-SXM2-16GB", 16, 900),
         ("Tesla T4", 15, 320),
+        ("NVIDIA L40S", 45, 864),
         ("NVIDIA A100-SXM4-40GB", 40, 1555),
         ("NVIDIA A100-SXM4-80GB", 80, 2039),
-        ("NVIDIA L4", 22, 300),
-        ("NVIDIA L40S", 45, 864),
         ("NVIDIA GeForce RTX 4090", 24, 1008),
-        ("NVIDIA H100 PCIe", 80, 2000),
         ("NVIDIA H100 80GB HBM3", 80, 3350),
         ("NVIDIA H200", 140, 4800),
         ("NVIDIA GH200 480GB", 95, 4000),
-        ("NVIDIA GH200 144G HBM3e", 141, 4900),
-        ("NVIDIA B200", 180, 8000),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", 16, None),
         ("NVIDIA GeForce RTX 3090 Ti", 24, None),
         ("NVIDIA L40", 45, None),
@@ -181,7 +146,3 @@ def test_an_h200_is_derived_from_its_clocks_and_widths():
     # a rate without its clock says nothing
     assert derived[MATRIX, "bf16"].method.values["mhz"] == 1980
     assert derived[MEMORY, ""].method.values == {"mhz": 3201, "transfers": 2, "bits": 6016}
-
-
-def test_nothing_is_derived_of_a_cpu():
-    assert nominal_ceilings(Device(kind="cpu", name="AMD EPYC")) == []

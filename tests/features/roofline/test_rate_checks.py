@@ -85,21 +85,6 @@ def test_roofs_that_were_not_measured_accuse_nobody_and_unsteady_ones_hardly():
     assert possible(fast, derived) == [True]
 
 
-def test_the_high_end_of_a_roof_counts():
-    drifting = Ceiling(
-        roof="matrix",
-        kind="fp32",
-        unit="",
-        best=100e9,
-        median=100e9,
-        median_low=90e9,
-        median_high=130e9,
-        processes=8,
-    )
-    assert possible(replace(PRODUCT, time_s=up_to(0.75, 0.76)), RoofSet([drifting])) == [True]
-    assert possible(replace(PRODUCT, time_s=up_to(0.65, 0.66)), RoofSet([drifting])) == [False]
-
-
 def test_the_most_that_was_ever_seen_of_a_roof_counts():
     """The roof of this run was measured in longer blocks than the variant's, on a machine that
     others use, too.
@@ -173,7 +158,3 @@ def test_a_nearer_cache_of_a_cpu_is_no_ten_times_as_fast_as_the_one_that_was_mea
     assert possible(replace(tiny, on_gpu=True, time_s=up_to(at_roof_s / 9, at_roof_s / 9))) == [
         False
     ]
-
-
-def test_nothing_declared_is_nothing_to_check():
-    assert possible(DeclaredWork(time_s=up_to(1.0, 1.0))) == []

@@ -5,8 +5,7 @@ step.
 import msgspec
 import pytest
 from devices import H200
-from found import finding
-from synthetic_runs import CPU, END, ON_CPU, opening, report_of, request, run_of, samples
+from synthetic_runs import CPU, END, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
 from gpulab.core.jobs import Calibrate, RunRequest, VariantInfo
@@ -77,13 +76,6 @@ def test_a_point_has_its_rate_its_interval_and_its_share_of_the_roof():
     ]
 
 
-def test_a_variant_that_is_not_ok_has_no_point():
-    refused = e.VariantRefused(
-        variant="a", reason=finding("items_differ", items=1.0, baseline=2.0), t=50.0
-    )
-    assert point_of(refused, bytes=8_000_000) is None
-
-
 def test_a_phase_that_waits_is_why_a_step_is_far_from_every_roof():
     phases = Phases(
         variant="a", steps=3, seconds={"": 1.0, "data": 6.0, "copy": 1.0, "own": 2.0}, t=50.0
@@ -96,13 +88,6 @@ def test_a_phase_that_waits_is_why_a_step_is_far_from_every_roof():
     )
     brief = Phases(variant="a", steps=3, seconds={"": 1.0, "own": 9.0}, t=50.0)
     assert point_of(brief, bytes=1000).reason.code == "unexplained"
-
-
-def test_operations_that_were_counted_may_explain_the_time():
-    counted = e.Counted(variant="a", operations=800, flops=None, t=50.0)
-    point = point_of(counted, bytes=1000)
-    assert (point.bound, point.reason.values["operations"]) == ("launch", 800)
-    assert point.reason.values["share"] == pytest.approx(0.8 / ON_CPU, rel=0.01)
 
 
 def test_both_clocks_tell_how_long_the_device_waits_for_the_host():

@@ -17,7 +17,6 @@ from gpulab.features.telemetry.events import (
     TelemetryLost,
     TelemetryStarted,
 )
-from gpulab.features.telemetry.fields import RATE_HZ
 
 
 @pytest.fixture
@@ -106,19 +105,6 @@ def test_a_driver_that_hangs_holds_up_nothing(driver):
     assert sampling.process._process.returncode == -signal.SIGKILL
     assert started.no_gpu_reason == finding("driver_did_not_answer")
     assert isinstance(ended, TelemetryEnded)
-
-
-@pytest.mark.slow
-def test_slow_calls_make_fewer_readings_and_no_queue_of_them(driver):
-    sampling = driver.sample()
-    sampling.readings(1)
-    driver.behave("slow=70")  # four calls or more a reading
-    slow = sampling.readings(len(sampling.of_type(Telemetry)) + 3)[-2:]
-    assert slow[1].t - slow[0].t > 0.25
-    driver.behave("")
-    count = len(sampling.of_type(Telemetry)) + 1
-    after = sampling.readings(count + 4)[count:]
-    assert len(after) <= (after[-1].t - after[0].t) * RATE_HZ + 2
 
 
 def test_a_process_that_is_killed_is_lost_and_ends_all_the_same(driver):

@@ -137,11 +137,3 @@ def test_a_gpu_that_is_slowed_down_all_the_time_leaves_nothing_to_believe():
     assert (comparison.pairs, comparison.dropped, comparison.verdict) == (0, len(spans), "invalid")
     assert report.control.verdict == "invalid"
     assert all(variant.time_s is None for variant in report.variants)
-
-
-def test_the_reason_and_the_other_process_are_named():
-    slowed, _ = report_of(slowed=(5.1, 6.5))
-    shared, _ = report_of(shared=(7.9, 8.3))
-    assert slowed.findings[0].values["reasons"] == ["thermal slowdown by the hardware"]
-    assert shared.findings[0].values["processes"] == ["python 1"]
-    assert slowed.findings[0].values["dropped"] < slowed.findings[0].values["blocks"]

@@ -4,7 +4,6 @@ import pytest
 from conftest import printed
 from recorded import report_of
 
-from gpulab.report.sentences import lines
 from gpulab.show.parts import Shown, Target, result
 
 
@@ -27,20 +26,3 @@ def test_without_gpm_there_are_rates_derived_from_declared_work(tmp_path):
     assert "FLOP/s, derived" in text
     assert "B/s, derived" in text
     assert "SM %" not in text
-
-
-def test_without_a_gpu_one_line_says_so_and_the_host_is_shown(tmp_path):
-    report = report_of("lesson-batched_matmul", tmp_path)
-    text = printed(result(Shown(report, Target.TERMINAL)), 160)
-    assert text.count("no GPU telemetry: ") == 1
-    assert "worker CPU %" in text
-
-
-def test_a_gpu_that_was_lost_is_a_finding_of_a_run_that_ended_well(tmp_path):
-    report = report_of("standin-lost", tmp_path)
-    assert (report.exit_code, report.telemetry.lost is None) == (0, False)
-    (line,) = (
-        line for line in lines(report.findings) if line.startswith("GPU telemetry ended early")
-    )
-    assert "GPU lost: see its Xid line in the kernel log (dmesg)" in line
-    assert report.telemetry.last["sm"] > 0  # the last that was known of it

@@ -144,22 +144,6 @@ def test_dropping_windows_of_the_past_changes_nothing_after_it_nor_the_order_of_
     assert len(rest.all()) <= 2  # those of the last readings may still grow
 
 
-def test_a_power_cap_is_no_window_and_slowdowns_come_before_other_processes():
-    windows = InvalidWindows()
-    add_windows(
-        windows,
-        Telemetry(
-            t=1.0, since=0.8, values={}, reasons=POWER_CAP, others=["python 1"], others_since=0.0
-        ),
-    )
-    assert [window.code for window in windows.all()] == [SHARED_CODE]
-    add_windows(windows, Telemetry(t=1.2, since=1.0, values={}, reasons=THERMAL | POWER_CAP))
-    assert [(window.code, window.names) for window in windows.all()] == [
-        (SLOWED_CODE, ("thermal slowdown by the hardware",)),
-        (SHARED_CODE, ("python 1",)),
-    ]
-
-
 SOLO = SoloRun(variant="a", started=10.0, ended=12.0, steps=1000, time_s=2e-3)
 
 
