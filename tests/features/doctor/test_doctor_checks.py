@@ -138,12 +138,6 @@ def test_the_driver_answers_its_own_library_and_torch(
             BROKEN,
             "pip uninstall -y cupy-cuda12x && pip install 'gpulab[cuda13]'",
         ),
-        (
-            "12.8",
-            "cupy-cuda13x 14.2",
-            BROKEN,
-            "pip uninstall -y cupy-cuda13x && pip install 'gpulab[cuda12]'",
-        ),
         ("12.8", None, MISSING, "pip install 'gpulab[cuda12]'"),
         (None, None, MISSING, "a machine with an NVIDIA GPU"),
         (NO_TORCH, "cupy-cuda13x 14.2", MISSING, "a machine with an NVIDIA GPU"),
