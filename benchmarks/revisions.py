@@ -24,7 +24,7 @@ from time import monotonic
 
 from commands import GPULAB
 
-from gpulab.features.compare.measured import Pairs, interval_of, is_look
+from gpulab.features.compare.measured import Pairs, interval_of, is_interim_analysis
 
 HELPER = """\
 def work():
@@ -238,7 +238,7 @@ def environments(project, folder):
 def looks(name, value):
     """How often some look at pairs that do not differ says that they do."""
     draw = Random(1)
-    places = [count for count in range(1, MOST_PAIRS) if is_look(count)]
+    places = [count for count in range(1, MOST_PAIRS) if is_interim_analysis(count)]
     missed = 0
     for _ in range(SIMULATED):
         values = [value(draw) for _ in range(places[-1])]

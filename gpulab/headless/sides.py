@@ -31,7 +31,13 @@ from gpulab.features.compare.findings import (
     side_failed,
     variant_on_one_side,
 )
-from gpulab.features.compare.measured import FEWEST_PAIRS, Pairs, all_decided, is_look, row_of
+from gpulab.features.compare.measured import (
+    FEWEST_PAIRS,
+    Pairs,
+    all_decided,
+    is_interim_analysis,
+    row_of,
+)
 from gpulab.features.compare.report import ComparisonReport, Row, ScenarioComparison, Side
 from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.output import Terminal
@@ -130,7 +136,7 @@ def measure_pairs(
     while True:
         measure()
         done += 1
-        if is_look(done):
+        if is_interim_analysis(done):
             ratios = [f"{name} {exp(-median(each.ratios)):.3f}x" for name, each in pairs.items()]
             terminal.note(f"{plural(done, 'pair')} of processes: {', '.join(ratios)}", "dim")
             if all_decided(pairs, most_slower):

@@ -62,7 +62,6 @@ class FunctionSteps:
             self._steps[name] = work.step
             if _all_double([*arguments[0], *arguments[1].values()]):
                 self.number = "float64"
-        know_torch()
         self.names = list(self._steps)
         self.items = dict.fromkeys(self.names, 1.0)
         self.device = {"kind": "cpu", "name": _cpu_name(), "threads": task["threads"]}
@@ -73,6 +72,7 @@ class FunctionSteps:
         """The first step of this process, seeded; what it returns."""
         seed_everything(self._seed)
         returned = self._steps[name]()
+        know_torch()  # the step may have imported it
         torch = sys.modules.get("torch")
         wait_for(returned)
         if torch and torch.cuda.is_initialized():

@@ -52,7 +52,7 @@ class Pairs:
         return len(self.ratios)
 
 
-def is_look(pairs: int) -> bool:
+def is_interim_analysis(pairs: int) -> bool:
     """Return whether the interval is looked at after so many pairs."""
     look = FEWEST_PAIRS
     while look < pairs:
