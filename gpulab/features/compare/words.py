@@ -23,6 +23,7 @@ from gpulab.report.sentences import lines, with_reason
 from gpulab.stats.verdicts import excluded, shown
 
 _MOST_ANSWERS = 8
+_WORST = (Verdict.WRONG, Verdict.SLOWER, Verdict.FASTER)
 _MOST_FILES = 5
 _SHA = 12
 FEW_LINES = 12
@@ -90,36 +91,43 @@ def measured_side(side: Side) -> str:
 
 
 def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
-    """Return what changed, a line a row, slower ones first; else that nothing did."""
-    changed = [(each, row) for each in report.comparisons for row in each.rows if row.changed]
-    changed.sort(key=lambda entry: value_of(entry[1].ratio) or 1.0)
-    changed.sort(key=lambda entry: entry[1].verdict != Verdict.SLOWER)
-    if not changed:
-        return [_nothing_changed(report)]
+    """Return what is wrong or changed, a line a row, the worst first; else that nothing did."""
+    found = [
+        (each, row)
+        for each in report.comparisons
+        for row in each.rows
+        if row.changed or row.verdict == Verdict.WRONG
+    ]
+    found.sort(key=lambda entry: (_WORST.index(entry[1].verdict), value_of(entry[1].ratio) or 1.0))
+    if not found:
+        return _nothing_changed(report)
     several = len(report.comparisons) > 1
     said: list[tuple[Verdict | None, str]] = []
-    for each, row in changed[:_MOST_ANSWERS]:
+    for each, row in found[:_MOST_ANSWERS]:
         scenario = f"{each.scenario}, " if several else ""
-        said.append((row.verdict, f"{shown(row).words}: {scenario}{change(row)}"))
-    if len(changed) > _MOST_ANSWERS:
-        more = plural(len(changed) - _MOST_ANSWERS, "more row")
+        line = f"{scenario}{conclusion(row)}"
+        if row.changed:
+            line = f"{shown(row).words}: {scenario}{change(row)}"
+        said.append((row.verdict, line))
+    if len(found) > _MOST_ANSWERS:
+        more = plural(len(found) - _MOST_ANSWERS, "more row")
         said.append((None, f"and {more} changed"))
     return said
 
 
-def _nothing_changed(report: ComparisonReport) -> tuple[Verdict | None, str]:
+def _nothing_changed(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
     rows = [row for each in report.comparisons for row in each.rows]
     if not rows and report.exit_code == ExitCode.MEASURED:
-        return Verdict.SAME, "identical code: nothing to measure"
+        return [(Verdict.SAME, "identical code: nothing to measure")]
     if not rows:
-        return Verdict.INVALID, with_reason("not compared", report.reason)
+        return [(Verdict.INVALID, with_reason("not compared", report.reason))]
     ends = [row.ratio.ends for row in rows if row.ratio and row.ratio.has_interval]
     if not ends:
-        return Verdict.INVALID, "no row can be compared: the verdicts below say why"
+        return [(row.verdict, conclusion(row)) for row in rows[:_MOST_ANSWERS]]
     bound = excluded(min(low for low, _ in ends), max(high for _, high in ends))
     if all(row.verdict == Verdict.SAME for row in rows):
-        return Verdict.SAME, f"same: {bound}"
-    return None, f"no significant change: {bound}"
+        return [(Verdict.SAME, f"same: {bound}")]
+    return [(None, f"no significant change: {bound}")]
 
 
 def conclusion(row: Row) -> str:
@@ -154,7 +162,7 @@ def other_lines(comparison: ScenarioComparison) -> list[str]:
     reasons = [
         with_reason(f"{title(row)} {row.verdict}", row.reason)
         for row in comparison.rows
-        if row.ratio is None and row.reason
+        if row.ratio is None and row.reason and row.verdict != Verdict.WRONG  # said first
     ]
     bounds = [
         conclusion(row)

@@ -8,7 +8,11 @@ import signal
 import subprocess
 import venv
 
+import msgspec
 import pytest
+
+from gpulab.features.compare.report import ComparisonReport
+from gpulab.features.compare.words import answers
 
 STEP = """
     import helper
@@ -113,6 +117,8 @@ def test_a_revision_that_computes_something_else_is_wrong(project, compared):
     (row,) = report["comparisons"][0]["rows"]
     assert (row["verdict"], row["ratio"]) == ("wrong", None)
     assert row["reason"]["code"] == "outputs_differ"
+    ((_, first),) = answers(msgspec.convert(report, ComparisonReport))
+    assert first.startswith("step: wrong: the outputs of the two sides differ: ")
 
 
 def test_a_module_that_both_sides_import_from_one_place_is_a_finding(project, compared, lab):
