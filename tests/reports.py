@@ -14,13 +14,6 @@ def run_report(**fields):
     return _report(RunReport, run_parts(), fields)
 
 
-def with_fields(report, **fields):
-    """The same with other fields, whosever they are."""
-    kind = type(report)
-    own = {name: getattr(report, name) for name in kind.__struct_fields__ if name != "parts"}
-    return _report(kind, report.parts, {**own, **fields})
-
-
 def _report(kind, parts, fields):
     own = {name: value for name, value in fields.items() if name in kind.__struct_fields__}
     others = {name: value for name, value in fields.items() if name not in own}

@@ -24,19 +24,6 @@ def lines(variant: VariantReport, most: int | None = None, *, named: bool = Fals
     return [_line(advice, start) for advice in variant.advice[:most]]
 
 
-def without_advice(variant: VariantReport) -> Text | None:
-    """Why no finding stands there: no rule applies, or the machine was too busy; None where there
-    is one, or nothing was recorded.
-    """
-    if variant.advice or not (variant.goodput and variant.goodput.partition):
-        return None
-    contention = variant.goodput.partition.get("preempted", 0.0)
-    if contention >= _DISTURBED:
-        words = f"other work took {contention:.0%} of its time: too disturbed to judge"
-        return Text(f"  → {words}; measure again on a quiet machine", "dim")
-    return Text("  → no rule applies; what takes the time is not known to them", "dim")
-
-
 def _line(advice: Advice, start: str) -> Text:
     # indented by spaces: a Padding cuts what a pipe gets at 80 columns
     text = Text(f"{start} → ", "dim")

@@ -3,10 +3,8 @@
 import signal
 
 import pytest
-from reports import run_report, variant_report
 from scripted import SCENARIO, CommandLine
 
-from gpulab.core.estimate import Estimate
 from gpulab.features.sweeps.runs import SweepRuns
 
 
@@ -159,10 +157,3 @@ def test_a_point_that_fails_leaves_the_others(gpulab):
     assert "Traceback (most recent call last)" in process.stderr
     assert [run["outcome"] for run in process.result["runs"]] == ["failed", "measured", "measured"]
     assert process.result["sweeps"][0]["best"] == {"before": 64, "after": 128}
-
-
-def timed_run(n, low, median, high):
-    time = Estimate(value=median, low=low, high=high)
-    return run_report(
-        scenario="s", params={"n": n}, variants=[variant_report(name="v", status="ok", time_s=time)]
-    )
