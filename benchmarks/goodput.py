@@ -63,7 +63,7 @@ def pipeline():
     shares = {
         variant["name"]: variant["goodput"] for variant in report["variants"] if variant["goodput"]
     }
-    waits = [shares[name]["partition"]["data wait"] for name in ("workers_0", "workers_n")]
+    waits = [shares[name]["partition"]["data_wait"] for name in ("workers_0", "workers_n")]
     yield from reconciled("input_pipeline", report)
     yield (
         "input_pipeline, data wait",

@@ -132,14 +132,17 @@ def comparisons_of(events):
     return control | compared
 
 
+def _ends(speedup):
+    if speedup is None:
+        return {"speedup": None, "low": None, "high": None}
+    return {"speedup": speedup.value, "low": speedup.low, "high": speedup.high}
+
+
 def _entry(comparison, against):
     sustained = getattr(comparison, "sustained", None)
     return {
-        "sustained": sustained
-        and {"speedup": sustained.speedup, "low": sustained.low, "high": sustained.high},
+        "sustained": sustained and _ends(sustained.speedup),
         "against": against,
-        "speedup": comparison.speedup,
-        "low": comparison.low,
-        "high": comparison.high,
+        **_ends(comparison.speedup),
         "verdict": comparison.verdict.value,
     }

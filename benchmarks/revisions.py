@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from time import monotonic
 
-from commands import GPULAB
+from commands import GPULAB, with_ends
 
 from gpulab.features.compare.measured import Pairs, interval_of, is_interim_analysis
 
@@ -141,7 +141,7 @@ class Project:
         took_s = monotonic() - started
         if not ended.stdout:
             sys.exit(ended.stderr.decode())
-        return ended.returncode, json.loads(ended.stdout), took_s
+        return ended.returncode, with_ends(json.loads(ended.stdout)), took_s
 
 
 def in_commits(project, _):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from commands import GPULAB
+from commands import GPULAB, with_ends
 
 TRAIN = '''"""A training step as one often sees it."""
 import torch
@@ -132,7 +132,7 @@ def run(what, *flags):
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     if not done.stdout:
         sys.exit(done.returncode)
-    return json.loads(done.stdout)["runs"]
+    return with_ends(json.loads(done.stdout)["runs"])
 
 
 def by_hand(folder, text, names, kind):
@@ -179,7 +179,7 @@ def main():
         folder = Path(name)
         (folder / "train.py").write_text(text)
         if given.tried and given.tried.exists():
-            first, *others = json.loads(given.tried.read_text())
+            first, *others = with_ends(json.loads(given.tried.read_text()))
         else:
             first, *others = run(f"{folder / 'train.py'}:step", "--try", *flags)
         if given.tried:

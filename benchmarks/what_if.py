@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from time import monotonic
 
-from commands import GPULAB
+from commands import GPULAB, with_ends
 from pipelines import HIDDEN, PIPELINES
 
 _FOLDER = Path(__file__).parent
@@ -73,7 +73,7 @@ def run(file, *flags):
     done = subprocess.run([*command, "--json"], check=False, capture_output=True, text=True)
     if not done.stdout:
         sys.exit(done.stderr)
-    return json.loads(done.stdout)["runs"][0]
+    return with_ends(json.loads(done.stdout)["runs"][0])
 
 
 def gain_of(comparison):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from claims import rows_of, sentences
-from commands import GPULAB
+from commands import GPULAB, with_ends
 from judging import Bounds, row, split_ceilings, within
 
 STEPS = Path(__file__).parent / "steps"
@@ -38,7 +38,9 @@ def run(place, name, *arguments):
         command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     print(done.stdout, flush=True)
-    return done.returncode, json.loads(out.read_text())["runs"][0] if out.exists() else {}
+    return done.returncode, with_ends(
+        json.loads(out.read_text())["runs"][0]
+    ) if out.exists() else {}
 
 
 def lessons(place, names, shares):

@@ -106,7 +106,10 @@ def interleaved(place):
     _, report = run(place, STEPS / "twenty_us.py", "--profile", "off")
     variants = {variant["name"]: variant for variant in report["variants"]}
     for name in ("small", "twin"):
-        among_s, alone_s = variants[name]["time_s"]["value"], variants[name]["solo_run"]["time_s"]
+        among_s, alone_s = (
+            variants[name]["time_s"]["value"],
+            variants[name]["solo_run"]["time_s"]["value"],
+        )
         line = f"{alone_s * 1e6:.1f} us alone, {among_s * 1e6:.1f} us: {alone_s / among_s:.3f}"
         yield row(
             f"alone over interleaved, {name}", "0.97 to 1.03", line, ALONE.holds(alone_s / among_s)
