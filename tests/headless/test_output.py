@@ -153,6 +153,7 @@ def test_a_width_that_no_terminal_has_is_none(gpulab, monkeypatch, columns):
     [
         "NOBODY --run x",
         "--run NOBODY",
+        "--list NOBODY",
         "--guide NOBODY",
         "--NOBODY",
         "--run mine.py --set n=NOBODY",
