@@ -159,7 +159,6 @@ def test_a_width_that_no_terminal_has_is_none(gpulab, monkeypatch, columns):
         "--run mine.py --set n=NOBODY",
         "--run mine.py --sweep NOBODY=1",
         "--run mine.py --plot NOBODY.gif",
-        "--run mine.py --output mine.py/NOBODY",
         "--run mine.py --json mine.py/NOBODY",
         "NOBODY",
     ],
