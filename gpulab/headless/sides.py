@@ -102,7 +102,7 @@ def refuse_measuring(options: Options) -> None:
 
 
 def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:
-    """What a worker would be told of it. UsageError where it cannot run in runner."""
+    """Return what a worker would be told of it. UsageError where it cannot run in turns."""
     for name in side.functions:
         function = side.entry.text.callable_of(name)
         if function and function.required and options.arguments is None:

@@ -70,7 +70,7 @@ class SideError(Exception):
 
 @dataclass(frozen=True)
 class Probe:
-    """What a process of one side imported and read until its first steps were over."""
+    """The modules and files that a process of one side imported and read until its first steps were over."""
 
     step_s: Mapping[str, float]
     """By the names of its own side."""
@@ -103,7 +103,7 @@ class SideWorker:
         connection.setblocking(False)
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """What it answers. SideError where it raises or ends."""
+        """Return what it answers. SideError where it raises or ends."""
         with suppress(BrokenPipeError):
             self._connection.sendall(json.dumps(request).encode() + b"\n")
         return self.answer()

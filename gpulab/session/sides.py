@@ -54,7 +54,7 @@ class Measured:
 
     @property
     def working_folder(self) -> Path:
-        """Of a copy the folder that corresponds to the user's, so that relative paths lead into the
+        """Return, of a copy, the folder that corresponds to the user's, so that relative paths lead into the
         copy as well.
         """
         here = Path.cwd()
@@ -78,14 +78,14 @@ class Measured:
 
     @property
     def folders(self) -> list[str]:
-        """What comes first on `sys.path`: of the project, then of the file itself."""
+        """Return what comes first on `sys.path`: of the project, then of the file itself."""
         imported_from, _ = package_of(self.file)
         folders = [self.root, self.root / _SOURCES, imported_from, self.file.parent]
         return list(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
 
 
 def is_measured(names: Sequence[str], what: Sequence[str]) -> bool:
-    """Whether both sides are to be measured: no run file has such a name."""
+    """Return whether both sides are to be measured: no run file has such a name."""
     if what or any(name.startswith((GIT, PYTHON)) for name in names):
         return True
     return len(names) == 2 and all(map(_FILE.fullmatch, names))
@@ -124,7 +124,7 @@ def _alike(before: Measured, after: Measured) -> tuple[Measured, Measured]:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is measured on both sides: a file within a project, and functions of it."""
+    """A thing that is measured on both sides: a file within a project, and functions of it."""
 
     project: Path
     file: Path

@@ -113,7 +113,7 @@ def _run(file: str, name: str) -> Any:
 
 
 def _all_double(arguments: list[Any]) -> bool:
-    """Whether every array of floats in arguments is of float64, and there are some."""
+    """Return whether every array of floats in arguments is of float64, and there are some."""
     dtypes = (str(getattr(part, "dtype", "")).rpartition(".")[2] for part in arguments)
     floats = {name for name in dtypes if "float" in name or "complex" in name}
     return bool(floats) and floats <= {"float64", "complex128"}

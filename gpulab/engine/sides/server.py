@@ -170,7 +170,7 @@ def _steps_of(task: Mapping[str, Any]) -> Any:
 
 
 def _versions(modules: Mapping[str, str]) -> dict[str, str]:
-    """Of Python and of the packages that are imported."""
+    """Return those of Python and of the packages that are imported."""
     versions = {"python": platform.python_version()}
     packages = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
     for name in sorted(packages):

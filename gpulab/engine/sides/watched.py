@@ -13,7 +13,7 @@ _NEW_THREADS = ("_thread.start_new_thread",)
 
 
 class Watched:
-    """What a process sees that is not timed: the files that are opened while a file is loaded and
+    """Notes what a process does that is not timed: the files that are opened while a file is loaded and
     steps are taken, and what else is started.
     """
 
@@ -51,7 +51,7 @@ class Watched:
             self.parallel |= self._stepping
 
     def _is_by_library(self) -> bool:
-        """Whether a package's own code does it, such as torch, which looks for libraries."""
+        """Return whether a package's own code does it, such as torch, which looks for libraries."""
         frame = sys._getframe(2)
         while frame is not None:
             file = frame.f_code.co_filename
@@ -68,6 +68,6 @@ def _tasks() -> int:
 
 
 def python_threads() -> int:
-    """How many threads Python knows of."""
+    """Return how many threads Python knows of."""
     threading = sys.modules.get("threading")
     return threading.active_count() if threading else 1
