@@ -70,7 +70,9 @@ class SideError(Exception):
 
 @dataclass(frozen=True)
 class Probe:
-    """The modules and files that a process of one side imported and read until its first steps were over."""
+    """The modules and files that a process of one side imported and read until its first steps were
+    over.
+    """
 
     step_s: Mapping[str, float]
     """By the names of its own side."""

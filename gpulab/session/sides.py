@@ -54,8 +54,8 @@ class Measured:
 
     @property
     def working_folder(self) -> Path:
-        """Return, of a copy, the folder that corresponds to the user's, so that relative paths lead into the
-        copy as well.
+        """Return, of a copy, the folder that corresponds to the user's, so that relative paths lead
+        into the copy as well.
         """
         here = Path.cwd()
         if not self.is_ours:

@@ -27,7 +27,9 @@ Leaf = tuple[str, Any]
 
 
 def leaves_of(output: object) -> list[Leaf]:
-    """Return what a step returned, as plain data. SideError where it is of a kind that nobody compares."""
+    """Return what a step returned, as plain data. SideError where it is of a kind that nobody
+    compares.
+    """
     leaves = []
     size = 0
     for leaf in _leaves(output):
@@ -91,8 +93,8 @@ def _bytes(array: Any) -> bytes:
 
 
 def disagreement(ours: Sequence[Leaf], theirs: Sequence[Leaf], number: str = "float32") -> str:
-    """Say how two outputs differ, beyond what rounding may do; empty where they agree. `number`: what
-    Python's floats were computed in.
+    """Say how two outputs differ, beyond what rounding may do; empty where they agree. `number`:
+    what Python's floats were computed in.
     """
     if len(ours) != len(theirs):
         return "they have another structure"

@@ -13,8 +13,8 @@ _NEW_THREADS = ("_thread.start_new_thread",)
 
 
 class Watched:
-    """Notes what a process does that is not timed: the files that are opened while a file is loaded and
-    steps are taken, and what else is started.
+    """Notes what a process does that is not timed: the files that are opened while a file is loaded
+    and steps are taken, and what else is started.
     """
 
     def __init__(self) -> None:
