@@ -45,15 +45,26 @@ def is_async(function: Function) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
-def work_of(function: Function, arguments: Arguments) -> Work | Iterator[Work]:
-    """Make a step of a function, called with these arguments: it runs to its end each time."""
+def work_of(
+    function: Function, arguments: Arguments, *, keeps: bool = False
+) -> Work | Iterator[Work]:
+    """Make a step of a function, called with these arguments: it runs to its end each time.
+
+    `keeps`: the step of a generator returns what it yielded, for a comparison; timed it returns
+    nothing.
+    """
     given, keywords = arguments
     call = partial(function, *given, **keywords) if given or keywords else function
     if is_async(function):
-        return _looped_work(call)
+        return _looped_work(call, keeps=keeps)
     if inspect.isgeneratorfunction(function):
-        return Work(partial(_exhaust, call))
+        return Work(partial(_collect if keeps else _exhaust, call))
     return Work(call)
+
+
+def yields(function: Function) -> bool:
+    """Return whether a function is a generator, of an event loop too."""
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
 def made(function: Function, make: Function, lab: HasDevice) -> Arguments:
@@ -90,21 +101,34 @@ def _exhaust(call: Callable[[], Iterator[Any]]) -> None:
     deque(call(), maxlen=0)
 
 
-def _looped_work(call: Callable[[], Any]) -> Iterator[Work]:
+def _collect(call: Callable[[], Iterator[Any]]) -> tuple[list[Any], Any]:
+    """Return what it yielded, and what it returned."""
+    yielded = []
+    iterator = call()
+    while True:
+        try:
+            yielded.append(next(iterator))
+        except StopIteration as ended:
+            return yielded, ended.value
+
+
+def _looped_work(call: Callable[[], Any], *, keeps: bool) -> Iterator[Work]:
     import asyncio  # 60 ms, which each server of a side would take
 
     loop = asyncio.new_event_loop()
     try:
-        yield Work(lambda: loop.run_until_complete(_awaited(call)))
+        yield Work(lambda: loop.run_until_complete(_awaited(call, keeps=keeps)))
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
 
 
-async def _awaited(call: Callable[[], Any]) -> Any:
+async def _awaited(call: Callable[[], Any], *, keeps: bool) -> Any:
     called = call()
     if not inspect.isasyncgen(called):
         return await called
+    if keeps:
+        return [item async for item in called]
     async for _ in called:
         pass
     return None

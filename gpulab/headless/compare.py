@@ -71,7 +71,7 @@ def finish(report: ComparisonReport, options: Options, gate: RunGate, terminal: 
     gate.check_names({each.scenario: each.variants for each in report.comparisons})
     report = gated(report, gate.of)
     if options.markdown:
-        terminal.say(rendered_comparison(report, "md"))
+        terminal.say(*rendered_comparison(report, "md").splitlines())
     else:
         terminal.show(comparison_view(report, verbose=options.verbose))
     if options.json:

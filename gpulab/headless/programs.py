@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from math import log
 from time import perf_counter
 
@@ -24,6 +25,7 @@ from gpulab.features.gate.thresholds import Thresholds
 from gpulab.headless.output import Terminal
 from gpulab.headless.sides import measure_pairs
 from gpulab.options import Options, UsageError
+from gpulab.proc.fork import die_with_parent
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.spawn import Captured, capture
 from gpulab.session.drive import Interrupts, StoppedError
@@ -72,6 +74,7 @@ def _measured(
     pair: _Pair, options: Options, terminal: Terminal, most_slower: float | None
 ) -> ComparisonReport:
     try:
+        terminal.note("each once, untimed; then in turn", "dim")
         findings = pair.first_runs()
         measure_pairs(pair.measure, pair.pairs, options, terminal, most_slower)
     except _FailedError as error:
@@ -105,6 +108,8 @@ class _Pair:
         self._draw = random.Random(seed)
         self._kill: Callable[[], None] = lambda: None
         self._stopped = False
+        self._dies = partial(die_with_parent, os.getpid())
+        """In the process of a program, before it begins."""
         self._at = datetime.now(UTC).isoformat(timespec="seconds")
         self._times = Pairs()
         self.pairs: Mapping[str, Pairs] = {_NAME: self._times}
@@ -154,7 +159,9 @@ class _Pair:
         """Seconds from start to end, and what it printed. StoppedError, _FailedError."""
         started = perf_counter()
         try:
-            ended = capture(command, environment=self.environment, started=self._begun)
+            ended = capture(
+                command, environment=self.environment, started=self._begun, before=self._dies
+            )
         except OSError as error:
             raise UsageError(f"{command[0]}: {error.strerror}") from None
         passed_s = perf_counter() - started

@@ -27,7 +27,6 @@ from gpulab.features.compare.differences import changed_lines, differences_of
 from gpulab.features.compare.findings import (
     imported_from_one_place,
     nothing_changed,
-    outputs_not_compared,
     side_failed,
     variant_on_one_side,
 )
@@ -178,8 +177,8 @@ class _Comparison:
         if is_same_code(first, second) and not elsewhere:
             self._is_same = True
             return
-        self._differs, why_not = runner.compare_outputs()
-        self._findings += [outputs_not_compared(name, why=why) for name, why in why_not.items()]
+        self._differs, found = runner.compare_outputs()
+        self._findings += found
         measured = {name: each for name, each in runner.pairs.items() if name not in self._differs}
         if measured:
             measure_pairs(

@@ -42,9 +42,10 @@ def capture(
     *,
     environment: Mapping[str, str] | None = None,
     started: Callable[[Callable[[], None]], object] = lambda kill: None,
+    before: Callable[[], None] | None = None,
 ) -> Captured:
-    """Run it to its end in a session of its own. `started` gets what kills it. OSError where it
-    cannot be started, HangsError where it does not end in time.
+    """Run it to its end in a session of its own. `started` gets what kills it; `before` is called
+    in its process. OSError where it cannot be started, HangsError where it does not end in time.
     """
     # Files, not pipes: a process that hangs in a driver survives even KILL, and must not be
     # waited for.
@@ -56,6 +57,7 @@ def capture(
             stderr=errors,
             env=environment,
             start_new_session=True,
+            preexec_fn=before,
         )
         started(process.kill)
         try:

@@ -25,9 +25,11 @@ from typing import Any
 
 import msgspec
 
+from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.packages import module_name
 from gpulab.core.text import cut, one_line, plain
+from gpulab.features.compare.findings import dtype_changed, outputs_not_compared
 from gpulab.features.compare.measured import Pairs
 from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
@@ -267,13 +269,14 @@ class InterleavedRunner:
         self._plan(before, after)
         return before, after
 
-    def compare_outputs(self) -> tuple[dict[str, str], dict[str, str]]:
-        """By the names of steps: what differs in the outputs of their first call, where they
-        differ; and why they cannot be compared, where they cannot.
+    def compare_outputs(self) -> tuple[dict[str, str], list[Finding]]:
+        """Return what differs in the outputs of the first call of steps, by their names; and why
+        others could not be compared, or have another dtype.
         """
         before, after = self._probed
         differs: dict[str, str] = {}
         why_not: dict[str, str] = {}
+        found: list[Finding] = []
         paths = {name: str(self.folder / f"{number}") for number, name in enumerate(self.names)}
         for name, other in self.names.items():
             answer = before.ask(do="keep", name=name, path=paths[name])
@@ -283,6 +286,8 @@ class InterleavedRunner:
                 why_not[name] = answer["why_not"]
             elif answer["differs"]:
                 differs[name] = answer["differs"]
+            elif answer["dtypes"]:
+                found.append(dtype_changed(name, what=answer["dtypes"]))
         if differs:
             again = self._fork(self.seed, probes=True)
             for member in again:
@@ -297,7 +302,8 @@ class InterleavedRunner:
             server.preload(self._preload)
         for path in paths.values():
             Path(path).unlink(missing_ok=True)
-        return differs, why_not
+        found += [outputs_not_compared(name, why=why) for name, why in why_not.items()]
+        return differs, found
 
     def measure_pair(self) -> None:
         """Measure one more pair of processes: a value of each step."""

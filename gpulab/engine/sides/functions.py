@@ -13,7 +13,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from gpulab.engine.plain_functions import function_of, made, work_of
+from gpulab.engine.plain_functions import Arguments, Function, function_of, made, work_of, yields
 from gpulab.engine.step_clock import call_each, know_torch, paced, timed, wait_for
 
 _ARRAYS = ("torch", "numpy", "jax", "cupy")
@@ -47,6 +47,8 @@ class FunctionSteps:
             make = function_of(maker, name, file or task["file"])
         lab = _Device(task["device"])
         self._steps: dict[str, Callable[[], Any]] = {}
+        self._first: dict[str, Callable[[], Any]] = {}
+        """Steps that return what a generator yields, which no timed one keeps."""
         self._built: list[Iterator[Any]] = []
         """What ends with the process."""
         self.number = "float32" if any(name in sys.modules for name in _ARRAYS) else "float64"
@@ -55,11 +57,9 @@ class FunctionSteps:
             seed_everything(self._seed)
             function = function_of(module, name, task["file"])
             arguments = made(function, make, lab) if make else ((), {})
-            work = work_of(function, arguments)
-            if isinstance(work, Iterator):
-                self._built.append(work)
-                work = next(work)
-            self._steps[name] = work.step
+            self._steps[name] = self._step(function, arguments, keeps=False)
+            if yields(function):
+                self._first[name] = self._step(function, arguments, keeps=True)
             if _all_double([*arguments[0], *arguments[1].values()]):
                 self.number = "float64"
         self.names = list(self._steps)
@@ -68,10 +68,17 @@ class FunctionSteps:
         self.versions: dict[str, str] = {}
         self.wait: Callable[[], object] = _nothing
 
+    def _step(self, function: Function, arguments: Arguments, *, keeps: bool) -> Callable[[], Any]:
+        work = work_of(function, arguments, keeps=keeps)
+        if isinstance(work, Iterator):
+            self._built.append(work)
+            work = next(work)
+        return work.step
+
     def first(self, name: str) -> object:
         """The first step of this process, seeded; what it returns."""
         seed_everything(self._seed)
-        returned = self._steps[name]()
+        returned = self._first.get(name, self._steps[name])()
         know_torch()  # the step may have imported it
         torch = sys.modules.get("torch")
         wait_for(returned)

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 from gpulab.engine.rounding import OF_ELEMENT, PRECISION, TOLERANCE, Difference
+from gpulab.engine.step_clock import value_later
 
 _MOST_LEAVES = 10_000
 _MOST_OUTPUT_BYTES = 1 << 30
@@ -62,8 +63,9 @@ def _leaves(value: Any) -> Iterator[Leaf]:
         yield from _leaves({field.name: getattr(value, field.name) for field in fields(value)})
     elif isinstance(value, dict):
         yield "dict", len(value)
-        for key, part in value.items():
-            yield from _leaves(_plain(key))
+        entries = [(list(_leaves(_plain(key))), part) for key, part in value.items()]
+        for key, part in sorted(entries, key=lambda entry: repr(entry[0])):  # equal in any order
+            yield from key
             yield from _leaves(part)
     elif kind.__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         tensor = value.detach().cpu()
@@ -77,7 +79,12 @@ def _leaves(value: Any) -> Iterator[Leaf]:
         array = importlib.import_module("numpy").asarray(value)
         if array.dtype.hasobject:
             raise SideError("it holds Python objects in an array")
+        if array.dtype.kind not in "biufc":
+            yield from _leaves(array.tolist())
+            return
         yield "array", (array.dtype.name, tuple(array.shape), _bytes(array))
+    elif later := value_later(value):
+        yield from _leaves(later())
     else:
         raise SideError(f"it holds {kind.__module__}.{kind.__qualname__}")
 
@@ -160,8 +167,19 @@ def _arrays_disagree(own: tuple[Any, ...], other: tuple[Any, ...]) -> str:
     if apart.agrees(allowed):
         return ""
     index = numpy.unravel_index(int(beyond.argmax()), beyond.shape)
-    place = f"; element {[int(part) for part in index]} is off by most" if index else ""
-    return f"relative error {apart.error:.2g}, {allowed:.0e} is allowed{place}"
+    became = f"{theirs[index]:.6g} became {ours[index]:.6g}"
+    place = f"element {[int(part) for part in index]}: {became}" if index else became
+    if apart.error > allowed:
+        return f"relative error {apart.error:.2g} of all, {allowed:.0e} is allowed; {place}"
+    return f"one element is off by more than rounding; {place}"
+
+
+def other_dtypes(ours: Sequence[Leaf], theirs: Sequence[Leaf]) -> str:
+    """Say which dtype of an array another one became, in outputs that agree; empty where none."""
+    for own, other in zip(ours, theirs, strict=True):
+        if own[0] == other[0] == "array" and own[1][0] != other[1][0]:
+            return f"{other[1][0]} became {own[1][0]}"
+    return ""
 
 
 def _tolerance_of(dtype: str) -> float:

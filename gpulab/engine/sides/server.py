@@ -30,7 +30,7 @@ from typing import Any
 
 from gpulab.engine.processes.layout import in_own_layout
 from gpulab.engine.sides.functions import FunctionSteps
-from gpulab.engine.sides.outputs import SideError, disagreement, leaves_of
+from gpulab.engine.sides.outputs import SideError, disagreement, leaves_of, other_dtypes
 from gpulab.engine.sides.watched import Watched, python_threads
 from gpulab.proc.fork import fork
 from gpulab.scenario import ScenarioError
@@ -62,14 +62,15 @@ def _serve(task: Mapping[str, Any], connection: socket.socket) -> None:
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
-        message = str(error) if is_said else _last_line(error)
+        message = str(error) if is_said else _said(error)
         with suppress(OSError):
             send({"error": message})
 
 
-def _last_line(error: BaseException) -> str:
-    lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-    return lines[-1] if lines else type(error).__name__
+def _said(error: BaseException) -> str:
+    """Return its class and the first line of its message."""
+    first, *_ = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 class SideProcess:
@@ -149,7 +150,9 @@ class SideProcess:
             theirs = pickle.load(file)
         try:
             ours = leaves_of(self._outputs[name])
-            return {"differs": disagreement(ours, theirs, self._steps.number)}
+            differs = disagreement(ours, theirs, self._steps.number)
+            dtypes = "" if differs else other_dtypes(ours, theirs)
+            return {"differs": differs, "dtypes": dtypes}
         except Exception as error:
             return {"why_not": str(error)}
 

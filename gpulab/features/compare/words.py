@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from gpulab.core.estimate import Estimate, value_of
-from gpulab.core.statuses import ExitCode, Verdict
+from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import interval, plural, seconds, times
 from gpulab.features.compare.findings import environment_changed
 from gpulab.features.compare.report import (
@@ -91,7 +91,18 @@ def measured_side(side: Side) -> str:
 
 
 def answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
-    """Return what is wrong or changed, a line a row, the worst first; else that nothing did."""
+    """Return what is wrong or changed, a line a row, the worst first; else that nothing did. Of one
+    that was stopped that it was comes first.
+    """
+    if report.outcome != Conclusion.INTERRUPTED:
+        return _answers(report)
+    counts = [row.b.n or 0 for each in report.comparisons for row in each.rows if row.b]
+    pairs = plural(max(counts, default=0), "pair")
+    stopped = (Verdict.INCONCLUSIVE, f"interrupted after {pairs} of processes")
+    return [stopped, *(_answers(report) if counts else [])]
+
+
+def _answers(report: ComparisonReport) -> list[tuple[Verdict | None, str]]:
     found = [
         (each, row)
         for each in report.comparisons

@@ -53,9 +53,24 @@ def test_an_interrupt_ends_both(lab):
 
     wait_for(runs)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=30)
     assert process.returncode == 130
+    assert said.startswith(b"interrupted after 0 pairs")
     assert not runs()
+
+
+def test_a_program_dies_with_the_command(lab):
+    """Killed, it can end nothing itself."""
+    process = lab.start("--compare", *program(), *program(seconds=3001.0))
+    command = [sys.executable, "-S", "-c", SLEEPS.format(seconds=3001.0, prints="done")]
+
+    def runs():
+        return [each for each in psutil.process_iter(["cmdline"]) if is_it(each, command)]
+
+    wait_for(runs)
+    process.kill()
+    process.communicate(timeout=30)
+    wait_for(lambda: not runs())
 
 
 def is_it(process, command):

@@ -121,6 +121,33 @@ def test_a_revision_that_computes_something_else_is_wrong(project, compared):
     assert first.startswith("step: wrong: the outputs of the two sides differ: ")
 
 
+GENERATORS = """
+    def yielded():
+        yield from range(9)
+        {last}
+
+    def returned():
+        yield 1
+        return {value}
+
+    async def awaited():
+        yield 1
+        {last}
+
+    def same():
+        yield 1
+"""
+
+
+def test_what_generators_yield_and_return_is_compared(lab, compared):
+    lab.write("before.py", GENERATORS.format(last="yield 9", value=1))
+    lab.write("after.py", GENERATORS.format(last="yield 8", value=2))
+    names = "yielded,returned,awaited,same"
+    report = compared(f"before.py:{names}", f"after.py:{names}", "--time", "1", code=4)
+    rows = report["comparisons"][0]["rows"]
+    assert [row["verdict"] == "wrong" for row in rows] == [True, True, True, False]
+
+
 def test_a_module_that_both_sides_import_from_one_place_is_a_finding(project, compared, lab):
     folder = lab.folder / "lib"
     folder.mkdir()
