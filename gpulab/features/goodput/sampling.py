@@ -68,12 +68,15 @@ class Sampler:
         self._scheduler = _open_scheduler()
         before = signal.signal(signal.SIGALRM, self._tick)
         signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
+        self._samples = True
         try:
             self.started = perf_counter()
             self._arm()
             function()
         finally:
+            self._samples = False  # a tick that is on its way must not arm the timer again
             signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # which drops one that is pending
             signal.signal(signal.SIGALRM, before)
             if self._scheduler is not None:
                 os.close(self._scheduler)
@@ -91,7 +94,8 @@ class Sampler:
         if taken_s is not None and self._taken_s is not None:
             taken_s -= self._taken_s
         self.samples.append(_Sample(self._at, now, ran_s, taken_s, self._place(frame)))
-        self._arm()
+        if self._samples:
+            self._arm()
 
     def _taken(self) -> float | None:
         """Seconds in which this thread could have run, and others did; None where nobody counts."""

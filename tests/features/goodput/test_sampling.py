@@ -1,6 +1,7 @@
 """Where the main thread is: lines that wait, and lines that run what torch does not see."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -29,6 +30,20 @@ def decode():
     ends = time.thread_time() + 0.1
     while time.thread_time() < ends:
         json.loads(TEXT)
+
+
+def test_a_tick_on_its_way_at_the_end_starts_no_timer(monkeypatch):
+    """It ended the process, once its handler was gone."""
+    set_timer = signal.setitimer
+
+    def late(which, seconds):
+        set_timer(which, seconds)
+        if not seconds:
+            signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr(signal, "setitimer", late)
+    Sampler().run(lambda: None)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_a_wait_is_no_contention_and_has_its_line():
