@@ -173,9 +173,11 @@ class Options:
     smoke: bool = _to_run({*_TIMED, Mode.FLEET})
     """tiny sizes: check that it runs"""
     timeout_s: float | None = _to_run(
-        {*_USES_DEVICE, Mode.FOLLOW}, ("S", kinds.seconds), name="--timeout"
+        {*_USES_DEVICE, Mode.FOLLOW, Mode.COMPARE}, ("S", kinds.seconds), name="--timeout"
     )
-    """stop a run after S seconds (default: after 10 minutes without progress)"""
+    """stop a run after S seconds, of --compare a side without an answer (default: after 10 minutes
+    without progress)
+    """
     telemetry: str | None = _to_run({*_USES_DEVICE, Mode.FOLLOW}, ("on|off|GPU", kinds.telemetry))
     """sample the device of the run (on, default), nothing, or a GPU by index or UUID"""
     retune: bool = _to_run(_RUN, feature="tuning")

@@ -6,6 +6,7 @@ import os
 import random
 import shlex
 import shutil
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -27,12 +28,13 @@ from gpulab.headless.sides import measure_pairs
 from gpulab.options import Options, UsageError
 from gpulab.proc.fork import die_with_parent
 from gpulab.proc.orphans import Orphans
-from gpulab.proc.spawn import Captured, capture
+from gpulab.proc.spawn import Captured, HangsError, capture
 from gpulab.session.drive import Interrupts, StoppedError
 
 _NAME = "program"
 _USAGE = "write gpulab --compare -- python a.py -- python b.py"
 _SEPARATOR = "--"
+_TIMEOUT_S = 600.0
 _STEP_FLAGS = ("chosen", "arguments", "device", "threads", "smoke")
 
 
@@ -47,7 +49,7 @@ def measure_programs(
     """
     for flag in options.given(*_STEP_FLAGS):
         raise UsageError(f"{flag}: a program takes its own arguments; {_USAGE}")
-    pair = _Pair(_commands(words), options.seed)
+    pair = _Pair(_commands(words), options.seed, options.timeout_s or _TIMEOUT_S)
     with Orphans() as orphans, Interrupts() as interrupts:
         interrupts.stop_with(pair.stop)
         pair.environment = {**os.environ, **orphans.environment}
@@ -103,8 +105,11 @@ class _FailedError(Exception):
 class _Pair:
     """Two programs, and the seconds of each of their runs, which are paired."""
 
-    def __init__(self, commands: tuple[list[str], list[str]], seed: int | None) -> None:
-        self._commands = commands
+    def __init__(
+        self, commands: tuple[list[str], list[str]], seed: int | None, timeout_s: float
+    ) -> None:
+        """`timeout_s`: how long a program may take."""
+        self._commands, self._timeout_s = commands, timeout_s
         self._draw = random.Random(seed)
         self._kill: Callable[[], None] = lambda: None
         self._stopped = False
@@ -160,17 +165,27 @@ class _Pair:
         started = perf_counter()
         try:
             ended = capture(
-                command, environment=self.environment, started=self._begun, before=self._dies
+                command,
+                self._timeout_s,
+                environment=self.environment,
+                started=self._begun,
+                before=self._dies,
             )
         except OSError as error:
             raise UsageError(f"{command[0]}: {error.strerror}") from None
+        except HangsError:
+            said = f"no end within {self._timeout_s:.0f} s (--timeout)"
+            raise _FailedError(command, said) from None
         passed_s = perf_counter() - started
         if self._stopped:
             raise StoppedError
         if ended.code:
             *_, last = ended.errors.decode(errors="replace").strip().splitlines() or [""]
             said = f": {cut(one_line(last), 200)}" if last else ""
-            raise _FailedError(command, f"exit code {ended.code}{said}")
+            how = f"exit code {ended.code}"
+            if ended.code < 0:
+                how = f"killed by signal {-ended.code} ({signal.strsignal(-ended.code)})"
+            raise _FailedError(command, how + said)
         return passed_s, ended
 
     def _begun(self, kill: Callable[[], None]) -> None:

@@ -44,7 +44,13 @@ from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts, StoppedError
 from gpulab.session.interleaved import InterleavedRunner, SideError
 from gpulab.session.launch import why_not
-from gpulab.session.provenance import Ran, findings_of, is_same_code, ran
+from gpulab.session.provenance import (
+    Ran,
+    changed_lines_elsewhere,
+    findings_of,
+    is_same_code,
+    ran,
+)
 from gpulab.session.requests import request_for
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
@@ -83,7 +89,7 @@ def _measured(
     jobs = _job_of(sides[0], options), _job_of(sides[1], options)
     most_slower = demanded(sides[1].entry.name).slower
     comparison = _Comparison(sides, jobs, options, terminal, most_slower)
-    with InterleavedRunner(sides, jobs, folder) as runner:
+    with InterleavedRunner(sides, jobs, folder, options.timeout_s) as runner:
         interrupts.stop_with(runner.stop)
         try:
             comparison.run(runner)
@@ -141,7 +147,8 @@ def measure_pairs(
             if all_decided(pairs, most_slower):
                 return
         passed_s = monotonic() - started
-        if passed_s < (options.time_s or _TIME_S):
+        next_s = passed_s / done if options.time_s else 0.0
+        if passed_s + next_s < (options.time_s or _TIME_S):
             continue
         if options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
             return
@@ -232,6 +239,8 @@ class _Comparison:
         b = self._side(1, outcome)
         differences = differences_of(a, b)
         lines = changed_lines(self._sides[0].entry.source, self._sides[1].entry.source)
+        if self._ran:
+            lines = [*lines, *changed_lines_elsewhere(*self._ran)]
         comparison = ScenarioComparison(
             scenario=b.scenario,
             title=self._sides[1].entry.title,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +63,7 @@ def capture(
         )
         started(process.kill)
         try:
-            code = process.wait(timeout_s)
+            code = _code_of(process, timeout_s)
         except TimeoutExpired:
             raise HangsError from None
         finally:
@@ -72,3 +74,15 @@ def capture(
         output.seek(0)
         errors.seek(0)
         return Captured(code, output.read(), errors.read())
+
+
+def _code_of(process: subprocess.Popen[bytes], timeout_s: float | None) -> int:
+    """Wait for its end. The standard library's wait looks only every 50 ms where it has a limit."""
+    with suppress(OSError):  # before Linux 5.3
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            select.select([descriptor], [], [], timeout_s)
+            timeout_s = 0.0
+        finally:
+            os.close(descriptor)
+    return process.wait(timeout_s)

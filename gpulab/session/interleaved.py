@@ -211,9 +211,12 @@ class InterleavedRunner:
         sides: tuple[Measured, Measured],
         jobs: tuple[Measure | TimeFunctions, Measure | TimeFunctions],
         folder: Path,
+        silence_s: float | None = None,
     ) -> None:
+        """`silence_s`: how long to wait for a side's answer."""
         self._sides, self._jobs = sides, jobs
         self.folder = folder
+        self._silence_s = silence_s or _SILENCE_S
         job = jobs[0]
         self.seed = secrets.randbits(31) if job.seed is None else job.seed
         self.draw = random.Random(self.seed)
@@ -252,13 +255,12 @@ class InterleavedRunner:
 
     def poll(self, connection: socket.socket, side: str) -> None:
         """Wait until there is something to read. StoppedError, SideError."""
-        timeout_s = _SILENCE_S
         watched: list[socket.socket | int] = [connection, self._stopped_r]
-        ready = select.select(watched, [], [], timeout_s)[0]
+        ready = select.select(watched, [], [], self._silence_s)[0]
         if self._stopped_r in ready:
             raise StoppedError
         if not ready:
-            raise SideError(side, f"nothing came of it for {timeout_s:.0f} s")
+            raise SideError(side, f"no answer within {self._silence_s:.0f} s (--timeout)")
 
     def probe(self) -> tuple[Probe, Probe]:
         """Load each side once, take its first steps, and plan the pairs."""

@@ -14,7 +14,9 @@ from typing import Any
 from gpulab.core.files import files_below, read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES
+from gpulab.features.compare.differences import changed_lines
 from gpulab.features.compare.findings import dependencies_changed, imported_from_one_place
+from gpulab.features.compare.report import ChangedLine
 from gpulab.session.interleaved import Probe
 from gpulab.session.revisions import top_level
 from gpulab.session.sides import Measured, digest
@@ -72,6 +74,27 @@ def is_same_code(before: Ran, after: Ran) -> bool:
     if started or before.files != after.files:
         return False
     return _native_sources(first.root) == _native_sources(second.root)
+
+
+def changed_lines_elsewhere(before: Ran, after: Ran) -> list[ChangedLine]:
+    """Return the lines that differ in other Python files than the step's own."""
+    lines = []
+    own = [str(each.side.file.relative_to(each.side.root)) for each in (before, after)]
+    for name in sorted({**before.files, **after.files}):
+        if name in own or not name.endswith(".py"):
+            continue
+        if before.files.get(name) != after.files.get(name):
+            texts = [_text(each.side.root / name) for each in (before, after)]
+            lines += changed_lines(*texts, file=name)
+    return lines
+
+
+def _text(path: Path) -> str:
+    """Return what a source file holds; nothing where there is none, or it cannot be read."""
+    try:
+        return read_regular(path, SOURCE_BYTES).decode()
+    except (OSError, ValueError):
+        return ""
 
 
 def _native_sources(root: Path) -> dict[str, str]:

@@ -96,6 +96,19 @@ def test_one_element_is_said_where_the_norm_of_all_allows_it():
     assert said == "one element is off by more than rounding; element [5]: 1 became 1.09"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ([1, 2], [1, 2, 3], "a list of 2 became a list of 3"),
+        ([1, 2], {1: 2}, "a list of 2 became a dict of 1"),
+        ("a", np.ones(2), "'a' became an array of shape (2,)"),
+        ("x" * 90 + "old", "x" * 90 + "new", f"from character 80 on {'x' * 10 + 'old'!r} became"),
+    ],
+)
+def test_what_differs_is_named(before, after, said):
+    assert disagreement(leaves_of(after), leaves_of(before)).startswith(said)
+
+
 def test_another_dtype_is_said_of_outputs_that_agree():
     before, after = (leaves_of({"a": np.ones(3, dtype=kind)}) for kind in ("f8", "f4"))
     assert disagreement(after, before) == ""

@@ -15,6 +15,9 @@ from gpulab.engine.step_clock import value_later
 
 _MOST_LEAVES = 10_000
 _MOST_OUTPUT_BYTES = 1 << 30
+_LONG = 40
+"""Characters of a value that are shown."""
+_CONTAINERS = ("list", "set", "dict")
 _WITH_TEXT = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 """Modules whose values are equal where their texts are."""
 
@@ -103,12 +106,12 @@ def disagreement(ours: Sequence[Leaf], theirs: Sequence[Leaf], number: str = "fl
     """Say how two outputs differ, beyond what rounding may do; empty where they agree. `number`:
     what Python's floats were computed in.
     """
-    if len(ours) != len(theirs):
-        return "they have another structure"
-    for own, other in zip(ours, theirs, strict=True):
+    for own, other in zip(ours, theirs, strict=False):
         are_numbers = all(isinstance(leaf[1], (int, float, complex)) for leaf in (own, other))
         if own[0] != other[0] and not (are_numbers and {own[0], other[0]} == {"value", "number"}):
-            return "they have another structure"
+            return f"{_described(other)} became {_described(own)}"
+        if own[0] in _CONTAINERS and own[1] != other[1]:
+            return f"{_described(other)} became {_described(own)}"
         if own[0] == "array":
             problem = _arrays_disagree(own[1], other[1])
         elif "number" in (own[0], other[0]):
@@ -120,6 +123,15 @@ def disagreement(ours: Sequence[Leaf], theirs: Sequence[Leaf], number: str = "fl
     return ""
 
 
+def _described(leaf: Leaf) -> str:
+    kind, value = leaf
+    if kind == "array":
+        return f"an array of shape {value[1]}"
+    if kind in _CONTAINERS:
+        return f"a {kind} of {value}"
+    return _short(value)
+
+
 def _numbers_disagree(own: complex, other: complex, allowed: float) -> str:
     same = own == other or (own != own and other != other)
     if same or abs(own - other) <= allowed * abs(other) < inf:
@@ -128,12 +140,18 @@ def _numbers_disagree(own: complex, other: complex, allowed: float) -> str:
 
 
 def _became(own: Any, other: Any) -> str:
+    if isinstance(own, (str, bytes)) and isinstance(other, type(own)):
+        pairs = zip(own, other, strict=False)
+        same = next((place for place, (one, two) in enumerate(pairs) if one != two), 0)
+        if same > _LONG // 2:  # their beginnings would be alike
+            shown = [_short(each[same - _LONG // 4 :]) for each in (other, own)]
+            return f"from character {same - _LONG // 4} on {shown[0]} became {shown[1]}"
     return f"{_short(other)} became {_short(own)}"
 
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
 
 
 def _arrays_disagree(own: tuple[Any, ...], other: tuple[Any, ...]) -> str:

@@ -167,7 +167,12 @@ def _steps_of(task: Mapping[str, Any]) -> Any:
     sys.dont_write_bytecode = not task["writes_bytecode"]
     if "job" not in task:
         return FunctionSteps(task)
-    from gpulab.engine.sides.scenario import ScenarioSteps
+    try:
+        from gpulab.engine.sides.scenario import ScenarioSteps
+    except ModuleNotFoundError as error:
+        raise SideError(
+            f"{error}: a scenario requires gpulab in its Python, a function not"
+        ) from None
 
     return ScenarioSteps(task)
 

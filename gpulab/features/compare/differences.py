@@ -126,8 +126,8 @@ def _length(side: Side) -> str:
 
 
 @lru_cache(maxsize=1)
-def changed_lines(a: str, b: str) -> list[ChangedLine]:
-    """Every line of one file that is not in the other, in the order of the files."""
+def changed_lines(a: str, b: str, file: str = "") -> list[ChangedLine]:
+    """Return every line of one file that is not in the other, in the order of the files."""
     before, after = a.split("\n"), b.split("\n")
     start = next(
         (place for place, both in enumerate(zip_longest(before, after)) if both[0] != both[1]),
@@ -143,10 +143,11 @@ def changed_lines(a: str, b: str) -> list[ChangedLine]:
     changes = []
     for kind, a_from, a_to, b_from, b_to in blocks:
         if kind != "equal":
-            changes += [_line("a", start + place, before[place]) for place in range(a_from, a_to)]
-            changes += [_line("b", start + place, after[place]) for place in range(b_from, b_to)]
+            sides = ("a", before, range(a_from, a_to)), ("b", after, range(b_from, b_to))
+            for side, lines, places in sides:
+                for place in places:
+                    number = start + place + 1
+                    changes.append(
+                        ChangedLine(file=file, side=side, line=number, text=lines[place])
+                    )
     return changes
-
-
-def _line(side: str, place: int, text: str) -> ChangedLine:
-    return ChangedLine(side=side, line=place + 1, text=text)

@@ -83,16 +83,18 @@ def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[G
         return
     scenario = comparison.scenario
     paired = any(row.pairing != Pairing.UNPAIRED for row in comparison.rows)
+    compared = {row.variant for row in comparison.rows if row.against}
+    if not compared:  # functions and programs: A is their baseline
+        compared = {row.variant for row in comparison.rows if row.pairing == Pairing.PAIRED}
     for row in comparison.rows:
         least = thresholds.required.of(row.variant)
-        if least is not None and row.against:
+        if least is not None and row.variant in compared:
             yield _speedup_gate(scenario, row, least)
         if thresholds.slower is not None:
             gate = _slowdown_gate(comparison, row, thresholds.slower)
             # what unpaired times do not show, paired rows of the same scenario may
             if row.pairing != Pairing.UNPAIRED or not paired or gate.outcome == GateOutcome.FAILS:
                 yield gate
-    compared = {row.variant for row in comparison.rows if row.against}
     for name, least in thresholds.speedups.items():
         if name not in compared:
             yield _not_shown(scenario, name, GateKind.SPEEDUP, least, variant_not_compared())
@@ -103,8 +105,8 @@ def _gates(comparison: ScenarioComparison, thresholds: Thresholds) -> Iterator[G
 
 
 def _speedup_gate(scenario: str, row: Row, demanded: float) -> Gate:
-    """Judge B's own speedup, over its own baseline."""
-    own = row.own_speedup
+    """Judge B's own speedup, over its own baseline; over A where it has none."""
+    own = row.own_speedup if row.against else row.ratio
     return Gate(
         scenario=scenario,
         variant=row.variant,

@@ -86,6 +86,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class ChangedLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of one side's source that the other does not have; lines count from 1."""
 
+    file: str = ""
+    """The path in the project, where it is another file than the step's own."""
     side: str
     """a or b."""
     line: int

@@ -108,7 +108,11 @@ def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[Block]:
         return
     yield ""
     text = Text("lines that differ, A - and B +", "bold", no_wrap=True, overflow="ellipsis")
+    file = ""
     for each in shown:
+        if each.file != file:
+            file = each.file
+            text.append(f"\n{file}", "not bold dim")
         text.append(
             f"\n{line_text(each)}", "not bold red" if each.side == "a" else "not bold green"
         )

@@ -32,11 +32,20 @@ def test_the_program_that_takes_longer_is_slower(lab):
     ("words", "code", "said"),
     [
         ([*program(), "--", "false"], 3, "exit code 1"),
+        ([*program(), "--", "sh", "-c", "kill -9 $$"], 3, "killed by signal 9"),
+        (["--timeout", "1", *program(), *program(seconds=3002.0)], 3, "no end within 1 s"),
         ([*program(), "--", "no-such-program"], 2, "no such program"),
         (program(), 2, "takes two programs"),
         (["--device", "cpu", *program(), *program()], 2, "takes its own arguments"),
     ],
-    ids=["one fails", "one is not there", "one alone", "a flag of a step"],
+    ids=[
+        "one fails",
+        "one is killed",
+        "one hangs",
+        "one is not there",
+        "one alone",
+        "a flag of a step",
+    ],
 )
 def test_what_cannot_be_compared_is_said(lab, words, code, said):
     finished = lab.call_over(None, "--compare", *words)

@@ -85,7 +85,7 @@ def test_a_slower_revision_is_found_and_nothing_of_the_checkout_is_touched(proje
     before = contents(lab.folder)
     finished = lab.call(
         *("--compare", "git:base", "git:slow", "--json", "--fail-if-slower"),
-        *("--", "step.py:step"),
+        *("--fail-below", "0.9x", "--", "step.py:step"),
     )
     assert finished.code == 5, finished.stderr
     assert contents(lab.folder) == before
@@ -100,6 +100,11 @@ def test_a_slower_revision_is_found_and_nothing_of_the_checkout_is_touched(proje
     assert [{*side["files"]} for side in sides] == [{"helper.py", "step.py"}] * 2
     changed = dict(sides[0]["files"].items() - sides[1]["files"].items())
     assert [*changed] == ["helper.py"]
+    assert {each["file"] for each in comparison["changed_lines"]} == {"helper.py"}
+    assert [(gate["kind"], gate["outcome"]) for gate in report["gates"]] == [
+        ("fail below", "fails"),
+        ("fail if slower", "fails"),
+    ]
 
 
 def test_what_changes_no_file_that_runs_is_not_measured(project, compared, lab):
