@@ -11,10 +11,6 @@ def main() -> int:
     """
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if sys.argv[1:2] in (["--watch"], ["watch"]):
-        from gpulab.tui.glance import begin
-
-        begin(sys.argv[2:])
     from gpulab.cli import main as command_line
 
     return command_line()

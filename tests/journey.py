@@ -16,7 +16,7 @@ from gpulab.options import Options
 from gpulab.session.run import FileSource
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
-from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.pane import Pane, TextPane
 from gpulab.tui.screens.lab import LabScreen
 
 catalog.read_text = cache(catalog.read_text)  # of the lessons that ship, which every app lists
@@ -79,7 +79,7 @@ def visit(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False, **op
     asyncio.run(go())
 
 
-async def until(pilot, condition, within=60.0):
+async def until(pilot, condition, within=5.0):
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, shown(pilot)
@@ -101,19 +101,30 @@ async def choose(pilot, name):
 
 
 def shown(pilot):
-    """Everything the panes on screen show."""
-    panes = [
-        pane for pane in pilot.app.screen.query(Pane) if pane.size.height and pane.is_on_screen
-    ]
-    return "\n".join(
-        pane.render_line(y).text.rstrip() for pane in panes for y in range(pane.size.height)
-    )
+    """Everything in sight of what the screen shows beside the list: the titles of boxes, and the
+    rows of panes.
+    """
+    rows = []
+    for box in pilot.app.screen.query(".box"):
+        rows += [str(box.border_title or ""), str(box.border_subtitle or "")]
+    for pane in pilot.app.screen.query(TextPane):
+        if not pane.size.height or not pane.is_on_screen:
+            continue
+        own, scrolls = pane.text.splitlines(), pane.parent
+        if isinstance(scrolls, Pane):
+            top = scrolls.scroll_offset.y
+            own = own[top : top + scrolls.size.height]
+        rows += own
+    return "\n".join(rows)
 
 
 def listed(pilot):
-    """The lines of the list on screen."""
+    """The lines of the list on screen without what says how far somebody is; > is the cursor."""
     scenarios = pilot.app.screen.query_one(ScenarioList)
-    return [scenarios.render_line(y).text.rstrip() for y in range(scenarios.size.height)]
+    lines = [scenarios.render_line(y).text for y in range(scenarios.size.height)]
+    lines = [line.strip().lstrip("●◐○ ") for line in lines]
+    cursor = (scenarios.highlighted or 0) - scenarios.scroll_offset.y
+    return [f">{line}" if place == cursor else line for place, line in enumerate(lines)]
 
 
 def flat(pilot):
@@ -121,7 +132,8 @@ def flat(pilot):
 
 
 def idle(pilot):
-    return "run here" in shown(pilot).splitlines()[0]
+    (lab, *_) = [each for each in pilot.app.screen_stack if isinstance(each, LabScreen)]
+    return lab.runs.running is None
 
 
 async def finish(pilot, key="r"):

@@ -167,8 +167,8 @@ def by_topic(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]
 
 
 def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
-    """The rows in the order of the course, under its steps with their numbers; the others follow by
-    topic.
+    """The rows in the order of the course, under its steps with their numbers; the user's own and
+    other topics come first, other lessons of its topics last.
     """
     course = present("course.report")
     if course is None:
@@ -181,10 +181,11 @@ def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]
         )
         for number, stage in enumerate(course.course(), 1)
     ]
-    others = [row for row in rows if row.own or row.name in named]
-    own = [group for group in by_topic(others) if group[0] == OWN]
-    rest = [(f"besides: {topic}", members) for topic, members in by_topic(others) if topic != OWN]
-    return [*own, *((title, members) for title, members in steps if members), *rest]
+    topics = {row.topic for _, members in steps for row in members} | {_UNREADABLE}
+    others = by_topic([row for row in rows if row.own or row.name in named])
+    first = [group for group in others if group[0] not in topics]
+    rest = [(f"besides: {topic}", members) for topic, members in others if topic in topics]
+    return [*first, *((title, members) for title, members in steps if members), *rest]
 
 
 def title_without_name(row: ScenarioRow) -> str:

@@ -135,6 +135,12 @@ class Playback:
         self._taken = 0
         return True
 
+    def skip_to_measuring(self) -> None:
+        """Go to where the first process measures: what comes before is taken at once."""
+        starts = [mark.at_s for mark in self.marks if mark.name == f"{Stage.MEASURE} 1"]
+        if starts:
+            self.seek(starts[0])
+
     def seek_stage(self, by: int) -> bool:
         """Go to where the next stage begins (1), or to the beginning of this one, or of the one
         before (-1).

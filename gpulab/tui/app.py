@@ -11,9 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.color import ColorSystem
 from rich.theme import Theme
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
@@ -27,6 +26,7 @@ from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
+from gpulab.draw.blocks import Text
 from gpulab.features import present, taken_out
 from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts
@@ -34,6 +34,7 @@ from gpulab.session.settings import check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap
+from gpulab.tui.derived import Ask
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
@@ -43,14 +44,14 @@ from gpulab.tui.driver import (
     release_stop_signals,
 )
 from gpulab.tui.panels.catalog import WIDE, ScenarioList
-from gpulab.tui.panels.pane import Pane
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.themes import (
     FEW_COLOURS,
-    LIGHT,
+    IS_LIGHT,
     MONO,
     NAMES,
+    PALETTES,
     TERMINAL,
     THEMES,
     keep_theme,
@@ -112,12 +113,12 @@ class LabApp(App[int]):
         entries: Sequence[Entry] | None = None,
         read_only: str = "",
         opens: str | None = None,
-        share: float = 1.0,
         replay: Playback | None = None,
+        hertz: float = _HZ,
     ) -> None:
-        """`opens`: the entry whose source is started as soon as there is something to see. `share`:
-        of a core, for what is drawn while something runs. `replay`: a saved run, which is all that
-        there is to see.
+        """`opens`: the entry whose source is started as soon as there is something to see.
+        `replay`: a saved run, which is all that there is to see. `hertz`: how often it looks at
+        what runs.
         """
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=self.DRIVER, ansi_color=True)
@@ -125,8 +126,6 @@ class LabApp(App[int]):
         self._few_colours = 0 < colour_count() < _ENOUGH_COLOURS
         for theme in FEW_COLOURS if self._few_colours else THEMES:
             self.register_theme(theme)
-        if colour_count() > _ENOUGH_COLOURS:
-            self.console._color_system = ColorSystem.EIGHT_BIT  # half the bytes
         # Rich's own is on black, on white screens too
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
         self._ascii_only = ascii_only
@@ -134,7 +133,7 @@ class LabApp(App[int]):
         kept, self._no_theme = kept_theme()
         self._choose_theme(kept)
         self.animation_level = "none"
-        tick_s = 1 / (_HZ_OVER_SSH if over_ssh() else _HZ)
+        tick_s = 1 / (min(hertz, _HZ_OVER_SSH) if over_ssh() else hertz)
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Options()
         self._has_terminal = False
@@ -155,7 +154,6 @@ class LabApp(App[int]):
             starter,
             runs_first=opens,
             idle=self.words_of_idle,
-            share=share,
         )
         self._bottom.read_only = read_only
         if replay is not None:
@@ -169,9 +167,9 @@ class LabApp(App[int]):
         screens = [screen for screen in self.screen_stack if isinstance(screen, LabScreen)]
         return screens[-1] if screens else self._bottom
 
-    def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
+    def words_of_idle(self, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
         """The first line while nothing runs."""
-        return status.idle(self._settings, rows)
+        return status.idle(self._settings, rows, measured, width)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The same one for each theme: by it Textual keeps what became of a line.
@@ -184,7 +182,7 @@ class LabApp(App[int]):
         """The last look at every line, in a theme."""
         filters: list[LineFilter] = []
         if self._few_colours:
-            filters.append(FewColours(LIGHT.get(theme)))
+            filters.append(FewColours(IS_LIGHT.get(theme)))
         filters.append(PlainFilter())
         if self._ascii_only:
             filters.append(AsciiFilter())
@@ -217,7 +215,6 @@ class LabApp(App[int]):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """Every key, click and command comes here."""
-        self._lab.budget.hurry()
         name = action if isinstance(action, str) else action[1]
         if self._lab.read_only and name.rpartition(".")[2] in RUNNING:
             self._lab.say(self._lab.read_only, "yellow")
@@ -237,6 +234,8 @@ class LabApp(App[int]):
     def _choose_theme(self, name: str) -> None:
         """Without colours, as NO_COLOR asks, only those of the terminal can be."""
         chosen = name if not self.no_color or name == MONO else TERMINAL
+        if (palette := PALETTES.get(chosen)) is not None:
+            self.ansi_theme_dark = self.ansi_theme_light = palette.ansi
         self.theme = chosen
         self.ansi_color = self.current_theme.ansi
 
@@ -279,11 +278,7 @@ class LabApp(App[int]):
         from gpulab.tui.screens.page import help_page
 
         screen = self.screen
-        panes: list[Pane | HistoryList] = [*screen.query(Pane)]
-        if present("history") is not None:
-            from gpulab.tui.screens.history import HistoryList
-
-            panes += screen.query(HistoryList)
+        panes: Any = screen.query("TextPane, HistoryList")
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
         if screen is self._lab:
             about = self._lab.about
@@ -334,8 +329,12 @@ class LabApp(App[int]):
         lab.say("")
         self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
 
-    async def show_replay(self, path: Path, say: Callable[[str], None]) -> None:
-        """Open a screen that plays a saved run again, or say why it cannot be read."""
+    async def show_replay(
+        self, path: Path, say: Callable[[str], None], prediction: Prediction | None = None
+    ) -> None:
+        """Open a screen that plays a saved run again, or say why it cannot be read. The claim is
+        hidden as long as a prediction waits for its answer.
+        """
         from gpulab.session.saved import open_playback
         from gpulab.tui.screens.replay import ReplayScreen
 
@@ -343,7 +342,7 @@ class LabApp(App[int]):
             playback = await asyncio.to_thread(open_playback, path)
         except UsageError as error:
             return say(str(error))
-        self.push_screen(ReplayScreen(playback, self._tick_s))
+        self.push_screen(ReplayScreen(playback, self._tick_s, prediction))
 
     def action_course(self) -> None:
         """List the scenarios in the order of the course, or by topic again."""
@@ -351,23 +350,37 @@ class LabApp(App[int]):
         self._lab.say(status.BY_COURSE if by_course else status.BY_TOPIC)
 
     def action_predict(self) -> None:
-        """Ask how many times as fast it will be, then run it."""
-        entry = self._lab.chosen
+        """Ask how many times as fast it will be, then run it; where it cannot run here, play the
+        recording that ships.
+        """
+        lab, entry = self._lab, self._lab.chosen
         if entry is None or not self._has("predictions"):
             return
+        if lab.runs.running is not None:
+            return lab.say(status.another_runs(lab.runs.running), "yellow")
         from gpulab.tui.screens.predict import PredictScreen
 
-        device = self._lab.runs.settings(entry.name).device
-        skipped = entry.skipped(device)
-        if len(entry.row.variants) - len(skipped) < 2:
-            return self._lab.say(status.nothing_to_predict(entry.name), "yellow")
+        if entry.saved:
+            return lab.say(lab.read_only, "yellow")
+        skipped = entry.skipped(lab.runs.settings(entry.name).device)
+        runs = not (lab.read_only or entry.row.missing)
+        runs = runs and len(entry.row.variants) - len(skipped) >= 2
+        recorded = None if runs else recording(entry.name)
+        if not runs and recorded is None:
+            return lab.say(status.nothing_to_predict(entry.name), "yellow")
 
-        def run(prediction: Prediction | None) -> None:
-            if prediction:
-                self._lab.runs.predictions[entry.name] = prediction
-                self._lab.action_run()
+        def go_on(prediction: Prediction | None) -> None:
+            if prediction is None:
+                return
+            lab.query_one(ScenarioList).mark_read([entry.name], guessed=True)
+            if recorded is not None:
+                self.run_worker(self.show_replay(recorded, lab.say, prediction), group="replay")
+                return
+            lab.runs.predictions[entry.name] = prediction
+            lab.action_run()
 
-        self.push_screen(PredictScreen(entry.row, skipped), run)
+        then = "run it" if runs else "watch the recording"
+        self.push_screen(PredictScreen(entry.row, skipped if runs else {}, then), go_on)
 
     def action_options(self, at_sweep: bool = False) -> None:
         """Ask for the parameters, the device and the time of the scenario under the cursor, and for
@@ -400,10 +413,14 @@ class LabApp(App[int]):
             and (job := run.state.job) is not None
         ):
             time_s = getattr(job, "time_s", None)
-            runs.choose(
-                entry.name, replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER)
-            )
-            self._lab.run()
+            longer = replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER)
+
+            def start(agreed: bool | None) -> None:
+                if agreed:
+                    runs.choose(entry.name, longer)
+                    self._lab.run()
+
+            self.push_screen(Ask(status.longer(entry.name, longer.time_s)), start)
 
     def action_sweep(self) -> None:
         """Run the scenario under the cursor at every value of its own sweep; ask where it has none,
@@ -411,7 +428,13 @@ class LabApp(App[int]):
         """
         entry = self._lab.chosen
         if entry is not None and len(entry.row.sweep) == 1:
-            self._lab.run(sweep="")
+            ((parameter, values),) = entry.row.sweep.items()
+
+            def run(agreed: bool | None) -> None:
+                if agreed:
+                    self._lab.run(sweep="")
+
+            self.push_screen(Ask(status.sweep_of(entry.name, parameter, values)), run)
         elif entry is not None and entry.row.params:
             self.action_options(at_sweep=True)
         elif entry is not None:

@@ -5,7 +5,7 @@ bindings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from textual.binding import Binding, BindingType
@@ -53,16 +53,21 @@ KEYS = (
     # The list takes Enter for itself, with the same effect.
     KeyBinding("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
     KeyBinding("run", "r", "run", "run it", "run", runs=True),
+    KeyBinding("next", "n", "next", "the next lesson of the course", "next lesson"),
+    KeyBinding("answers", "a", "answers", "answer the questions of the lesson", "answers"),
     KeyBinding(
         "run_longer",
         "t",
         "app.run_longer",
         "run it again for four times as long: intervals half as wide",
+        "longer",
         runs=True,
     ),
-    KeyBinding("options", "p", "app.options", "parameters, device, time, sweep", runs=True),
+    KeyBinding(
+        "options", "p", "app.options", "parameters, device, time, sweep", "parameters", runs=True
+    ),
     KeyBinding("sweep", "S", "app.sweep", "sweep: a run for each value of a parameter", runs=True),
-    KeyBinding("predict", "g", "app.predict", "predict the speedup, then run", runs=True),
+    KeyBinding("predict", "g", "app.predict", "guess the speedup, then run or replay", "guess"),
     KeyBinding(
         "stop",
         "s",
@@ -74,31 +79,35 @@ KEYS = (
     KeyBinding("back", "escape", "back", "back; it never stops a run", "back"),
     KeyBinding("list", "l", "back", "back to the list"),
     *(
-        KeyBinding(name, str(number), f"show({name!r})", f"show its {tab.title.lower()}")
+        KeyBinding(
+            name, str(number), f"show({name!r})", f"show its {tab.title.lower()}", tab.title.lower()
+        )
         for number, (name, tab) in enumerate(TABS.items(), 1)
     ),
     KeyBinding(
         "search", "slash", "search", "search names, lessons and code", "search", "/", at_once=True
     ),
     KeyBinding(
-        "course", "c", "app.course", "list the scenarios in the order of the course, or by topic"
+        "course",
+        "c",
+        "app.course",
+        "list the scenarios in the order of the course, or by topic",
+        "course",
+    ),
+    KeyBinding("freeze", "space", "freeze", "pause the view of a run", "pause"),
+    KeyBinding("mark", "m", "mark", "mark a scenario for R", "mark", runs=True),
+    KeyBinding(
+        "run_picked", "R", "run_picked", "run what was marked, one after the other", runs=True
     ),
     KeyBinding(
-        "freeze", "space", "freeze", "in the list: pick a scenario; beside a run: pause the view"
+        "next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run", "panel"
     ),
-    KeyBinding(
-        "run_picked", "R", "run_picked", "run what was picked, one after the other", runs=True
-    ),
-    KeyBinding("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run"),
     KeyBinding("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
-    KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen"),
-    KeyBinding("operations", "o", "app.operations", "all operations of the run: sort, group"),
+    KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen", "zoom"),
     KeyBinding(
-        "family",
-        "f",
-        "next_family",
-        "roofline: the next type of numbers; beside another tab of a function: try fixes",
+        "operations", "o", "app.operations", "all operations of the run: sort, sum", "operations"
     ),
+    KeyBinding("family", "f", "next_family", "roofline: the next type of numbers", "numbers"),
     *(
         KeyBinding(each.NAME, each.KEY, f"derive({each.KEY!r})", each.WHAT, runs=True)
         for each in modules("keys")
@@ -107,18 +116,30 @@ KEYS = (
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["
     ),
     KeyBinding(
-        "replay", "v", "app.replay", "replay its last run here, or the recording that ships"
+        "replay",
+        "v",
+        "app.replay",
+        "replay its last run here, or the recording that ships",
+        "replay",
     ),
     KeyBinding(
-        "edit", "e", "app.edit", "open the file in $EDITOR, where it failed if it did", runs=True
+        "edit",
+        "e",
+        "app.edit",
+        "open the file in $EDITOR, where it failed if it did",
+        "edit",
+        runs=True,
     ),
-    KeyBinding("copy", "y", "app.copy", "copy the result, and keep it as a file"),
+    KeyBinding("copy", "y", "app.copy", "copy the result, and keep it as a file", "copy"),
     KeyBinding(
-        "history", "h", "app.history", "all runs of this machine; c compares two", "history"
+        "history", "h", "app.history", "all runs of this machine; d compares two", "history"
     ),
-    KeyBinding("theme", "T", "app.next_theme", "another theme: terminal, dark, light, mono"),
+    KeyBinding(
+        "theme", "T", "app.next_theme", "another theme: dark, light, contrast, terminal, mono"
+    ),
     KeyBinding("redraw", "ctrl+l", "app.redraw", "draw the screen again"),
     KeyBinding("commands", "ctrl+p", "app.command_palette", "every command, by its name"),
+    KeyBinding("suspend", "ctrl+z", "app.suspend_process", "back to the shell: fg returns"),
     KeyBinding(
         "help",
         "question_mark,f1",
@@ -134,9 +155,14 @@ _PLAYBACK = (
     KeyBinding("slower", "less_than_sign", "speed(-1)", "play slower: to 1/4x", "speed", "< >"),
     KeyBinding("faster", "greater_than_sign", "speed(1)", "play faster: to 16x, instant"),
     KeyBinding(
-        "stage_before", "b", "go_to_stage(-1)", "go to the start of the stage", "stage", "b n"
+        "stage_before",
+        "left_curly_bracket",
+        "go_to_stage(-1)",
+        "go to the start of the stage",
+        "stage",
+        "{ }",
     ),
-    KeyBinding("next_stage", "n", "go_to_stage(1)", "go to the next stage"),
+    KeyBinding("next_stage", "right_curly_bracket", "go_to_stage(1)", "go to the next stage"),
     KeyBinding("step", "full_stop", "step", "pause, and take the next events", "step", "."),
     KeyBinding(
         "go_to", "colon", "ask_time", "go to a time: 90, 1:30, 45%", "go to", ":", at_once=True
@@ -151,10 +177,24 @@ def _replay_keys() -> Iterator[KeyBinding]:
     yield from _PLAYBACK
     for key in KEYS:
         if key.id not in ("freeze", "replay"):
-            yield key if key.id in ("back", "help", "quit") else replace(key, footer="")
+            yield key
 
 
 REPLAY = tuple(_replay_keys())
+LIST_KEYS = ("open", "predict", "run", "replay", "course", "search", "help", "quit", "history")
+"""What the last line of the screen names while the list has the focus: the first five are what
+matters, the others follow where they have room.
+"""
+PANE_KEYS = {
+    "lesson": ("predict", "run", "replay", "options", "answers"),
+    "code": ("edit", "run", "predict", "replay", "result"),
+    "result": ("next", "copy", "operations", "run_longer", "code"),
+    "roofline": ("family", "result", "operations", "next", "copy"),
+}
+"""The same of a tab; of one that is not named, those of its result."""
+RUNNING_KEYS = ("stop", "freeze", "next_panel", "zoom", "lesson")
+REPLAY_KEYS = ("pause", "slower", "stage_before", "step", "go_to", "next_panel", "zoom")
+ALWAYS = ("back", "help", "quit")
 LAB: list[BindingType] = [key.binding for key in KEYS]
 RUNNING = frozenset(key.action.removeprefix("app.").partition("(")[0] for key in KEYS if key.runs)
 """Actions that are refused where runs are only looked at."""
@@ -171,6 +211,9 @@ _SHOWN = {
     "less_than_sign": "<",
     "full_stop": ".",
     "colon": ":",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "plus": "+",
 }
 
 

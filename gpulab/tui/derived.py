@@ -20,6 +20,7 @@ from gpulab.options import Options
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
 from gpulab.show.terminal import of_text
+from gpulab.tui.panels.pane import TextPane
 
 if TYPE_CHECKING:
     from gpulab.tui.screens.lab import LabScreen
@@ -54,6 +55,28 @@ class ChooseScreen(ModalScreen[int | None]):
         self.dismiss(None)
 
 
+class Ask(ModalScreen[bool]):
+    """A question before something that takes long: dismissed with the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "answer(True)", "yes"),
+        Binding("escape", "answer(False)", "back"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        box = TextPane(classes="box")
+        box.border_subtitle = "enter starts, esc goes back"
+        box.show(Text(self._question))
+        yield box
+
+    def action_answer(self, agreed: bool) -> None:
+        self.dismiss(agreed)
+
+
 T = TypeVar("T")
 Start = Callable[[], str | None]
 """Starts a run; returns the problem where that cannot be."""
@@ -78,9 +101,7 @@ def looking() -> Iterator[Look]:
 
 
 async def one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) -> T | None:
-    """Let the user choose one; where there is only one, return that at once."""
-    if len(choices) == 1:
-        return choices[0].value
+    """Let the user choose one: it starts a run."""
     lines = [(choice.text, choice.value is not None) for choice in choices]
     place = await screen.app.push_screen_wait(ChooseScreen(title, lines))
     return None if place is None else choices[place].value

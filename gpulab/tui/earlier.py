@@ -69,14 +69,16 @@ class PreviousRuns:
         return facts
 
 
-def previous_runs(entries: Sequence[Entry]) -> dict[str, PreviousRuns]:
-    """By the name of the scenario, of those that have run on this machine."""
+def previous_runs(
+    entries: Sequence[Entry], answers: Mapping[str, Answered]
+) -> dict[str, PreviousRuns]:
+    """By the name of the scenario, of those that have run on this machine; `answers`: the last
+    prediction of each.
+    """
     earlier: dict[str, PreviousRuns] = {}
     entries = [entry for entry in entries if not entry.saved]
     if not entries:
         return earlier
-    predictions = present("predictions.report")
-    answers = predictions.newest_answers() if predictions else {}
     with Store() as store:
         newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
         for entry in entries:

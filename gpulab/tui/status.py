@@ -15,7 +15,7 @@ from gpulab.draw.blocks import Text
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
 
-NOTHING_PICKED = "space picks scenarios in the list, R then runs them one after the other"
+NOTHING_PICKED = "m marks scenarios in the list, R then runs them one after the other"
 
 BY_COURSE = "in the order of the course: each lesson has its questions below its text"
 BY_TOPIC = "by topic"
@@ -31,18 +31,51 @@ def nothing_to_predict(name: str) -> str:
     return f"{name} compares no variants here: there is no speedup to predict"
 
 
-def idle(settings: Options, rows: Sequence[ScenarioRow]) -> str:
-    """Return the first line of the screen while nothing runs: what there is to run on, and how much
-    of the list can run here.
+_NAME = "gpulab"
+
+
+def line(text: str) -> Text:
+    """Return the first line of the screen with these words."""
+    made = Text(no_wrap=True, overflow="ellipsis")
+    return made.append(_NAME, "bold cyan").append(f"  {text}")
+
+
+def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
+    """Return the first line while nothing runs: what there is to run on, how many lessons were
+    measured, and what one may do, as far as it has room.
     """
     device = settings.device or default_device()
     beside = plural(settings.threads, "thread") if device == "cpu" else gpu_model()
     parts = [f"{device}, {beside}" if beside else device]
-    if version := torch_version():
-        parts.append(f"torch {version}")
     count = sum(not (row.missing or row.error) for row in rows)
-    parts.append(f"{plural(len(rows), 'lesson')}, {count} run here")
-    return " · ".join(parts)
+    lessons = f"{plural(len(rows), 'lesson')}, {count} run here"
+    if measured:
+        lessons = f"{measured} of {plural(len(rows), 'lesson')} measured"
+    text = line("").append(" · ".join([*parts, lessons]))
+    hints = [("your program: ", "gpulab -- python train.py")]
+    if not measured:
+        hints = [("new here? ", "enter: lesson 1"), *hints]
+    if version := torch_version():
+        hints.append((f"torch {version}", ""))
+    for words, key in hints:
+        if text.cell_len + len(words) + len(key) + 3 <= width:
+            text.append(f"   {words}").append(key, "bold blue")
+    return text
+
+
+def longer(name: str, time_s: float | None) -> str:
+    """Ask whether to run it for so long."""
+    return f"Run {name} again for {time_s:g} s?" if time_s else f"Run {name} again?"
+
+
+def sweep_of(name: str, parameter: str, values: Sequence[object]) -> str:
+    """Ask whether to run it at each value."""
+    return f"Run {name} {len(values)} times, at {parameter}={', '.join(map(str, values))}?"
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Ask whether to run these one after the other."""
+    return f"Run {plural(len(names), 'scenario')}: {', '.join(names)}?"
 
 
 def stopping(name: str) -> str:

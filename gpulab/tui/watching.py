@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,17 +14,21 @@ from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
+from gpulab.draw.blocks import Text
 from gpulab.options import Options, UsageError
 from gpulab.session.active_runs import RunInfo, RunsFolder, place_of, source_of
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
+from gpulab.tui import status
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
 
 _POLL_S = 1.0
-_SHARE = 0.01
-"""Of a core, for one of many watchers on a machine that measures."""
+_HERTZ = 1.0
+"""One of many watchers, on a machine that measures, looks once a second."""
+_NICE = 10
+"""A watcher's priority below that of a run."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
 
@@ -31,6 +36,7 @@ _GOING_ON, _ENDED = "going on", "ended"
 def watch(name: str, options: Options) -> int:
     """Open the screen over a run, or over those of a folder; returns the exit code. UsageError."""
     ascii_only = options.ascii or not shows_unicode()
+    os.nice(_NICE)
     return WatchApp(place_of(name), ascii_only=ascii_only).run_on_terminal()
 
 
@@ -66,14 +72,17 @@ class WatchApp(LabApp):
             entries=self._listed,
             read_only=read_only,
             opens=self._first,
-            share=_SHARE,
+            hertz=_HERTZ,
         )
 
     def on_mount(self) -> None:  # that of the base class is called by itself
         self.set_interval(_POLL_S, self._look)
 
-    def words_of_idle(self, rows: Sequence[ScenarioRow]) -> str:
+    def words_of_idle(self, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
         """Say how many runs there are to watch."""
+        return status.line(self._words(rows))
+
+    def _words(self, rows: Sequence[ScenarioRow]) -> str:
         if self._problem:
             return self._problem
         going_on = sum(row.topic == _GOING_ON for row in rows)

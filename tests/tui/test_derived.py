@@ -106,7 +106,7 @@ def program(folder):
 
 def test_all_fixes_are_tried_then_those_that_gained_together_and_both_are_shown(tmp_path, started):
     async def journey(pilot):
-        await pilot.press("f")
+        await pilot.press("F", "enter")
         await until(pilot, lambda: len(started) == 2 and idle(pilot))
         assert len(fixes_of(started[0])) == len(FIXES)
         assert fixes_of(started[1]) == [ALL_TOGETHER]
@@ -123,7 +123,7 @@ def test_fixes_of_one_finding_are_tried(tmp_path, started):
     async def journey(pilot):
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot))
-        await pilot.press("f")
+        await pilot.press("F")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
         choices = pilot.app.screen.query_one(OptionList)
         lines = [str(option.prompt).splitlines() for option in choices.options]
@@ -132,7 +132,7 @@ def test_fixes_of_one_finding_are_tried(tmp_path, started):
         assert lines[1][1] == "  loader_workers"
         await pilot.press("escape")
         assert not started
-        await pilot.press("f")
+        await pilot.press("F")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
         await pilot.press("down", "enter")
         await until(pilot, lambda: started)

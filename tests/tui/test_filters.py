@@ -15,7 +15,7 @@ from textual.color import Color
 
 from gpulab.session.run import FileSource
 from gpulab.tui.driver import FewColours, PlainFilter
-from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.pane import TextPane
 
 HOSTILE = "x\x1b[31m\x9b1m\u202e\u2066\u200b\u2028\x07\n\u00ad\U000e0041 forged 宽"
 BLACK = Color(0, 0, 0)
@@ -49,7 +49,7 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
 
     def shown(pilot):
         """Whether it is drawn: until the screen shows something else there."""
-        pilot.app.screen.query_one("#status", Pane).show(Text(HOSTILE.replace("\n", "")))
+        pilot.app.screen.query_one("#status", TextPane).show(Text(HOSTILE.replace("\n", "")))
         drawn[:] = [strip.text for strip in pilot.app.screen._compositor.render_strips()]
         return "forged" in "".join(drawn)
 

@@ -94,6 +94,8 @@ def test_the_form_takes_what_is_valid_and_t_runs_it_for_longer(sized, tmp_path):
         assert started[0].chosen == {"n": "8"}
         assert started[0].time_s == 2.5
         await pilot.press("t")
+        assert "Run sized again for 2 s?" in flat(pilot)
+        await pilot.press("enter")
         await until(pilot, lambda: idle(pilot) and len(started) == 2)
         run = pilot.app._lab.runs.of("sized")
         assert started[1].time_s == pytest.approx(4 * run.state.job.time_s)
@@ -107,7 +109,7 @@ def test_the_form_takes_what_is_valid_and_t_runs_it_for_longer(sized, tmp_path):
 @pytest.mark.slow
 def test_a_sweep_runs_every_value_and_the_final(sized):
     async def journey(pilot):
-        await pilot.press("S")
+        await pilot.press("S", "enter")
         await until(pilot, lambda: "n=1, 1 of 2" in shown(pilot))
         await until(pilot, lambda: "n=2, 2 of 2" in shown(pilot))
         await until(pilot, lambda: "final of n" in shown(pilot))

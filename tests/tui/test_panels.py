@@ -9,7 +9,6 @@ from gpulab.features.predictions.report import Answered, Prediction
 from gpulab.features.telemetry.events import Telemetry
 from gpulab.session.run import FileSource
 from gpulab.session.store import Store
-from gpulab.tui.panels.pane import Pane
 
 
 def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path):
@@ -95,7 +94,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         await pilot.press("escape", "r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")
-        await until(pilot, lambda: "copied, and in " in shown(pilot))
+        await until(pilot, lambda: "copied, and in " in flat(pilot))
         text = (tmp_path / "fixes.md").read_text()
         assert text.startswith("```\n")
         assert "99 % interval" in text
@@ -129,14 +128,17 @@ def test_the_code_shows_what_differs_and_where_it_failed(hostile_scenario, tmp_p
     )
 
 
+_YELLOW = 3
+
+
 def is_yellow(pilot, words):
     styles = [
         segment.style
-        for row in pilot.app.screen.query_one("#page", Pane)._rows
+        for row in pilot.app.screen._compositor.render_strips()
         for segment in row
         if words in segment.text
     ]
-    return any(style and style.color and style.color.name == "yellow" for style in styles)
+    return any(style and style.color and style.color.number == _YELLOW for style in styles)
 
 
 def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Text
 from gpulab.features.fixes.declarations import FIXES
+from gpulab.features.fixes.keys import KEY
 from gpulab.features.fixes.runs import Fixes
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
@@ -21,8 +22,7 @@ from gpulab.tui.derived import Choice, Start, launch_of, looking, one_of
 if TYPE_CHECKING:
     from gpulab.tui.screens.lab import LabScreen
 
-KEY = "f"
-"""Beside the tabs that have it for themselves, of a function."""
+__all__ = ["KEY", "start_of"]
 
 
 async def start_of(screen: LabScreen, entry: Entry) -> Start | str | None:

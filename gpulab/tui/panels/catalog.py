@@ -4,17 +4,14 @@ scenario.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.events import Click, Resize
-from textual.strip import Strip
+from textual.events import Resize
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
@@ -30,32 +27,34 @@ from gpulab.catalog.view import (
 )
 from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import fit, wide
+from gpulab.features import present
 from gpulab.report.sentences import sentence
 from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import TextPane
+from gpulab.tui.reading import keep_read, lessons_read
 
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered
     from gpulab.session.run import Run
     from gpulab.tui.earlier import PreviousRuns
 
-_NAME, _MARK, _VERDICT, _AGE = 2, 7, 7, 7
-"""Cells: of what stands around a name, and of the columns at the right edge."""
-_LIST_MARGIN = 2
-"""Cells of its scrollbar and of the line beside it."""
-WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 126
+_NAME, _MARK, _VERDICT, _AGE = 3, 7, 8, 7
+"""Cells: of what stands before a name, and of the columns at the right edge."""
+_FRAME = 4
+"""Cells of the list's frame and scrollbar."""
+WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 130
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
 ages: what it is about keeps 78 of them.
 """
-_CURSOR = Style(color="default", bgcolor="default", reverse=True, dim=False)
+_MEASURED, _GUESSED, _READ, _MARKED = "●", "◐", "○", "*"
 
 ABOUT_LIST = (
-    "The scenarios by topic, in the order in which they are taught. Beside each: how many times "
-    "as fast its best variant was in the newest run, the verdict, and how long ago that was. A "
-    "question mark: inconclusive; > or <: the nearer end of an imprecise one; a star: a quick "
-    "run. A letter: what it lacks here, "
+    "The scenarios in the order of the course, or by topic (c). Before each: "
+    f"{_MEASURED} measured, {_GUESSED} guessed, {_READ} read, {_MARKED} marked for R. Beside each: "
+    "how many times as fast its best variant was in the newest run, the verdict, and how long ago "
+    "that was. A question mark: inconclusive; > or <: the nearer end of an imprecise one; a star: "
+    "a quick run. What it lacks here, or 'replay' where a recording ships: "
     f"{', '.join(f'{letter} {what}' for letter, what in NEEDS.items())}."
 )
 
@@ -67,23 +66,27 @@ class ScenarioList(OptionList):
 
     # Not "select", whose message would come after what the next key does.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "screen.open", "open", key_display="enter")
+        Binding("enter", "screen.open", "open", key_display="enter", id="open")
     ]
 
     def __init__(self, rows: Sequence[ScenarioRow], columns: int, **options: str) -> None:
         """In so many columns of the terminal: what fits is not drawn twice."""
-        self._marks: dict[str, tuple[OutcomeMark, str]] = {}
+        self._outcomes: dict[str, tuple[OutcomeMark, str]] = {}
         """What the last run of each came to, and how long ago."""
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._rows = {row.name: row for row in rows}
-        self._width = columns
+        self._width = columns - _FRAME
         if columns >= WIDE:
-            self._width = self.width_beside(columns) - _LIST_MARGIN
-        self._chosen: list[str] = []
-        self._by_course = False
+            self._width = self.width_beside(columns) - _FRAME
+        self._marked: list[str] = []
+        self.read: set[str] = set()
+        """Lessons that were opened."""
+        self.guessed: set[str] = set()
+        self._by_course = True
         self._found: Mapping[str, str] | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
-        if first := _first_to_run(rows):
+        self._name_frame()
+        if first := self._first_to_run():
             self.highlighted = self.get_option_index(first)
 
     def width_beside(self, columns: int) -> int:
@@ -93,15 +96,7 @@ class ScenarioList(OptionList):
             width += _VERDICT
         if columns >= _WITH_AGES:
             width += _AGE
-        return width + _LIST_MARGIN
-
-    @property
-    def letters(self) -> str:
-        """Return what the letters mean that it has where words have no room."""
-        needs = [short_need(row.missing) for row in self._rows.values() if row.missing]
-        letters = {need[0] for need in needs if need}
-        meant = [f"{letter} needs {what}" for letter, what in NEEDS.items() if letter in letters]
-        return " · ".join(meant)
+        return width + _FRAME
 
     @property
     def _room(self) -> int:
@@ -115,8 +110,18 @@ class ScenarioList(OptionList):
 
     @property
     def picked(self) -> list[str]:
-        """The names of those that were picked, in the order in which they were."""
-        return list(self._chosen)
+        """The names of those that were marked, in the order in which they were."""
+        return list(self._marked)
+
+    @property
+    def measured(self) -> int:
+        """Return how many have a result."""
+        return sum(bool(mark.verdict) for mark, _ in self._outcomes.values())
+
+    @property
+    def order(self) -> list[str]:
+        """Return the names of all, in the order of the course."""
+        return [row.name for _, members in by_course([*self._rows.values()]) for row in members]
 
     def regroup(self) -> bool:
         """Put the scenarios in the order of the course, or under their topics again; whether it is
@@ -125,9 +130,13 @@ class ScenarioList(OptionList):
         self._by_course = not self._by_course
         before = self.chosen
         self._show(self._shown_rows)
+        self._name_frame()
         if before is not None:
             self.highlighted = self.get_option_index(before)
         return self._by_course
+
+    def _name_frame(self) -> None:
+        self.border_title = "course" if self._by_course else "topics"
 
     def list_again(self, rows: Sequence[ScenarioRow]) -> None:
         """List these; the cursor stays on its own where that is among them."""
@@ -135,7 +144,7 @@ class ScenarioList(OptionList):
         self._rows = {row.name: row for row in rows}
         self._name_width = max((len(row.name) for row in rows), default=0)
         self._show(rows)
-        chosen = before if before in self._rows else _first_to_run(rows)
+        chosen = before if before in self._rows else self._first_to_run()
         if chosen is not None:
             self.highlighted = self.get_option_index(chosen)
 
@@ -145,20 +154,20 @@ class ScenarioList(OptionList):
         self.highlighted = self.get_option_index(name)
 
     def pick(self) -> None:
-        """Pick the one under the cursor, or leave it again; and go on to the next."""
+        """Mark the one under the cursor, or take its mark away; and go on to the next."""
         name = self.chosen
         if name is not None:
-            if name in self._chosen:
-                self._chosen.remove(name)
+            if name in self._marked:
+                self._marked.remove(name)
             else:
-                self._chosen.append(name)
+                self._marked.append(name)
             self._redraw(name)
             self.action_cursor_down()
 
     def leave(self, name: str) -> None:
-        """It is not picked any more."""
-        if name in self._chosen:
-            self._chosen.remove(name)
+        """It is not marked any more."""
+        if name in self._marked:
+            self._marked.remove(name)
             self._redraw(name)
 
     def show_only(self, found: Mapping[str, str] | None) -> None:
@@ -180,31 +189,21 @@ class ScenarioList(OptionList):
 
     def mark(self, name: str, mark: OutcomeMark, ago: str = "now") -> None:
         """Put what a run came to beside its scenario, and how long ago it was."""
-        if name in self._rows and self._marks.get(name) != (mark, ago):
-            self._marks[name] = mark, ago
+        if name in self._rows and self._outcomes.get(name) != (mark, ago):
+            self._outcomes[name] = mark, ago
+            self._redraw(name)
+
+    def mark_read(self, names: Iterable[str], *, guessed: bool = False) -> None:
+        """Mark lessons as read, or as guessed."""
+        marked = self.guessed if guessed else self.read
+        for name in [name for name in names if name in self._rows and name not in marked]:
+            marked.add(name)
             self._redraw(name)
 
     def change(self, row: ScenarioRow) -> None:
         """Show what the scenario's file says now."""
         self._rows[row.name] = row
         self._redraw(row.name)
-
-    def render_line(self, y: int) -> Strip:
-        strip = super().render_line(y)
-        if self.scroll_offset.y + y != self.highlighted:  # every prompt is one line
-            return strip
-        # A theme may show the cursor by a colour that the terminal does not: so it is a sign, and
-        # reverse video.
-        sign = ">" if strip.text[:1] == " " else strip.text[:1]
-        segments = Segment.apply_style([Segment(sign), *strip.crop(1)], post_style=_CURSOR)
-        return Strip(segments, strip.cell_length)
-
-    def on_click(self, event: Click) -> None:
-        """A click chooses; only a second one opens."""
-        place = event.style.meta.get("option")
-        if place is not None and event.chain < 2:
-            self.highlighted = place
-            event.prevent_default()
 
     def on_resize(self, event: Resize) -> None:
         width = self.scrollable_content_region.width
@@ -233,7 +232,7 @@ class ScenarioList(OptionList):
     def _options_of(self, rows: Sequence[ScenarioRow]) -> list[Option]:
         options = []
         for topic, members in self._groups(rows):
-            options.append(Option(of_text(Text(topic, "bold")), disabled=True))
+            options.append(Option(topic, disabled=True))
             options += [Option(of_text(self._prompt(row)), id=row.name) for row in members]
         return options
 
@@ -241,24 +240,33 @@ class ScenarioList(OptionList):
         """Name, title where there is room, and at the right edge what the last run came to, or what
         it needs: no column ever moves.
         """
-        style = _row_style(row)
         line = Text(no_wrap=True, overflow="ellipsis")
-        sign = "*" if row.name in self._chosen else " "
-        line.append(f"{sign}{row.name:<{self._name_width}} ", style)
+        line.append(f"{self._sign(row)} ", "green")
+        line.append(f"{row.name:<{self._name_width}} ", "red" if row.error else "")
         right = self._outcome(row)
         if self._width >= 60:
             room = max(0, self._room - right.cell_len - bool(right))
             title = fit(f" {_row_note(row)}", room)
-            line.append(title, style or "dim")
+            line.append(title, "red" if row.error else "dim")
             if right:
                 line.append(" " * (room - wide(title) + 1))
         return line.append(right)
+
+    def _sign(self, row: ScenarioRow) -> str:
+        """Return how far somebody is with it."""
+        if row.name in self._marked:
+            return _MARKED
+        if row.name in self._outcomes and self._outcomes[row.name][0].verdict:
+            return _MEASURED
+        if row.name in self.guessed:
+            return _GUESSED
+        return _READ if row.name in self.read else " "
 
     def _outcome(self, row: ScenarioRow) -> Text:
         """Return what the last run came to, with the verdict and how long ago it was where they
         have room; else what it needs: where there is no room a letter.
         """
-        mark, ago = self._marks.get(row.name, (OutcomeMark("", ""), ""))
+        mark, ago = self._outcomes.get(row.name, (OutcomeMark("", ""), ""))
         verdicts = self._room >= _MARK + _VERDICT
         ages = self._room >= _MARK + _VERDICT + _AGE
         if mark.text:
@@ -271,25 +279,21 @@ class ScenarioList(OptionList):
         need = short_need(row.missing) if row.missing else None
         if need is None:
             return Text()
-        letter, words = need
-        text = f"{f'needs {words}':>{_MARK + _VERDICT}}" if verdicts else f"{letter:>{_MARK}}"
-        return Text(text + " " * (ages * _AGE), "dim")
+        words = "▶ replay" if row.recording else f"needs {need[1]}"
+        width = _MARK + verdicts * _VERDICT
+        if len(words) > width:
+            words = "▶" if row.recording else need[0]
+        return Text(f"{words:>{width}}{' ' * (ages * _AGE)}", "dim")
 
-
-def _first_to_run(rows: Sequence[ScenarioRow]) -> str | None:
-    """The name of the first in the list that can run here, of the user's own where there are
-    any.
-    """
-    listed = [row for _, members in by_topic(rows) for row in members]
-    own = [row for row in listed if row.own] or listed
-    able = [row for row in own if not (row.missing or row.error)] or own
-    return able[0].name if able else None
-
-
-def _row_style(row: ScenarioRow) -> str:
-    if row.error:
-        return "red"
-    return "dim" if row.missing else ""
+    def _first_to_run(self) -> str | None:
+        """Return the name of the first that has no result, of the user's own where there are any;
+        the course teaches in its order, so also where only a recording can be watched.
+        """
+        rows = [row for _, members in self._groups([*self._rows.values()]) for row in members]
+        own = [row for row in rows if row.own]
+        able = [row for row in own or rows if not row.error]
+        able = [row for row in able if row.recording or not row.missing] or able or rows
+        return able[0].name if able else None
 
 
 def _row_note(row: ScenarioRow) -> str:
@@ -350,18 +354,13 @@ class CatalogColumn(Vertical):
     def compose(self) -> ComposeResult:
         rows = [entry.row for entry in self.entries.values()]
         yield ScenarioList(rows, self.app.size.width, id="list")
-        yield TextPane(id="letters")
 
     def on_mount(self) -> None:
         self.resize(self.app.size.width)
 
     def resize(self, columns: int) -> None:
         """All of a narrow terminal, else as much as the list takes beside what it is about."""
-        scenarios = self.scenarios
-        self.styles.width = "1fr" if columns < WIDE else scenarios.width_beside(columns)
-        letters = self.query_one("#letters", TextPane)
-        letters.display = WIDE <= columns < _WITH_VERDICTS and bool(scenarios.letters)
-        letters.show(Text(f" {scenarios.letters}", "dim", no_wrap=True, overflow="ellipsis"))
+        self.styles.width = "1fr" if columns < WIDE else self.scenarios.width_beside(columns)
 
     @property
     def scenarios(self) -> ScenarioList:
@@ -400,6 +399,13 @@ class CatalogColumn(Vertical):
         else:
             self.scenarios.mark(name, mark(run.report))
 
+    def open(self, name: str) -> None:
+        """Its lesson is being read."""
+        if name not in self.scenarios.read and not self.entries[name].saved:
+            self.scenarios.mark_read([name])
+            if getattr(self.app, "keeps_files", True):
+                keep_read(name)
+
     async def search(self, say: Callable[[str], None]) -> None:
         """Type into the search, which is made when it is first asked for, and says what it
         found.
@@ -418,10 +424,16 @@ class CatalogColumn(Vertical):
         entries = [entry for entry in self.entries.values() if not entry.saved]
         if not entries:
             return
-        earlier_runs = previous_runs(entries)
-        self.app.call_from_thread(self._show_history, earlier_runs)
+        predictions = present("predictions.report")
+        guessed = predictions.newest_answers() if predictions else {}
+        earlier_runs = previous_runs(entries, guessed)
+        self.app.call_from_thread(self._show_history, earlier_runs, lessons_read(), [*guessed])
 
-    def _show_history(self, earlier_runs: Mapping[str, PreviousRuns]) -> None:
+    def _show_history(
+        self, earlier_runs: Mapping[str, PreviousRuns], read: Iterable[str], guessed: Iterable[str]
+    ) -> None:
+        self.scenarios.mark_read(read)
+        self.scenarios.mark_read(guessed, guessed=True)
         for name, earlier in earlier_runs.items():
             if name not in self._marked:
                 self.earlier[name] = earlier

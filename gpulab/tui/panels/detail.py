@@ -22,16 +22,21 @@ if TYPE_CHECKING:
 class Detail(TabbedContent):
     """A pane a tab; only the one in sight is ever drawn."""
 
-    def __init__(self, runs: Runs, facts: Mapping[str, str]) -> None:
-        """`facts`: more lines for the page of the lesson."""
+    def __init__(self, runs: Runs, facts: Mapping[str, str], beside: Pane) -> None:
+        """`facts`: more lines for the page of the lesson; `beside`: where a wide screen shows its
+        code or its result.
+        """
         super().__init__()
         self._runs = runs
         self._facts = facts
+        self._beside = beside
         self._family: str | None = None
         self._panel: str | None = None
-        self._drawn: tuple[object, ...] = ()
-        """What the tab in sight was last laid out of."""
+        self._drawn: dict[str, tuple[object, ...]] = {}
+        """What the tab in sight, and what is beside it, were last laid out of."""
         self.zoomed = self.frozen = False
+        self.answered: set[str] = set()
+        """Lessons whose questions are answered."""
 
     def compose(self) -> ComposeResult:
         for number, (name, tab) in enumerate(TABS.items(), 1):
@@ -79,41 +84,68 @@ class Detail(TabbedContent):
 
     def redraw(self) -> None:
         """Lay the tab in sight out again when it is drawn next, whatever has changed."""
-        self._drawn = self._drawn[:2]
+        self._drawn.pop("in sight", None)
 
     def draw(self, entry: Entry, earlier: PreviousRuns | None = None) -> None:
         """Bring the tab in sight up to date, unless nothing in it has changed, or it is frozen."""
-        name, runs, pane = entry.name, self._runs, self.pane
-        run, tab = runs.of(name), TABS[self.tab]
-        if not pane.size.width or (self.frozen and runs.current is run):
+        runs = self._runs
+        run = runs.of(entry.name)
+        if self.frozen and runs.current is run:
+            return
+        under_way = run is not None and not run.ended
+        self.pane.set_class(self.tab == "result" and (under_way or self.zoomed), "-bare")
+        self._draw("in sight", self.tab, self.pane, entry, earlier)
+        if self._beside.display:
+            beside = "result" if run is not None and "result" in TABS else "code"
+            self._draw("beside", beside, self._beside, entry, earlier)
+
+    def _draw(
+        self, place: str, name: str, pane: Pane, entry: Entry, earlier: PreviousRuns | None
+    ) -> None:
+        """Lay out a tab in a pane."""
+        if not pane.room or name not in TABS:
             return  # out of sight, or a tab that was just opened: it has its place a frame later
+        run, tab = self._runs.of(entry.name), TABS[name]
         layout = TabLayout(
-            (pane.scrollable_content_region.width, pane.size.height),
+            (pane.room, pane.size.height),
             self._panel,
             self.zoomed,
             self._family,
+            answers=entry.name in self.answered,
         )
-        settings = runs.settings(name)
-        drawn = (name, self.tab, layout, entry.sha256, repr(settings), tab.changing(run), earlier)
-        if drawn != self._drawn:
-            opened = self._drawn[:2] != drawn[:2]
-            self._drawn = drawn
-            selection = Selection(
-                entry.row,
-                entry.source,
-                run,
-                layout,
-                prediction=None if name in runs.reopened else runs.predictions.get(name),
-                sweep=runs.sweeps.get(name),
-                together=runs.together.get(name),
-                settings=settings,
-                age=self._age(run, entry, earlier if name in runs.reopened else None),
-                earlier={**(earlier.facts(entry) if earlier else {}), **self._facts},
-                saved=entry.saved,
-            )
-            pane.show(tab.content(selection), follow=tab.follows_end)
-            if opened and (words := tab.first_in_sight(selection)):
+        settings = self._runs.settings(entry.name)
+        opened = (entry.name, name)
+        drawn = (opened, layout, entry.sha256, repr(settings), tab.changing(run), earlier)
+        before = self._drawn.get(place)
+        if drawn == before:
+            return
+        self._drawn[place] = drawn
+        selection = self._selection(entry, layout, earlier)
+        pane.border_title = f"{tab.title.lower()} · {entry.name}"
+        pane.show(tab.content(selection), follow=tab.follows_end)
+        if before is None or before[0] != opened:
+            pane.scroll_home(animate=False)
+            if words := tab.first_in_sight(selection):
                 pane.scroll_to_text(words)
+
+    def _selection(
+        self, entry: Entry, layout: TabLayout, earlier: PreviousRuns | None
+    ) -> Selection:
+        name, runs = entry.name, self._runs
+        run = runs.of(name)
+        return Selection(
+            entry.row,
+            entry.source,
+            run,
+            layout,
+            prediction=None if name in runs.reopened else runs.predictions.get(name),
+            sweep=runs.sweeps.get(name),
+            together=runs.together.get(name),
+            settings=runs.settings(name),
+            age=self._age(run, entry, earlier if name in runs.reopened else None),
+            earlier={**(earlier.facts(entry) if earlier else {}), **self._facts},
+            saved=entry.saved,
+        )
 
     def _age(self, run: Run | None, entry: Entry, earlier: PreviousRuns | None) -> str:
         """The line above the result of an earlier run, or of one that was followed."""

@@ -35,6 +35,8 @@ class TabLayout:
     """It fills the screen, also when the run has ended."""
     family: str | None = None
     """Whose roofline is drawn; None for that of the first point."""
+    answers: bool = False
+    """Of the questions of a lesson."""
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.screen import Screen
+from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input
@@ -27,7 +28,6 @@ from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Block, Group, Text
-from gpulab.draw.canvas import wide
 from gpulab.features import needed, present, taken_out
 from gpulab.features.history.view import (
     columns,
@@ -53,9 +53,9 @@ from gpulab.tui.bindings import HELP
 from gpulab.tui.copying import copy_drawn
 from gpulab.tui.earlier import read_run
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
+from gpulab.tui.panels.pane import TextPane
 from gpulab.tui.screens.lab import LabScreen
-from gpulab.tui.screens.page import Page
+from gpulab.tui.screens.page import Page, name_box
 
 if TYPE_CHECKING:
     from gpulab.features.compare.analysis import SavedRun
@@ -76,7 +76,7 @@ class HistoryList(ScrollView, can_focus=True):
         Binding("pagedown", "move(10)", show=False),
         Binding("home", "move(-1000000)", show=False),
         Binding("end", "move(1000000)", show=False),
-        Binding("space", "mark", "mark", tooltip="mark a run as A, the next as B"),
+        Binding("m", "mark", "mark", tooltip="mark a run as A, the next as B"),
     ]
 
     class Moved(Message):
@@ -245,23 +245,22 @@ class Opened:
         return self.run.report
 
 
-_LOWER_ROWS = 9
+_LOWER_ROWS = 7
 """Rows of what the run under the cursor stands among."""
 _WAIT_S = 0.25
 _TITLE = "history ▸ A and B"
 
 
-class HistoryScreen(Screen[None]):
+class HistoryScreen(ModalScreen[None]):
     """The list, and below it the runs of the same scenario on one axis."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open", tooltip="open the run: its result"),
-        Binding("c", "compare", "compare", tooltip="compare the two marked runs"),
+        Binding("d", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
         Binding("slash", "search", "search", priority=True, tooltip="search the runs"),
-        Binding("f", "only_lesson", show=False, tooltip="runs of its scenario only, or all"),
-        Binding("p", "replay", "replay", tooltip="play the run under the cursor again"),
-        Binding("o", "show_path", show=False, tooltip="the path of the run file"),
+        Binding("i", "only_lesson", "its lesson only", tooltip="its runs only, or all"),
+        Binding("v", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("escape", "back", "back", tooltip="leave the search, then the history"),
         HELP,
         Binding("q", "app.quit", show=False),
@@ -284,7 +283,6 @@ class HistoryScreen(Screen[None]):
         self._message = ""
 
     def compose(self) -> ComposeResult:
-        yield TextPane(id="status")
         bar = InputLine(placeholder="scenario, verdict, device, date, parameter", id="search")
         bar.on_keys = {
             "enter": self._leave_search,
@@ -292,13 +290,12 @@ class HistoryScreen(Screen[None]):
             "escape": self.action_back,
         }
         bar.display = False
-        yield bar
-        yield self._list
-        yield TextPane(id="below")
-        yield KeysLine()
+        with Vertical(id="box", classes="box"):
+            yield bar
+            yield self._list
+            yield TextPane(id="below")
 
     def on_mount(self) -> None:
-        self.query_one("#below").styles.height = _LOWER_ROWS
         self._list.focus()
         self._say()
         self.run_worker(self._read, thread=True, group="index")
@@ -346,32 +343,27 @@ class HistoryScreen(Screen[None]):
 
     def _show_below(self) -> None:
         """Show what the run under the cursor stands among."""
-        below, run = self.query_one("#below", Pane), self._list.chosen
+        below, run = self.query_one("#below", TextPane), self._list.chosen
         if run is None:
             if self._reading or self._problem:
                 return below.show("")
             return below.show(nothing_listed(any_runs=self._list.counts[1] > 0))
-        width, height = below.scrollable_content_region.width, _LOWER_ROWS - 1
+        width, height = below.size.width, _LOWER_ROWS
+        if not width:
+            return None
         drawn = others_on_one_axis(self._list.of_scenario(run), run, width=width, height=height)
         about = Text(facts(run), no_wrap=True, overflow="ellipsis")
-        below.show(Group(about, drawn))
+        path = Text(at_home(Path(run.run_file)), "dim", overflow="fold")
+        return below.show(Group(about, path, drawn))
 
     def _say(self, message: str = "") -> None:
-        """Show a message in the first line, over as many rows as it takes; without one, what is
-        listed.
-        """
+        """Show a message in the frame; without one, what is listed."""
         self._message = message
         shown, every = self._list.counts
         counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
         folder = at_home(runs_folder())
-        parts = ("gpulab", "history", counts, self._reading, self._problem, folder)
-        line = f" {message or ' · '.join(part for part in parts if part)}"
-        status, width = self.query_one("#status", Pane), max(1, self.size.width)
-        rows = -(-wide(line) // width) if message else 1
-        status.styles.height = rows
-        text = Text(line, overflow="fold" if message else "ellipsis", no_wrap=not message)
-        text.append(" " * (rows * width - text.cell_len))
-        status.show(text)
+        parts = ("history", counts, self._reading, self._problem, folder)
+        name_box(self.query_one("#box"), message or " · ".join(part for part in parts if part))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A slash is typed where one types."""
@@ -392,11 +384,6 @@ class HistoryScreen(Screen[None]):
     def action_only_lesson(self) -> None:
         """List the runs of the scenario under the cursor only, or all again."""
         self._list.toggle_scenario()
-
-    def action_show_path(self) -> None:
-        """Show the path of the run file as a whole."""
-        if (run := self._list.chosen) is not None:
-            self._say(run.run_file)
 
     def action_back(self) -> None:
         """Leave the search, then the screen."""
@@ -434,7 +421,7 @@ class HistoryScreen(Screen[None]):
         elif len(both) == len("AB"):
             self.run_worker(self._open(*both), group="open", exclusive=True)
         else:
-            self._say("space marks two runs, c compares them")
+            self._say("m marks two runs, d compares them")
 
     async def _open(self, *runs: PastRun) -> None:
         """One run, or two beside each other, the earlier one first."""
@@ -448,7 +435,8 @@ class HistoryScreen(Screen[None]):
         if len(both) == 1:
             opened_run = both[0][1].run
             title = f"history ▸ {runs[0].scenario}"
-            self.app.push_screen(ResultPage(title, lambda width: _opened(opened_run, width)))
+            page = ResultPage(title, lambda width: _opened(opened_run, width), wide=True)
+            self.app.push_screen(page)
         else:
             self.app.push_screen(ComparePage(both, self._list.of_scenario))
 
@@ -468,7 +456,7 @@ class ComparePage(Page):
         Binding("left", "exchange(-1)", "older B", priority=True, tooltip="the run before B"),
         Binding("right", "exchange(1)", "newer B", priority=True, tooltip="the run after B"),
         Binding("x", "swap", "swap", tooltip="A becomes B"),
-        Binding("d", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
+        Binding("plus", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
         HELP,
     ]
@@ -479,7 +467,7 @@ class ComparePage(Page):
         of_scenario: Callable[[PastRun], Sequence[PastRun]],
     ) -> None:
         """`of_scenario` gives the runs of a run's scenario, the oldest first."""
-        super().__init__(_TITLE, lambda width: self._compared())
+        super().__init__(_TITLE, lambda width: self._compared(), wide=True)
         self._both, self._of_scenario = list(both), of_scenario
         self._all_lines = False
 

@@ -5,115 +5,40 @@ its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from time import monotonic, process_time
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import ActiveBinding, BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Input, OptionList
+from textual.widgets import Footer, Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
-from gpulab.features import modules, present, taken_out
+from gpulab.draw.blocks import Text
+from gpulab.features import modules, taken_out
 from gpulab.options import Options
 from gpulab.tui import bindings, status
+from gpulab.tui.derived import Ask
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
-from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
-from gpulab.tui.runs import Runs, Starter, words_of
+from gpulab.tui.panels.pane import Pane
+from gpulab.tui.panels.status_line import StatusLine
+from gpulab.tui.runs import Runs, Starter
 
 if TYPE_CHECKING:
     from gpulab.report.past import PastRun
-    from gpulab.report.report import RunReport
     from gpulab.session.run import Run
     from gpulab.tui.panels.detail import Detail
 
 
-_LONGEST_S = 2.0
-
-
-class Budget:
-    """Limits the CPU time of this process."""
-
-    def __init__(self, share: float) -> None:
-        """`share`: of a core; 1 for as often as one asks."""
-        self._share = share
-        self._due = 0.0
-        self._spent: float | None = None
-
-    def hurry(self) -> None:
-        """It is due at once: somebody pressed a key."""
-        self._due = 0.0
-
-    def allows(self) -> bool:
-        """Return whether what it pays for is due again."""
-        now, spent = monotonic(), process_time()
-        if now < self._due:
-            return False
-        if self._spent is not None:
-            self._due = now + min(_LONGEST_S, (spent - self._spent) / self._share)
-        self._spent = spent
-        return True
-
-
-class StatusLine(TextPane):
-    """A message stands until the next key that says nothing."""
-
-    def __init__(self, runs: Runs, idle: Callable[[], str]) -> None:
-        super().__init__(id="status")
-        self._runs, self._idle = runs, idle
-        self._message, self._style = "", ""
-        self._shown: tuple[str, str, int] | None = None
-        """What it was last drawn of, and how wide."""
-        self._progress = ""
-        self._progress_of: Hashable = None
-        """What the words about the run were last made of."""
-
-    def say(self, text: str = "", style: str = "") -> None:
-        """Show a message; without one, what goes on."""
-        self._message, self._style = text, style
-
-    def update_line(self, *, frozen: bool, in_sight: bool) -> None:
-        """`in_sight`: the panels of what runs say how far it is."""
-        message = self._message or f"gpulab · {self._activity(frozen=frozen, in_sight=in_sight)}"
-        shown = message, self._style, self.size.width
-        if shown != self._shown:
-            self._shown = shown
-            self.show_line(message, self._style)
-
-    def _activity(self, *, frozen: bool, in_sight: bool) -> str:
-        run = self._runs.current
-        if run is None:
-            return self._idle()
-        if self._runs.stopping:
-            return status.stopping(self._runs.running or "")
-        from gpulab.tui.panels.result import changing
-
-        # The report of a run is most of what a tick costs: it is made when the panels need it too.
-        progress_of = changing(run), in_sight
-        if progress_of != self._progress_of:
-            self._progress_of = progress_of
-            self._progress = _progress(run.report, in_sight=in_sight)
-        text = self._progress
-        if words := words_of(run.source):
-            text = f"{words} · {text}"
-        sweep = self._runs.sweeps.get(self._runs.running or "")
-        if sweep is not None:
-            text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
-        return status.frozen(text) if frozen else text
-
-
-def _progress(report: RunReport, *, in_sight: bool) -> str:
-    progress = present("live.progress")
-    if progress is None:
-        return report.scenario
-    words: str = (progress.subject if in_sight and report.scenario else progress.headline)(report)
-    return words
+_TWO_PANES = 160
+"""Columns from which on a lesson has its code, or its result, beside it."""
 
 
 class LabScreen(Screen[int]):
@@ -135,16 +60,14 @@ class LabScreen(Screen[int]):
         starter: Starter,
         runs_first: str | None = None,
         *,
-        idle: Callable[[Sequence[ScenarioRow]], str],
-        share: float = 1.0,
+        idle: Callable[[Sequence[ScenarioRow], int, int], Text],
     ) -> None:
         """`runs_first`: the entry that is started as soon as there is something to see. `idle`: the
-        words of the first line while nothing runs. `share`: of a core, for what ticks draw.
+        first line while nothing runs, of the list, how many of it were measured, and the width.
         """
         super().__init__()
         self._catalog = CatalogColumn(entries)
         self._tick_s = tick_s
-        self.budget = Budget(share)
         self.runs = Runs(settings, starter)
         self._quitting = False
         self.complete = False
@@ -161,6 +84,8 @@ class LabScreen(Screen[int]):
         lesson beside it.
         """
         self._tab = ""
+        self._footer: tuple[str, ...] = ()
+        """The keys that the last line names."""
         self._runs_first = runs_first
         self.facts: Mapping[str, str] = {}
         """More lines for the page of a lesson."""
@@ -169,7 +94,7 @@ class LabScreen(Screen[int]):
         yield self._line
         with Horizontal(id="body"):
             yield self._catalog
-        yield KeysLine()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
@@ -183,8 +108,9 @@ class LabScreen(Screen[int]):
         """
         from gpulab.tui.panels.detail import Detail
 
-        detail = Detail(self.runs, self.facts)
-        await self.query_one("#body").mount(detail)
+        beside = Pane(id="beside")
+        detail = Detail(self.runs, self.facts, beside)
+        await self.query_one("#body").mount(detail, beside)
         self._detail = detail
         if self._tab:
             self.action_show(self._tab)
@@ -200,8 +126,13 @@ class LabScreen(Screen[int]):
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._resized)
 
+    def on_descendant_focus(self) -> None:
+        self.refresh_rows()
+
     def _resized(self) -> None:
         self._catalog.resize(self.size.width)
+        reads = self._detail is not None and self._detail.tab == "lesson"
+        self.set_class(reads and self.size.width >= _TWO_PANES, "-beside")
         if self.focused is None:  # what had it is out of sight
             if self._list.display or self._detail is None:
                 self._list.focus()
@@ -235,12 +166,29 @@ class LabScreen(Screen[int]):
 
     @on(OptionList.OptionSelected)
     def action_open(self) -> None:
-        """Show what there is of the scenario under the cursor: its run, or its lesson."""
+        """Show what there is of the scenario under the cursor: its run, or its lesson; from its
+        result on, the next lesson.
+        """
         if (entry := self.chosen) is not None and entry.saved:
             self.run()
+        elif isinstance(self.focused, Pane) and self.runs.of(self._list.chosen):
+            self.action_next()
         elif (name := self._list.chosen) is not None:
             has_run = self.runs.of(name) or name in self._catalog.earlier
             self.action_show("result" if has_run else "lesson")
+
+    def action_next(self) -> None:
+        """Show the lesson that comes next in the course."""
+        names = self._list.order
+        if (name := self._list.chosen) in names[:-1]:
+            self._list.go_to(names[names.index(name) + 1])
+            self.action_show("lesson")
+
+    def action_answers(self) -> None:
+        """Answer the questions of the lesson, or only ask them."""
+        if self._detail is not None and (name := self._list.chosen) is not None:
+            self._detail.answered ^= {name}
+            self.action_show("lesson")
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
@@ -273,6 +221,10 @@ class LabScreen(Screen[int]):
         elif not self._list.picked:
             self.say(status.NOTHING_PICKED, "yellow")
         else:
+            self.app.push_screen(Ask(status.all_of(self._list.picked)), self._run_marked)
+
+    def _run_marked(self, agreed: bool | None) -> None:
+        if agreed:
             self.runs.waiting = self._list.picked
             self._run_next()
 
@@ -372,22 +324,19 @@ class LabScreen(Screen[int]):
         self._tab = tab
         if self._detail is None:
             return  # a key pressed before it is there
+        if tab == "lesson" and self._list.chosen is not None:
+            self._catalog.open(self._list.chosen)
         in_pane = isinstance(self.focused, Pane)
         self.add_class("-detail")
         self._detail.active = tab
         self._rest()
         if in_pane or self.has_class("-narrow"):  # else the focus would stay in what is now hidden
             self._detail.pane.focus()
-        self.call_after_refresh(self.refresh_rows)
+        self.call_after_refresh(self._resized)
 
     def action_next_family(self) -> None:
-        """Draw the roofline of another type of numbers; beside another tab, try fixes of a
-        function.
-        """
-        entry = self.chosen
-        if entry and entry.function and self._detail and self._detail.tab != "roofline":
-            self._derive(entry, "f")
-        elif (run := self.runs.of(self._list.chosen)) and self._detail is not None:
+        """Draw the roofline of another type of numbers."""
+        if (run := self.runs.of(self._list.chosen)) and self._detail is not None:
             self._detail.choose_family(run)
             self.refresh_rows()
 
@@ -451,14 +400,14 @@ class LabScreen(Screen[int]):
         elif by > 0:
             self.focus_next()
 
+    def action_mark(self) -> None:
+        """Mark the scenario under the cursor, for R."""
+        self._list.pick()
+
     def action_freeze(self) -> None:
-        """Keep what is on screen as it is, while the run goes on; or go on with it. In the list:
-        pick a scenario.
-        """
+        """Keep what is on screen as it is, while the run goes on; or go on with it."""
         detail = self._detail
-        if self.focused is self._list:
-            self._list.pick()
-        elif detail is not None and (
+        if detail is not None and (
             detail.frozen or (self._shows_run and self.runs.current is not None)
         ):
             detail.frozen = not detail.frozen
@@ -492,8 +441,45 @@ class LabScreen(Screen[int]):
     def on_unmount(self) -> None:
         self.runs.end()  # where the app ends in some other way
 
-    def _idle(self) -> str:
-        return self._words_of_idle([entry.row for entry in self._catalog.entries.values()])
+    def _idle(self, width: int) -> Text:
+        rows = [entry.row for entry in self._catalog.entries.values()]
+        return self._words_of_idle(rows, self._list.measured, width)
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """All that hold, of which the last line names those that matter now, in their order."""
+        found = super().active_bindings
+        named = {
+            active.binding.id: (key, active)
+            for key, active in reversed(found.items())
+            if active.binding.id
+        }
+        first = [named[name] for name in self._footer if name in named]
+        shown = {key: _with_show(active, show=True) for key, active in first}
+        others = {key: _with_show(active, show=False) for key, active in found.items()}
+        return {**shown, **{key: active for key, active in others.items() if key not in shown}}
+
+    def footer_keys(self) -> tuple[str, ...]:
+        """Return the ids of the keys that matter now."""
+        keys = self._keys_of_focus()
+        room = self.size.width
+        named = {key.id: key for key in self.keys if not (self.read_only and key.runs)}
+        kept: list[str] = []
+        for key in (named[name] for name in keys if name in named):
+            room -= len(key.display or key.keys.partition(",")[0]) + len(key.footer) + 3
+            if room < 0:
+                break
+            kept.append(key.id)
+        return tuple(kept)
+
+    def _keys_of_focus(self) -> tuple[str, ...]:
+        detail = self._detail
+        if self.runs.running is not None and self._shows_run is not None:
+            return *bindings.RUNNING_KEYS, *bindings.ALWAYS
+        if detail is None or self.focused is self._list:
+            return bindings.LIST_KEYS
+        keys = bindings.PANE_KEYS.get(detail.tab, bindings.PANE_KEYS["result"])
+        return *keys, *bindings.ALWAYS
 
     @property
     def _list(self) -> ScenarioList:
@@ -515,12 +501,6 @@ class LabScreen(Screen[int]):
         return None
 
     def _tick(self) -> None:
-        run = self.runs.current
-        catches_up = run is not None and getattr(run.source, "catches_up", False)
-        if self.budget.allows() or catches_up:
-            self._advance()
-
-    def _advance(self) -> None:
         """Take in what came, and show it."""
         name = self.runs.poll()
         if name is not None and (run := self.runs.of(name)):
@@ -548,6 +528,9 @@ class LabScreen(Screen[int]):
             self._shows_run is not None and entry is not None and self.runs.running == entry.name
         )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
+        if (keys := self.footer_keys()) != self._footer:
+            self._footer = keys
+            self.refresh_bindings()
         if detail is None or entry is None or self._walks is not None:
             return
         earlier = self._catalog.earlier.get(entry.name)
@@ -574,3 +557,7 @@ class LabScreen(Screen[int]):
         self._reading.discard(past.run_file)
         self.runs.reopen(name, run)
         self.refresh_rows()
+
+
+def _with_show(active: ActiveBinding, *, show: bool) -> ActiveBinding:
+    return active._replace(binding=replace(active.binding, show=show))

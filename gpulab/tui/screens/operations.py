@@ -22,17 +22,17 @@ class OperationsScreen(Page):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s,right", "sort(1)", "sort", key_display="s", tooltip="sort by the next column"),
-        Binding("S,left", "sort(-1)", show=False, tooltip="sort by the column before it"),
-        Binding("g", "group", "group", tooltip="sum by operation, line, module, kernel"),
-        Binding("v", "variant", "variant", tooltip="the next variant that was profiled"),
+        Binding("right", "sort(1)", "sort", key_display="← →", tooltip="sort by the next column"),
+        Binding("left", "sort(-1)", show=False, tooltip="sort by the column before it"),
+        Binding("u", "group", "sum by", tooltip="sum by operation, line, module, kernel"),
+        Binding("tab", "variant", "variant", tooltip="the next variant that was profiled"),
         Binding("escape,o", "app.pop_screen", "back", key_display="esc", tooltip="back"),
         HELP,
         Binding("q", "app.quit", "quit", show=False),
     ]
 
     def __init__(self, report: RunReport) -> None:
-        super().__init__("operations", lambda _: self._table())
+        super().__init__("operations", lambda _: self._table(), wide=True)
         self._variants = with_operations(report)
         self._place = 0
         self._choice = TableChoice(most=None)

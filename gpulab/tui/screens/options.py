@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
+from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
@@ -24,7 +24,8 @@ from gpulab.features import present
 from gpulab.options import Options, UsageError, flag_of
 from gpulab.session.requests import request_for, usual_time_s
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
+from gpulab.tui.panels.pane import TextPane
+from gpulab.tui.screens.page import name_box
 
 _DEVICE, _TIME, _SWEEP = "device", "time", "sweep"
 _PARAMETER = "parameter-"
@@ -52,7 +53,7 @@ class _FormLine:
     hint: str
 
 
-class OptionsScreen(Screen[Chosen | None]):
+class OptionsScreen(ModalScreen["Chosen | None"]):
     """Dismissed with what was chosen, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -68,18 +69,16 @@ class OptionsScreen(Screen[Chosen | None]):
         self._first = _SWEEP if at_sweep else self._fields[0].id
 
     def compose(self) -> ComposeResult:
-        yield TextPane(id="status")
         width = max(len(field.name) for field in self._fields) + 2
-        with VerticalScroll(id="form", can_focus=False):
+        with VerticalScroll(id="box", classes="box", can_focus=False):
             for field in self._fields:
                 with Horizontal(classes="field"):
                     label = Label(Content(f" {field.name}"), classes="name")
                     label.styles.width = width
                     yield label
                     yield InputLine(field.value, placeholder=field.default, id=field.id)
-                    yield Label(Content.styled(field.hint, "dim"), classes="hint")
-        yield TextPane(id="problem")
-        yield KeysLine()
+                    yield Label(Content(field.hint), classes="hint")
+            yield TextPane(id="problem")
 
     def on_mount(self) -> None:
         for field in self.query(InputLine):
@@ -92,11 +91,10 @@ class OptionsScreen(Screen[Chosen | None]):
 
     @on(Input.Changed)
     def _draw(self) -> None:
-        title = f"gpulab · {self._entry.name} · parameters, device, time"
-        self.query_one("#status", Pane).show_line(title)
+        name_box(self.query_one("#box"), f"{self._entry.name} · parameters, device, time")
         problem = self._problem()
-        words = Text(f" {problem}", "bold red") if problem else Text(_HINT, "dim")
-        self.query_one("#problem", Pane).show(words)
+        words = Text(f"\n{problem}", "bold red") if problem else Text(f"\n{_HINT}")
+        self.query_one("#problem", TextPane).show(words)
 
     def action_close(self, run: bool) -> None:
         """Take what was typed, unless a problem is on screen."""
@@ -145,7 +143,7 @@ def _checked(name: str, text: str) -> Any:
     return flag.value(text, f"{flag.name} ") if text else None
 
 
-_HINT = " an empty field takes the default that it shows; up and down: another field"
+_HINT = "an empty field takes the default that it shows; up and down: another field"
 
 
 def _fields(row: ScenarioRow, settings: Options) -> Iterator[_FormLine]:

@@ -1,23 +1,41 @@
-"""A screen that shows one text to be read, and goes back; and the help."""
+"""A box in front of the screen, with its keys in its frame: a text to be read, and the help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 
 from gpulab.draw.blocks import Block
 from gpulab.guide.help import help_view
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path
-from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
+from gpulab.tui.panels.pane import Pane
 
 
-class Page(Screen[None]):
+def name_box(box: Widget, title: str) -> None:
+    """Put a title into the frame of a box, and the keys of its screen."""
+    screen = box.screen
+    own = [each for kind in type(screen).__mro__ for each in kind.__dict__.get("BINDINGS", ())]
+    shown = [each for each in own if isinstance(each, Binding) and each.show]
+    keys = {each.action: f"{key_of(screen, each)} {each.description}" for each in reversed(shown)}
+    box.border_title = title
+    box.border_subtitle = " · ".join(reversed(keys.values()))
+
+
+def key_of(screen: Screen[Any], binding: Binding) -> str:
+    """Return how the key of a binding is shown."""
+    first = replace(binding, key=binding.key.partition(",")[0])
+    return screen.app.get_key_display(first)
+
+
+class Page(ModalScreen[None]):
     """`content` draws it for a width in cells."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -25,14 +43,13 @@ class Page(Screen[None]):
         Binding("q", "app.quit", "quit", show=False),
     ]
 
-    def __init__(self, title: str, content: Callable[[int], Block]) -> None:
-        super().__init__()
+    def __init__(self, title: str, content: Callable[[int], Block], *, wide: bool = False) -> None:
+        """`wide`: it takes all of the screen."""
+        super().__init__(classes="-full" if wide else "")
         self._title, self._content = title, content
 
     def compose(self) -> ComposeResult:
-        yield TextPane(id="status")
-        yield Pane(id="page")
-        yield KeysLine()
+        yield Pane(id="page", classes="box")
 
     def on_mount(self) -> None:
         self.query_one("#page").focus()
@@ -41,9 +58,9 @@ class Page(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        self.query_one("#status", Pane).show_line(f"gpulab · {self._title}")
         page = self.query_one("#page", Pane)
-        page.show(self._content(page.scrollable_content_region.width))
+        name_box(page, self._title)
+        page.show(self._content(page.room))
 
 
 def help_page(

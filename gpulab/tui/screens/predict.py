@@ -10,8 +10,9 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.events import Resize
-from textual.screen import Screen
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from gpulab.catalog.catalog import ScenarioRow
@@ -26,44 +27,45 @@ from gpulab.features.predictions.view import (
     record_line,
 )
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine, Pane, TextPane
+from gpulab.tui.panels.pane import TextPane
+from gpulab.tui.screens.page import name_box
 
 _HINT = "a number such as 4; several, such as 4 2 8, are the predictions of a class"
 _HIDDEN = "the claim of the lesson is hidden until the verdict is final"
 
 
-class PredictScreen(Screen["Prediction | None"]):
+class PredictScreen(ModalScreen["Prediction | None"]):
     """Dismissed with the prediction, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "commit", "run"),
+        Binding("enter", "commit", "guess"),
         Binding("down", "app.focus_next", "the other question"),
         Binding("escape", "skip", "back"),
     ]
 
-    def __init__(self, row: ScenarioRow, skipped: Mapping[str, Finding]) -> None:
-        """`skipped`: the variants that are left out here, and why."""
+    def __init__(self, row: ScenarioRow, skipped: Mapping[str, Finding], then: str) -> None:
+        """`skipped`: the variants that are left out here, and why; `then`: whether it is run then,
+        or replayed.
+        """
         super().__init__()
+        self._then = then
         self._row, self._skipped = row, skipped
         self._record = record_line(*record())
         self._message = Text(_HINT)
 
     def compose(self) -> ComposeResult:
-        yield TextPane(id="status")
-        yield TextPane(id="question")
-        yield InputLine(placeholder="a number", id="speedup")
-        yield TextPane(id="limit-question")
-        yield InputLine(
-            placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit"
-        )
-        yield TextPane(id="page")
-        yield KeysLine()
+        with VerticalScroll(id="box", classes="box", can_focus=False):
+            yield TextPane(id="question")
+            yield InputLine(placeholder="a number", id="speedup")
+            yield TextPane(id="limit-question")
+            yield InputLine(
+                placeholder=f"{', '.join(LIMITS)}: a letter is enough, or nothing", id="limit"
+            )
+            yield TextPane(id="axis")
 
     def on_mount(self) -> None:
         for field in self.query(InputLine):
             field.on_keys = {**field.on_keys, "enter": self.action_commit}
-        self.query_one("#question").styles.height = len(self._row.variants) + 4
-        self.query_one("#limit-question").styles.height = 2
         self.set_focus(self.query_one("#speedup"))
 
     def on_resize(self, event: Resize) -> None:
@@ -102,14 +104,14 @@ class PredictScreen(Screen["Prediction | None"]):
             return []
 
     def _draw(self) -> None:
-        page = self.query_one("#page", Pane)
-        width = page.scrollable_content_region.width
+        axis = self.query_one("#axis", TextPane)
+        width = axis.size.width
         if width <= 0:
             return
         *above, asked = question(self._row, self._skipped)
-        self.query_one("#question", Pane).show(Group(*above, asked))
+        self.query_one("#question", TextPane).show(Group(*above, asked))
         limits = Text(f"And what limits {self._row.variants[0]}?", "bold")
-        self.query_one("#limit-question", Pane).show(Group("", limits))
+        self.query_one("#limit-question", TextPane).show(limits)
         drawn = axis_view(self._predictions(), width=width)
-        page.show(Group("", drawn, self._message, Text(_HIDDEN, "dim"), Text(self._record, "dim")))
-        self.query_one("#status", Pane).show_line(f"gpulab · {self._row.name} · predict, then run")
+        axis.show(Group(drawn, self._message, Text(_HIDDEN), Text(self._record)))
+        name_box(self.query_one("#box"), f"{self._row.name} · guess, then {self._then}")

@@ -12,8 +12,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Footer, Input
 
+from gpulab.draw.blocks import Text
+from gpulab.features.predictions.report import Prediction
 from gpulab.features.replay.view import Origin, ReplayPosition, made_on, replay_line
 from gpulab.options import Options
 from gpulab.session.playback import Playback
@@ -21,9 +23,9 @@ from gpulab.session.run import Run
 from gpulab.session.saved import entry_of
 from gpulab.tui import bindings, status
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.panels.pane import KeysLine
+from gpulab.tui.panels.status_line import StatusLine
 from gpulab.tui.runs import Runs
-from gpulab.tui.screens.lab import LabScreen, StatusLine
+from gpulab.tui.screens.lab import LabScreen
 
 _TIME = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,6}(?:\.\d*)?)")
 _SHARE = re.compile(r"(\d{1,3})%")
@@ -33,7 +35,7 @@ class ReplayLine(StatusLine):
     """The position of the replay, in place of what a live run is at."""
 
     def __init__(self, runs: Runs, playback: Playback, origin: Origin) -> None:
-        super().__init__(runs, lambda: "")
+        super().__init__(runs, lambda _: Text())
         self._playback, self._origin = playback, origin
 
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
@@ -49,8 +51,8 @@ class ReplayLine(StatusLine):
             speed=playback.speed,
             playing=playback.playing,
         )
-        self._shown = None
-        self.show_line(replay_line(position, self._origin, self.size.width - 1))
+        self._drawn = None
+        self.show(Text(replay_line(position, self._origin, self.size.width)))
         return None
 
 
@@ -61,7 +63,12 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
     room_beside = inf  # the list has no more than this run
     keys = bindings.REPLAY
 
-    def __init__(self, playback: Playback, tick_s: float) -> None:
+    def __init__(
+        self, playback: Playback, tick_s: float, prediction: Prediction | None = None
+    ) -> None:
+        """`prediction`: of its speedup, which waits for its answer."""
+        if playback.playing:
+            playback.skip_to_measuring()
         entry = entry_of(playback.started.request)
         super().__init__(
             [entry],
@@ -69,10 +76,12 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
             tick_s,
             lambda *_: playback,
             runs_first=entry.name,
-            idle=lambda _: "",
+            idle=lambda *_: Text(),
         )
         self.read_only = f"a replay runs nothing: gpulab --run {entry.name} measures it here"
         self._entry, self._playback = entry, playback
+        if prediction is not None:
+            self.runs.predictions[entry.name] = prediction
         ready = playback.ready
         environment = ready.environment if ready else {}
         origin = Origin(ready.device if ready else None, environment, playback.started.at)
@@ -83,6 +92,9 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         self._bar.display = False
         self._before: Widget | None = None
         """What had the focus before somebody typed a time."""
+
+    def _keys_of_focus(self) -> tuple[str, ...]:
+        return *bindings.REPLAY_KEYS, *bindings.ALWAYS
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -140,7 +152,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
     def _type(self, typing: bool) -> None:
         """In the place of the keys: nothing else moves."""
         self._bar.display = typing
-        self.query_one(KeysLine).display = not typing
+        self.query_one(Footer).display = not typing
 
     def action_back(self) -> None:
         """Leave the replay for the screen that it was opened from."""
@@ -161,7 +173,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
             self._ticks.resume()
         elif self._ticks:
             self._ticks.pause()
-        self._advance()
+        self._tick()
 
 
 def time_of(text: str, duration_s: float) -> float | None:

@@ -30,7 +30,7 @@ def restored(output):
 
 def start_run(terminal, until):
     """Run the scenario under the cursor, and wait for a word on the screen."""
-    terminal.read(20, until=b"batched_matmul")
+    terminal.read(20, until=b"cold_start")
     terminal.press(b"r")
     terminal.read(40, until=until)
 
@@ -39,7 +39,7 @@ def test_a_terminal_without_a_size_is_drawn_once_and_can_be_left(lab):
     """As `docker exec -t` gives one: two sizes were laid out in turn, and no key was read."""
     scenario(lab)
     terminal = Pty(GPULAB.split(), size=(0, 0), env=lab.env, cwd=lab.folder)
-    terminal.read(30, until=b"batched_matmul")
+    terminal.read(30, until=b"cold_start")
     terminal.read(1.5)
     assert terminal.read(0.5) == b""
     terminal.press(b"q")
@@ -73,7 +73,7 @@ def test_at_rest_not_a_byte_is_sent_until_the_editor_has_written(lab):
     text = "import sys\nprint('EDITING', flush=True)\nopen(sys.argv[1], 'a').write('1 +\\n')\n"
     editor = f"{sys.executable} {lab.write('editor.py', text)}"
     terminal = terminal_of(lab, LANG="C.UTF-8", EDITOR=editor, VISUAL="")
-    terminal.read(20, until=b"batched_matmul")
+    terminal.read(20, until=b"cold_start")
     wait_for(lambda: any(b"--ready" in command for command in lab.processes().values()))
     terminal.read(0.5)
     assert COLOUR.search(terminal.output)
@@ -102,7 +102,7 @@ def test_whatever_becomes_of_the_editor_the_lab_goes_on(lab, editor, problem):
     terminal = terminal_of(lab, EDITOR=editor, VISUAL="")
     (lab.folder / "fault.py").chmod(0o755)
     before = termios.tcgetattr(terminal.fd)
-    terminal.read(20, until=b"batched_matmul")
+    terminal.read(20, until=b"cold_start")
     terminal.press(b"e")
     terminal.read(20, until=problem)
     terminal.press(b"q")

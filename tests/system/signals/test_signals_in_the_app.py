@@ -128,11 +128,11 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     tmux.until("before")
     tmux.press(shell_command(lab, "waits.py", "--device", "cpu", "--telemetry", "off"), "Enter")
     tmux.until("r run")
-    screen = tmux.until("batched_matmul")
-    topics = [screen.index(topic) for topic in ("data movement", "launch and host overhead")]
+    screen = tmux.until("cold_start")
+    topics = [screen.index(topic) for topic in ("1. Profile first", "2. Quick wins")]
     assert topics == sorted(topics)
     tmux.press("Down", "Enter")
-    tmux.until("utilization")
+    tmux.until("Cold start")
     tmux.press("Escape", "Up", "r")
     tmux.until("MEASURE preparing")
     os.kill(pid_of(lab), signal.SIGTSTP)
@@ -145,7 +145,7 @@ def test_an_app_that_is_stopped_gives_the_terminal_to_the_shell_and_takes_it_aga
     tmux.until("interrupted")
     tmux.press("q")
     screen = tmux.until("code 0")
-    assert "data movement" not in screen
+    assert "Profile first" not in screen
     assert tmux.flags() == ["1", "0"]
     (file,) = (lab.folder / "state").rglob("runs/*.jsonl")
     assert outcome_of(file) == "cancelled"

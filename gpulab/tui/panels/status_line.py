@@ -1,0 +1,72 @@
+"""The first line of the screen: what goes on, or what a key did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from gpulab.draw.blocks import Text
+from gpulab.features import present
+from gpulab.tui import status
+from gpulab.tui.panels.pane import TextPane
+from gpulab.tui.runs import Runs, words_of
+
+if TYPE_CHECKING:
+    from gpulab.report.report import RunReport
+
+
+class StatusLine(TextPane):
+    """A message stands until the next key that says nothing."""
+
+    def __init__(self, runs: Runs, idle: Callable[[int], Text]) -> None:
+        """`idle`: what stands there while nothing runs, in so many cells."""
+        super().__init__(id="status")
+        self._runs, self._idle = runs, idle
+        self._message, self._style = "", ""
+        self._drawn: Hashable = None
+        """What it was last drawn of, and how wide."""
+        self._progress = ""
+        self._progress_of: Hashable = None
+        """What the words about the run were last made of."""
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """Show a message; without one, what goes on."""
+        self._message, self._style = text, style
+
+    def update_line(self, *, frozen: bool, in_sight: bool) -> None:
+        """`in_sight`: the panels of what runs say how far it is."""
+        line = Text(self._message, self._style)
+        if not self._message:
+            line = self._activity(frozen=frozen, in_sight=in_sight)
+        if (line, self.size.width) != self._drawn:
+            self._drawn = line, self.size.width
+            self.show(line)
+
+    def _activity(self, *, frozen: bool, in_sight: bool) -> Text:
+        run = self._runs.current
+        if run is None:
+            return self._idle(self.size.width)
+        if self._runs.stopping:
+            return status.line(status.stopping(self._runs.running or ""))
+        from gpulab.tui.panels.result import changing
+
+        # The report of a run is most of what a tick costs: it is made when the panels need it too.
+        progress_of = changing(run), in_sight
+        if progress_of != self._progress_of:
+            self._progress_of = progress_of
+            self._progress = _progress(run.report, in_sight=in_sight)
+        text = self._progress
+        if words := words_of(run.source):
+            text = f"{words} · {text}"
+        sweep = self._runs.sweeps.get(self._runs.running or "")
+        if sweep is not None:
+            text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
+        return status.line(status.frozen(text) if frozen else text)
+
+
+def _progress(report: RunReport, *, in_sight: bool) -> str:
+    progress = present("live.progress")
+    if progress is None:
+        return report.scenario
+    words: str = (progress.subject if in_sight and report.scenario else progress.headline)(report)
+    return words
