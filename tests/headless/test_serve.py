@@ -54,9 +54,11 @@ def test_there_are_as_many_tabs_as_the_machine_bears(monkeypatch):
         async with TestClient(TestServer(app)) as browser:
             await browser.get("/?token=secret")
             async with browser.ws_connect("/ws"):
-                refused = await browser.get("/ws")
-                assert refused.status == 503
-                assert await refused.text() == "1 tabs are open: close one"
+                for place in ("/", "/ws"):
+                    refused = await browser.get(place)
+                    assert refused.status == 503
+                    assert (await refused.text()).startswith("1 tabs are open")
+            assert (await browser.get("/")).status == 200
 
     asyncio.run(look())
 
