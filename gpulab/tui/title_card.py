@@ -37,12 +37,16 @@ class TitleCard(Screen[None]):
         super().__init__()
         self._command = command
         self._box = Static()
+        self._drawn: tuple[Shown, str] | None = None
 
     def compose(self) -> ComposeResult:
         yield self._box
 
     def show(self, shown: Shown, title: str) -> None:
         """Show what the teacher does; `title` is that of the lesson, empty where it is unknown."""
+        if self._drawn == (shown, title):
+            return
+        self._drawn = shown, title
         text = Text()
         text.append(f"{shown.name}\n\n", "bold cyan")
         if shown.lesson:
@@ -52,5 +56,5 @@ class TitleCard(Screen[None]):
         text.append("\nstarts when the teacher presses r\n\n", "green")
         text.append("to join:  ")
         text.append(self._command, "bold")
-        text.append("\n\nesc: the lessons   q: quit")
+        text.append("\n\nesc: look around   q: quit")
         self._box.update(text)

@@ -127,8 +127,11 @@ def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
     terminal.press(b"2")
     file = lab.folder / "class.json"
     wait_for(lambda: file.exists() and json.loads(file.read_bytes() or "{}").get("tab") == "code")
-    assert json.loads(file.read_bytes())["name"] == "GPU 101"
-    terminal.press(b"q")
-    assert terminal.end() == 0
+    watcher = Pty([sys.executable, "-m", "gpulab", "--watch", str(lab.folder)], env=lab.env)
+    watcher.read(30, until=b"starts when the teacher presses r")
+    assert b"GPU 101" in watcher.output
+    for each in (terminal, watcher):
+        each.press(b"q")
+        assert each.end() == 0
     assert not file.exists()
     assert "--class requires --share" in lab.call("--class", "A").stderr
