@@ -23,16 +23,24 @@ _MOST_OLD_S = 12 * 3600
 """Of the file of a teacher whose process was killed."""
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """What a teacher shows: the class by its `name`, the scenario under the cursor, and its tab.
-    `at` is when, in seconds since the epoch.
+class Place(msgspec.Struct, frozen=True):
+    """A place of the screen: the scenario under the cursor, its tab, and the panel of its run that
+    was chosen; empty where there is none.
     """
+
+    lesson: str
+    tab: str
+    panel: str = ""
+    zoomed: bool = False
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What a teacher shows: the class by its `name`, and since when, in seconds since the epoch."""
 
     name: str
     host: str
-    lesson: str
-    tab: str
-    at: float = 0.0
+    at: float
+    place: Place
 
 
 def watch_command(host: str, folder: Path) -> str:
@@ -48,11 +56,11 @@ class ClassFile:
         self._version: tuple[int, int] | None = None
         self._shown: Shown | None = None
 
-    def write(self, name: str, lesson: str, tab: str) -> None:
+    def write(self, name: str, place: Place) -> None:
         """Replace what was shown before. OSError where that cannot be."""
         # the umask may let a group write, and write_whole keeps what a file has
         os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, MODE))
-        shown = Shown(cut(one_line(name), NAME_LENGTH), host_name(), lesson, tab, time())
+        shown = Shown(cut(one_line(name), NAME_LENGTH), host_name(), time(), place)
         write_whole(self._path, msgspec.json.encode(shown) + b"\n")
 
     def remove(self) -> None:
@@ -83,4 +91,4 @@ def _decoded(data: bytes) -> Shown | None:
     except UNREADABLE:
         return None
     name, host = (cut(one_line(text), NAME_LENGTH) for text in (shown.name, shown.host))
-    return msgspec.structs.replace(shown, name=name, host=host, lesson=one_line(shown.lesson))
+    return msgspec.structs.replace(shown, name=name, host=host)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.core.host import host_name
 from gpulab.options import Options
-from gpulab.session.classroom import ClassFile, watch_command
+from gpulab.session.classroom import ClassFile, Place, watch_command
 from gpulab.tui.app import LabApp, open_lab
 
 _POLL_S = 0.5
@@ -21,8 +21,8 @@ class TeachApp(LabApp):
     """
 
     _class: ClassFile | None = None
-    _stands: tuple[str, str] | None = None
-    _told: tuple[str, str] | None = None
+    _stands: Place | None = None
+    _told: Place | None = None
 
     def on_mount(self) -> None:  # that of the base class is called by itself
         assert self._settings.share is not None
@@ -36,16 +36,20 @@ class TeachApp(LabApp):
         return f"the class types: {command} · {super().words_of_idle(rows)}"
 
     def _tell(self) -> None:
-        entry, detail = self._bottom.chosen, self._bottom._detail
-        before = self._stands
-        self._stands = entry.name if entry else "", detail.tab if detail else ""
-        if self._stands == self._told or self._stands != before or self._class is None:
+        before, self._stands = self._stands, self._place()
+        if self._stands in (None, self._told) or self._stands != before or self._class is None:
             return
         self._told = self._stands
         try:
-            self._class.write(self._settings.class_name or "", *self._stands)
+            self._class.write(self._settings.class_name or "", self._told)
         except OSError as error:
             self._lab.say(f"the class cannot follow: {error.strerror or error}", "yellow")
+
+    def _place(self) -> Place | None:
+        entry, detail = self._bottom.chosen, self._bottom._detail
+        if entry is None or detail is None:
+            return None
+        return Place(entry.name, detail.tab, detail._panel or "", detail.zoomed)
 
     def _end_processes(self) -> None:
         super()._end_processes()

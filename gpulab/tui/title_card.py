@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from gpulab.core.text import one_line
 from gpulab.session.classroom import Shown
 
 
@@ -49,8 +50,7 @@ class TitleCard(Screen[None]):
         self._drawn = shown, title
         text = Text()
         text.append(f"{shown.name}\n\n", "bold cyan")
-        if shown.lesson:
-            text.append(f"{shown.lesson}\n", "bold")
+        text.append(f"{one_line(shown.place.lesson)}\n", "bold")
         if title:
             text.append(f"{title}\n")
         text.append("\nstarts when the teacher presses r\n\n", "green")

@@ -19,7 +19,7 @@ from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
 from gpulab.options import Options, UsageError
 from gpulab.session.active_runs import RunInfo, RunsFolder, place_of, source_of
-from gpulab.session.classroom import ClassFile, Shown, watch_command
+from gpulab.session.classroom import ClassFile, Place, Shown, watch_command
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
@@ -69,7 +69,7 @@ class WatchApp(LabApp):
         self._shown: Shown | None = None
         """What the teacher shows, where there is one."""
         self._follows = True
-        self._went_to: tuple[str, str] | None = None
+        self._went_to: Place | None = None
         self._card: TitleCard | None = None
         self._scenarios: dict[str, str] = {}
         """Of the runs that are listed, by the names of those."""
@@ -177,23 +177,27 @@ class WatchApp(LabApp):
             self.pop_screen()
             self._card = None
         else:
-            titles = [entry.row.title for entry in self._listed if entry.name == shown.lesson]
+            titles = [entry.row.title for entry in self._listed if entry.name == shown.place.lesson]
             self._card.show(shown, *titles[:1] or [""])
 
     def _follow(self) -> None:
         """Go where the teacher has gone since."""
-        shown = self._shown
-        if shown is None or shown.tab not in TABS or self._went_to == (shown.lesson, shown.tab):
+        place = self._shown.place if self._shown else None
+        if place is None or place.tab not in TABS or place == self._went_to:
             return
-        self._went_to = shown.lesson, shown.tab
-        runs = [name for name, scenario in self._scenarios.items() if scenario == shown.lesson]
-        names = [entry.name for entry in self._listed if entry.name in (shown.lesson, *runs)]
+        self._went_to = place
+        runs = [name for name, scenario in self._scenarios.items() if scenario == place.lesson]
+        names = [entry.name for entry in self._listed if entry.name in (place.lesson, *runs)]
         if not names:
             return
-        chosen = self._bottom.chosen
+        chosen, detail = self._bottom.chosen, self._bottom._detail
         if chosen is None or chosen.name != names[0]:
             self._bottom.go_to(names[0])
-        self._bottom.action_show(shown.tab)
+        self._bottom.action_show(place.tab)
+        if detail is not None:
+            detail._panel = place.panel or None
+            if detail.zoomed != place.zoomed:
+                self._bottom.action_zoom()
 
     def action_follow(self) -> None:
         """Follow the teacher from now on, or leave and look around."""

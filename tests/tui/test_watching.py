@@ -15,7 +15,7 @@ from gpulab.core.events import RunStarted, Samples
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.session import tail
 from gpulab.session.active_runs import place_of
-from gpulab.session.classroom import ClassFile
+from gpulab.session.classroom import ClassFile, Place
 from gpulab.tui import watching
 from gpulab.tui.glance import glance
 from gpulab.tui.screens.lab import LabScreen
@@ -93,7 +93,7 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
 
     async def journey(pilot):
         await until(pilot, lambda: "no run is going on in" in shown(pilot))
-        teacher.write("GPU\x1b[2J 101", "batched_matmul", "lesson")
+        teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson"))
         await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
         card = str(pilot.app.screen.query_one(Static).render())
         assert card.startswith("GPU 101\n\nbatched_matmul\n")
@@ -101,10 +101,12 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · follows the teacher, L leaves" in flat(pilot))
-        teacher.write("GPU 101", "batched_matmul", "code")
+        teacher.write("GPU 101", Place("batched_matmul", "code"))
         await until(pilot, lambda: pilot.app.screen._detail.tab == "code")
+        teacher.write("GPU 101", Place("batched_matmul", "result", "device", zoomed=True))
+        await until(pilot, lambda: "── confidence" not in flat(pilot) and "── " in flat(pilot))
         await pilot.press("L")
-        teacher.write("GPU 101", "small_kernels", "lesson")
+        teacher.write("GPU 101", Place("small_kernels", "lesson"))
         await until(pilot, lambda: "looking around, L follows" in flat(pilot))
         await pilot.pause(0.2)
         assert "batched_matmul" in pilot.app.screen.chosen.name
@@ -126,7 +128,12 @@ def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
     terminal.read(30, until=b"batched_matmul")
     terminal.press(b"2")
     file = lab.folder / "class.json"
-    wait_for(lambda: file.exists() and json.loads(file.read_bytes() or "{}").get("tab") == "code")
+    wait_for(
+        lambda: (
+            file.exists()
+            and json.loads(file.read_bytes() or "{}").get("place", {}).get("tab") == "code"
+        )
+    )
     watcher = Pty([sys.executable, "-m", "gpulab", "--watch", str(lab.folder)], env=lab.env)
     watcher.read(30, until=b"starts when the teacher presses r")
     assert b"GPU 101" in watcher.output
