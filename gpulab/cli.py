@@ -342,7 +342,10 @@ def _open_screen(
             "the screen needs a terminal; without one use --list, --run, --guide or --help"
         )
     gc.disable()
-    open_lab = function_of(Mode.SCREEN, MODES[Mode.SCREEN].function)
+    of_class = "gpulab.tui.teaching:open_class"
+    open_lab = function_of(
+        Mode.SCREEN, MODES[Mode.SCREEN].function if options.class_name is None else of_class
+    )
     return int(open_lab(paths, options, program))
 
 

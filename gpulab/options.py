@@ -228,6 +228,10 @@ class Options:
     """
     share: Path | None = _to_print({*_MEASURES, Mode.FOLLOW}, ("FOLDER", kinds.path))
     """run files into FOLDER, where others watch them: gpulab --watch FOLDER"""
+    class_name: str | None = _to_print({Mode.SCREEN}, ("NAME", str), name="--class")
+    """with --share: those who watch follow this screen, its lesson and its tab; NAME is shown to
+    those who wait
+    """
     fail_below: dict[str, float] = _to_print(
         _GATED, ("[VARIANT=]1.2x", kinds.least_speedup), default=dict, feature="gate"
     )
@@ -355,6 +359,7 @@ _TOGETHER = (
     ("keep", "try_fixes", Mode.RUN),
     ("keep", "prune", Mode.HISTORY),
     ("solution", "exercise", Mode.NEW),
+    ("class_name", "share", Mode.SCREEN),
 )
 """What needs what, in which mode."""
 

@@ -4,6 +4,7 @@ be run.
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import secrets
 import shlex
@@ -39,7 +40,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _MOST_TABS = 64
-"""Each is a process of 45 MB."""
+"""Each is a process of 70 MB."""
 _FORBIDDEN = "open the whole address that gpulab --serve printed: it ends in ?token=..."
 
 
@@ -60,8 +61,9 @@ def serve(folder: str, options: Options) -> int:
         command.append("--ascii")
     host, port = listening.getsockname()[:2]
     _say(terminal, host, port, token)
-    # the shell that textual-serve starts it with becomes it
-    server = _server(f"exec {shlex.join(command)}", token)
+    # the shell that textual-serve starts it with becomes it; Ctrl+C, which reaches all processes of
+    # the terminal, ends the server, and that ends it
+    server = _server(f"trap '' INT; exec {shlex.join(command)}", token)
     web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_GRACE_S)
     return 0
 
@@ -130,20 +132,35 @@ def _server(command: str, token: str) -> Any:
             response.headers.update(_HEADERS)
         return response
 
+    tabs: set[asyncio.Task[Any]] = set()
+
+    def refuse_too_many() -> None:
+        if len(tabs) >= _MOST_TABS:
+            text = f"{_MOST_TABS} tabs are open, the most of this server: close one and reload"
+            raise web.HTTPServiceUnavailable(text=text)
+
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
         async def on_startup(self, app: web.Application) -> None:
             """Everything has been said."""
 
-        open_tabs = 0
+        async def on_shutdown(self, app: web.Application) -> None:
+            """Close all tabs, which aiohttp would wait for first."""
+            for tab in tabs:
+                tab.cancel()
+
+        async def handle_index(self, request: web.Request) -> web.StreamResponse:
+            refuse_too_many()  # a browser shows nothing of what refuses a WebSocket
+            return await super().handle_index(request)
 
         async def handle_websocket(self, request: web.Request) -> web.StreamResponse:
-            if self.open_tabs >= _MOST_TABS:
-                raise web.HTTPServiceUnavailable(text=f"{_MOST_TABS} tabs are open: close one")
-            self.open_tabs += 1
+            refuse_too_many()
+            tab = asyncio.current_task()
+            assert tab is not None
+            tabs.add(tab)
             try:
                 return await super().handle_websocket(request)
             finally:
-                self.open_tabs -= 1
+                tabs.remove(tab)
 
         async def _make_app(self) -> web.Application:
             app = await super()._make_app()

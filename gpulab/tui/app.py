@@ -524,7 +524,12 @@ class LabApp(App[int]):
         return self.return_code or (0 if interrupts.received is None else ExitCode.INTERRUPTED)
 
 
-def open_lab(paths: Sequence[str], options: Options, command: Sequence[str] = ()) -> int:
+def open_lab(
+    paths: Sequence[str],
+    options: Options,
+    command: Sequence[str] = (),
+    app_type: type[LabApp] = LabApp,
+) -> int:
     """Open the screen on the terminal, with this program started; returns the exit code. UsageError
     where a path is not there.
     """
@@ -532,7 +537,7 @@ def open_lab(paths: Sequence[str], options: Options, command: Sequence[str] = ()
     check_paths(places)
     check_machine(options)
     ascii_only = options.ascii or not shows_unicode()
-    app = LabApp(places, options, ascii_only=ascii_only, command=command)
+    app = app_type(places, options, ascii_only=ascii_only, command=command)
     if options.share is not None:
         app.notice = check_share(options.share)
     return app.run_on_terminal()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
-from gpulab.catalog.catalog import Entry, ScenarioRow
+from textual.binding import BindingType
+
+from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.source import is_folder
+from gpulab.core.files import PACKED
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
@@ -17,12 +21,17 @@ from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
 from gpulab.options import Options, UsageError
 from gpulab.session.active_runs import RunInfo, RunsFolder, place_of, source_of
+from gpulab.session.classroom import ClassFile, Place, Shown, watch_command
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
+from gpulab.session.tail import TailSource
 from gpulab.tui import status
 from gpulab.tui.app import LabApp
+from gpulab.tui.bindings import KeyBinding
 from gpulab.tui.panels.catalog import ScenarioList
+from gpulab.tui.panels.tabs import TABS
+from gpulab.tui.title_card import TitleCard
 
 _POLL_S = 1.0
 _HERTZ = 1.0
@@ -31,6 +40,7 @@ _NICE = 10
 """A watcher's priority below that of a run."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
+_FOLLOW = KeyBinding("follow", "L", "app.follow", "follow the teacher of a class, or look around")
 
 
 def watch(name: str, options: Options) -> int:
@@ -42,8 +52,10 @@ def watch(name: str, options: Options) -> int:
 
 class WatchApp(LabApp):
     """Over a folder it lists what comes, above lessons if there are any, and shows the first run
-    that goes on.
+    that goes on. Where a teacher shares the folder with a class, it goes where the teacher goes.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [_FOLLOW.binding]
 
     def __init__(
         self,
@@ -60,12 +72,20 @@ class WatchApp(LabApp):
         self._paths: dict[str, Path] = {}
         self._listed: list[Entry] = []
         self._problem = ""
+        self._shown: Shown | None = None
+        """What the teacher shows, where there is one."""
+        self._follows = True
+        self._went_to: Place | None = None
+        self._card: TitleCard | None = None
+        self._scenarios: dict[str, str] = {}
+        """Of the runs that are listed, by the names of those."""
         if place != runs_folder() and not is_folder(place):
             self._paths[place.stem] = place
             self._listed = [Entry(place.stem, place, saved=True)]
         else:
             self._folder = RunsFolder(place)
             self._listed = self._found()
+        self._class = ClassFile(place)
         super().__init__(
             ascii_only=ascii_only,
             starter=self._open,
@@ -74,6 +94,7 @@ class WatchApp(LabApp):
             opens=self._first,
             hertz=_HERTZ,
         )
+        self._bottom.keys = (*self._bottom.keys, _FOLLOW)
 
     def on_mount(self) -> None:  # that of the base class is called by itself
         self.set_interval(_POLL_S, self._look)
@@ -85,13 +106,16 @@ class WatchApp(LabApp):
     def _words(self, rows: Sequence[ScenarioRow]) -> str:
         if self._problem:
             return self._problem
+        if self._shown is not None:
+            return f"read-only · {self._shown.name}: {self._words_of_class()}"
         going_on = sum(row.topic == _GOING_ON for row in rows)
         if self._folder is None:
             return f"watched: {at_home(self._place)}"
         if self._lessons and not going_on:
             return f"read-only · {plural(len(self._lessons), 'lesson')} · no run is going on"
         if going_on:
-            return f"{plural(going_on, 'run')} going on in {at_home(self._place)}: enter watches"
+            words = f"{plural(going_on, 'run')} going on in {at_home(self._place)}: enter watches"
+            return f"read-only · {words}" if self._lessons else words
         return f"no run is going on in {at_home(self._place)}: waiting for one"
 
     @property
@@ -111,6 +135,8 @@ class WatchApp(LabApp):
         if path is None:
             raise UsageError(self._bottom.read_only)
         try:
+            if path.suffix != PACKED:
+                return _OfClass(path, self._words_of_class)
             return source_of(path)
         except (OSError, RunFileError) as error:
             raise UsageError(f"{entry.path}: {error}") from None
@@ -119,6 +145,15 @@ class WatchApp(LabApp):
         """List what there is by now."""
         if not self._bottom.complete or not self._bottom.query(ScenarioList):
             return  # the list is not there yet, or not any more
+        self._shown = self._class.read()
+        if self._shown and not self._lessons:
+            self._lessons = catalog()
+        self._list_again()
+        self._show_card()
+        if self._follows:
+            self._follow()
+
+    def _list_again(self) -> None:
         entries = self._listed
         if self._folder is not None:
             entries = self._found()
@@ -133,11 +168,60 @@ class WatchApp(LabApp):
         self._bottom.list_again(entries)
         started = [entry.name for entry in entries if entry.heading == _GOING_ON]
         new = [name for name in started if name not in going_on]
-        if new and not self._bottom.runs.any:
+        if new and (not self._bottom.runs.any or (self._shown and self._follows)):
             self._bottom.go_to(new[0])
         elif new:
             # once the cursor, which was put anew, has taken the message before it away
             self.call_later(self._bottom.say, f"{new[0]} has started: enter on it watches it")
+
+    def _show_card(self) -> None:
+        """Show the title card until there is a run to watch, or somebody leaves it."""
+        shown = self._shown if not self._bottom.runs.any else None
+        if shown and self._card is None and self.screen is self._bottom:
+            self._card = TitleCard(watch_command(shown.host, self._place))
+            self.push_screen(self._card)
+        if self._card is None or self.screen is not self._card:
+            return
+        if shown is None:
+            self.pop_screen()
+            self._card = None
+        else:
+            titles = [entry.row.title for entry in self._listed if entry.name == shown.place.lesson]
+            self._card.show(shown, *titles[:1] or [""])
+
+    def _follow(self) -> None:
+        """Go where the teacher has gone since."""
+        place = self._shown.place if self._shown else None
+        if place is None or place.tab not in TABS or place == self._went_to:
+            return
+        self._went_to = place
+        runs = [name for name, scenario in self._scenarios.items() if scenario == place.lesson]
+        names = [entry.name for entry in self._listed if entry.name in (place.lesson, *runs)]
+        if not names:
+            return
+        chosen, detail = self._bottom.chosen, self._bottom._detail
+        if chosen is None or chosen.name != names[0]:
+            self._bottom.go_to(names[0])
+        self._bottom.action_show(place.tab)
+        if detail is not None:
+            detail._panel = place.panel or None
+            if detail.zoomed != place.zoomed:
+                self._bottom.action_zoom()
+
+    def action_follow(self) -> None:
+        """Follow the teacher from now on, or leave and look around."""
+        if self._shown is None:
+            self._bottom.say("no teacher shares this folder with a class: gpulab --class", "yellow")
+            return
+        self._follows, self._went_to = not self._follows, None
+        if self._follows:
+            self._follow()
+        self._bottom.say("")
+
+    def _words_of_class(self) -> str:
+        if self._shown is None:
+            return ""
+        return "follows the teacher, L leaves" if self._follows else "looking around, L follows"
 
     def _found(self) -> list[Entry]:
         """Those of the folder, as lists show them: what goes on first."""
@@ -156,10 +240,24 @@ class WatchApp(LabApp):
             name = names.get(run.path) or _name(run)
             while self._paths.setdefault(name, run.path) != run.path:
                 name += "+"
+            self._scenarios[name] = run.scenario
             heading = _GOING_ON if run.goes_on else _ENDED
             entry = before.get(name) or entry_of(run.started.request, name)
             entries.append(entry if entry.heading == heading else replace(entry, heading=heading))
         return [*entries, *self._lessons]
+
+
+class _OfClass(TailSource):
+    """Says also whether the teacher is followed."""
+
+    def __init__(self, path: Path, words_of_class: Callable[[], str]) -> None:
+        super().__init__(path)
+        self._words_of_class = words_of_class
+
+    @property
+    def words(self) -> str:
+        words = self._words_of_class()
+        return super().words if self.ended or not words else f"{super().words} · {words}"
 
 
 def _name(run: RunInfo) -> str:

@@ -54,9 +54,11 @@ def test_there_are_as_many_tabs_as_the_machine_bears(monkeypatch):
         async with TestClient(TestServer(app)) as browser:
             await browser.get("/?token=secret")
             async with browser.ws_connect("/ws"):
-                refused = await browser.get("/ws")
-                assert refused.status == 503
-                assert await refused.text() == "1 tabs are open: close one"
+                for place in ("/", "/ws"):
+                    refused = await browser.get(place)
+                    assert refused.status == 503
+                    assert (await refused.text()).startswith("1 tabs are open")
+            assert (await browser.get("/")).status == 200
 
     asyncio.run(look())
 
@@ -118,3 +120,20 @@ def test_the_screen_is_there_runs_nothing_and_ends_with_the_server(lab):
         assert b"Traceback" not in process.stdout.read()
         assert lab.none_left()
         assert not (lab.folder / "state" / "gpulab" / "theme").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_a_tab_is_opened_ends_at_once_and_prints_no_traceback(lab):
+    async def look(address):
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            async with session.get(address):
+                pass
+            async with session.ws_connect(f"{address.partition('?')[0]}ws"):
+                await asyncio.sleep(0.3)
+                os.killpg(process.pid, signal.SIGINT)
+
+    with served(lab) as (process, address):
+        asyncio.run(look(address))
+        assert process.wait(2) == 0
+        assert b"Traceback" not in process.stdout.read()
+        assert lab.none_left()

@@ -22,7 +22,7 @@ _LEFT_OUT = (
     (r"--device cuda", "a GPU"),
     (r"--(sass|ptx|arch)|--show", "a compiler of CUDA"),
     (r"--doctor", "what the machine has"),
-    (r"--serve|--watch|^gpulab( --share \S+)?$|^gpulab [^-]|^gpulab -- ", "a screen"),
+    (r"--serve|--watch|--class|^gpulab( --share \S+)?$|^gpulab [^-]|^gpulab -- ", "a screen"),
     (r" -- (python|torchrun)", "a program that is really run"),
     (r"--try|--what-if|--trace|--memory", "a step that is really run"),
     (r"--compare (git:|\.\.|before\.py|python:)", "a step that is really run"),

@@ -1,17 +1,24 @@
 """The screen over runs of other processes: what goes on is shown, and what becomes of it is said."""
 
 import asyncio
+import json
+import sys
 
 import pytest
+from conftest import wait_for
 from journey import flat, listed, shown, until
+from pseudo_terminal import Pty
 from recorded import recorded_path
+from textual.widgets import Static
 
 from gpulab.core.events import RunStarted, Samples
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.session import tail
 from gpulab.session.active_runs import place_of
+from gpulab.session.classroom import ClassFile, Place
 from gpulab.tui import watching
 from gpulab.tui.screens.lab import LabScreen
+from gpulab.tui.title_card import TitleCard
 from gpulab.tui.watching import WatchApp
 
 EVENTS = read_run_file(recorded_path("h200/batched_matmul")).events
@@ -75,3 +82,59 @@ def test_a_run_whose_process_dies_says_so_and_the_screen_goes_on(folder):
         await until(pilot, lambda: "starts all forty kernels by one launch" in flat(pilot))
 
     watch(journey, run.path)
+
+
+def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder):
+    teacher = ClassFile(folder)
+
+    async def journey(pilot):
+        await until(pilot, lambda: "no run is going on in" in shown(pilot))
+        teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson"))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
+        card = str(pilot.app.screen.query_one(Static).render())
+        assert card.startswith("GPU 101\n\nbatched_matmul\n")
+        assert f"gpulab --watch {folder}" in card
+        run = RunFile(folder / "1.jsonl", "0.1.0")
+        run.append(EVENTS[:MIDDLE])
+        await until(pilot, lambda: "watched · follows the teacher, L leaves" in flat(pilot))
+        teacher.write("GPU 101", Place("batched_matmul", "code"))
+        await until(pilot, lambda: pilot.app.screen._detail.tab == "code")
+        teacher.write("GPU 101", Place("batched_matmul", "result", "device", zoomed=True))
+        await until(pilot, lambda: "── confidence" not in flat(pilot) and "── " in flat(pilot))
+        await pilot.press("L")
+        teacher.write("GPU 101", Place("small_kernels", "lesson"))
+        await until(pilot, lambda: "looking around, L follows" in flat(pilot))
+        await pilot.pause(0.2)
+        assert "batched_matmul" in pilot.app.screen.chosen.name
+        await pilot.press("L")
+        await until(pilot, lambda: pilot.app.screen.chosen.name == "small_kernels")
+        assert pilot.app.screen._detail.tab == "lesson"
+        teacher.remove()
+        await until(pilot, lambda: "teacher" not in shown(pilot))
+        await pilot.press("L")
+        assert "no teacher shares this folder" in shown(pilot)
+        run.close()
+
+    watch(journey, folder)
+
+
+def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
+    words = ["--class", "GPU 101", "--share", str(lab.folder), "--device", "cpu"]
+    terminal = Pty([sys.executable, "-m", "gpulab", *words], env=lab.env, cwd=lab.folder)
+    terminal.read(30, until=b"batched_matmul")
+    terminal.press(b"2")
+    file = lab.folder / "class.json"
+    wait_for(
+        lambda: (
+            file.exists()
+            and json.loads(file.read_bytes() or "{}").get("place", {}).get("tab") == "code"
+        )
+    )
+    watcher = Pty([sys.executable, "-m", "gpulab", "--watch", str(lab.folder)], env=lab.env)
+    watcher.read(30, until=b"starts when the teacher presses r")
+    assert b"GPU 101" in watcher.output
+    for each in (terminal, watcher):
+        each.press(b"q")
+        assert each.end() == 0
+    assert not file.exists()
+    assert "--class requires --share" in lab.call("--class", "A").stderr

@@ -1,0 +1,64 @@
+"""The screen of a teacher, as `--class` opens it: the class that watches its runs sees what is
+under the cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.catalog.catalog import ScenarioRow
+from gpulab.core.host import host_name
+from gpulab.draw.blocks import Text
+from gpulab.options import Options
+from gpulab.session.classroom import ClassFile, Place, watch_command
+from gpulab.tui import status
+from gpulab.tui.app import LabApp, open_lab
+
+_POLL_S = 0.5
+
+
+class TeachApp(LabApp):
+    """It writes what stood still since the poll before, so that a walk through the list is not
+    followed line by line.
+    """
+
+    _class: ClassFile | None = None
+    _stands: Place | None = None
+    _told: Place | None = None
+
+    def on_mount(self) -> None:  # that of the base class is called by itself
+        assert self._settings.share is not None
+        self._class = ClassFile(self._settings.share)
+        self.set_interval(_POLL_S, self._tell)
+
+    def words_of_idle(self, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
+        """Say what the class types."""
+        assert self._settings.share is not None
+        command = watch_command(host_name(), self._settings.share)
+        return status.line("the class types: ").append(command, "bold blue")
+
+    def _tell(self) -> None:
+        before, self._stands = self._stands, self._place()
+        if self._stands in (None, self._told) or self._stands != before or self._class is None:
+            return
+        self._told = self._stands
+        try:
+            self._class.write(self._settings.class_name or "", self._told)
+        except OSError as error:
+            self._lab.say(f"the class cannot follow: {error.strerror or error}", "yellow")
+
+    def _place(self) -> Place | None:
+        entry, detail = self._bottom.chosen, self._bottom._detail
+        if entry is None or detail is None:
+            return None
+        return Place(entry.name, detail.tab, detail._panel or "", detail.zoomed)
+
+    def _end_processes(self) -> None:
+        super()._end_processes()
+        if self._class is not None:
+            self._class.remove()
+
+
+def open_class(paths: Sequence[str], options: Options, command: Sequence[str] = ()) -> int:
+    """Open the screen of a teacher; returns the exit code. UsageError."""
+    return open_lab(paths, options, command, TeachApp)
