@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _WIDEST = 78
 """Cells of a line that is read with ease."""
+_WIDEST_TABLE = 110
+_TABLE_OF_VARIANTS = re.compile(r"^\| *variant *\|(?:.*\n\|)+.*$", re.MULTILINE)
 
 
 def lesson(
@@ -40,15 +43,20 @@ def lesson(
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
         return Group(Text(row.path, "bold"), Text(row.error, "red"), *hides)
     title, _, rest = row.lesson.partition("\n")
+    own_table = _TABLE_OF_VARIANTS.search(rest)
     parts: list[Block] = [Text(title or row.title, "bold"), ""]
+    if own_table:
+        parts.append(_prose(rest[: own_table.start()]))
+        parts += [Inside(Markdown(own_table[0]), width=_WIDEST_TABLE), ""]
+        rest = rest[own_table.end() :]
     if rest.strip():
-        parts += [Markdown(rest), ""]
+        parts += [_prose(rest), ""]
     if row.function:
         parts += [
             Text("a plain function: it is timed and profiled, and compared with nothing", "dim"),
             "",
         ]
-    else:
+    elif not own_table:
         parts += [variants_table(row), ""]
     facts = rows_table()
     listed = _facts(row) | {
@@ -61,7 +69,11 @@ def lesson(
         if value:
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
     questions = Group(*_questions(row))
-    return Group(Inside(Group(*parts), width=_WIDEST), facts, Inside(questions, width=_WIDEST))
+    return Group(*parts, facts, Inside(questions, width=_WIDEST))
+
+
+def _prose(text: str) -> Block:
+    return Inside(Markdown(text.strip("\n")), width=_WIDEST)
 
 
 def _questions(row: ScenarioRow) -> list[Block]:

@@ -41,9 +41,9 @@ def test_paragraphs_are_filled_and_code_stays_as_it_is():
     lines = lines_of(ROW)
     assert lines[0] == "Pinned memory: copies at link speed."
     assert "The copy engine cannot read pageable memory." in lines
-    code = lines.index(" host.pin_memory()")
-    assert lines[code + 1] == " device.copy_(host)"
-    assert lines[code + 2 : code + 5] == ["", "", "The end."]
+    code = lines.index("  host.pin_memory()")
+    assert lines[code + 1] == "  device.copy_(host)"
+    assert lines[code + 2 : code + 4] == ["", "The end."]
 
 
 def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
