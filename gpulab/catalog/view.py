@@ -35,9 +35,11 @@ def lesson(
     chosen: Mapping[str, str] | None = None,
     earlier: Mapping[str, str] | None = None,
     hides_claim: bool = False,
+    answers: bool = True,
 ) -> Block:
     """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
-    before; `hides_claim`: a prediction waits for its answer.
+    before; `hides_claim`: a prediction waits for its answer; `answers`: those to the questions of
+    the course too.
     """
     if row.error:
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
@@ -68,7 +70,7 @@ def lesson(
     for name, value in listed.items():
         if value:
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
-    questions = Group(*_questions(row))
+    questions = Group(*_questions(row, answers=answers))
     return Group(*parts, facts, Inside(questions, width=_WIDEST))
 
 
@@ -76,14 +78,14 @@ def _prose(text: str) -> Block:
     return Inside(Markdown(text.strip("\n")), width=_WIDEST)
 
 
-def _questions(row: ScenarioRow) -> list[Block]:
+def _questions(row: ScenarioRow, *, answers: bool) -> list[Block]:
     """Those of the course on a lesson; none of the user's own."""
     # the list, which is all of the first frame, needs nothing of it
     course = present("course.view")
     if course is None or row.own:
         return []
     asked = course.course_lesson(row.name)
-    return ["", *course.lesson_questions(asked)] if asked else []
+    return ["", course.lesson_questions(asked, answers=answers)] if asked else []
 
 
 def variants_table(row: ScenarioRow) -> Table:

@@ -4,6 +4,7 @@ changed.
 
 from conftest import printed
 from found import finding
+from msgspec.structs import replace
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import lesson
@@ -55,6 +56,15 @@ def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
     assert "<int>, code, stressed \u2192 end." in " ".join(lines)
 
 
+def test_a_table_of_the_variants_stands_in_place_of_their_summaries():
+    table = "| variant | why |\n|---|---|\n| `pageable` | staged |\n| `pinned` | read |"
+    lines = lines_of(replace(ROW, lesson=f"Title.\n\nBefore.\n\n{table}\n\n## After\n\nEnd."))
+    start = lines.index("variant   why")
+    assert lines[start + 1 : start + 3] == ["pageable  staged", "pinned    read"]
+    assert lines.index("Before.") < start < lines.index("After") < lines.index("End.")
+    assert "The driver stages every copy." not in " ".join(lines)
+
+
 def test_variants_and_facts_stand_below_the_text():
     lines = lines_of(ROW)
     variants = lines.index("pageable  The driver stages every copy.")
@@ -94,11 +104,21 @@ def test_the_lesson_of_a_stranger_drives_no_terminal():
     assert lines_of(readable(row))[:3] == ["red", "", "text"]
 
 
+def test_questions_come_before_their_answers():
+    row = ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")
+    lines = printed(lesson(row, answers=False), 80).splitlines()
+    assert [line[:2] for line in lines if line[:1].isdigit()] == ["1.", "2.", "3."]
+    assert lines[-1].strip() == "a shows the answers"
+    assert "a graph of the same loop" not in " ".join(lines)
+
+
 def test_a_lesson_of_the_course_has_its_questions_below():
     text = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")), 80)
     for question in course_lesson("batched_matmul").questions:
         assert question.ask.split()[0] in text
     assert [line[:2] for line in text.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
+    assert "On a GPU it is a graph of the same loop" in " ".join(text.split())
+    assert "{" not in text
     own = printed(
         lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True)),
         80,
