@@ -49,7 +49,8 @@ def lesson(
     parts: list[Block] = [Text(title or row.title, "bold"), ""]
     if own_table:
         parts.append(_prose(rest[: own_table.start()]))
-        parts += [Inside(Markdown(own_table[0]), width=_WIDEST_TABLE), ""]
+        expected = Inside(Markdown(own_table[0]), width=_WIDEST_TABLE)
+        parts += ["", variants_table(row), ""] if hides_claim else [expected, ""]
         rest = rest[own_table.end() :]
     if rest.strip():
         parts += [_prose(rest), ""]

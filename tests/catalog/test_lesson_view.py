@@ -58,11 +58,15 @@ def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
 
 def test_a_table_of_the_variants_stands_in_place_of_their_summaries():
     table = "| variant | why |\n|---|---|\n| `pageable` | staged |\n| `pinned` | read |"
-    lines = lines_of(replace(ROW, lesson=f"Title.\n\nBefore.\n\n{table}\n\n## After\n\nEnd."))
+    row = replace(ROW, lesson=f"Title.\n\nBefore.\n\n{table}\n\n## After\n\nEnd.")
+    lines = lines_of(row)
     start = lines.index("variant   why")
     assert lines[start + 1 : start + 3] == ["pageable  staged", "pinned    read"]
     assert lines.index("Before.") < start < lines.index("After") < lines.index("End.")
     assert "The driver stages every copy." not in " ".join(lines)
+    predicting = printed(lesson(row, hides_claim=True), 80)
+    assert "The driver stages every copy." in predicting
+    assert "staged\n" not in predicting, "the table says what to expect"
 
 
 def test_variants_and_facts_stand_below_the_text():
