@@ -9,6 +9,7 @@ refused here is refused alike in a listing and in the worker.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from gpulab.core.limits import (
     RANKS,
     SPEEDUPS,
     SWEEP_VALUES,
+    TERMS,
     TEXT_LENGTH,
     VARIANTS,
 )
@@ -215,6 +217,16 @@ def as_choices(keyword: str, values: Iterable[str], allowed: tuple[str, ...]) ->
     return chosen
 
 
+def as_terms(values: Iterable[str]) -> tuple[str, ...]:
+    """Return words and short phrases that somebody may search for."""
+    if isinstance(values, str):
+        raise ScenarioError(f"terms={shown(values)} is a string: write a tuple, ({shown(values)},)")
+    terms = tuple(as_text("terms", value, NAME_LENGTH) for value in values)
+    if len(terms) > TERMS:
+        raise ScenarioError(f"terms= has {len(terms)} terms: at most {TERMS}")
+    return terms
+
+
 KiB = 2**10
 MiB = 2**20
 GiB = 2**30
@@ -358,6 +370,12 @@ def tune(lab: Lab, candidates: Iterable[Mapping[str, Param]], make: Callable[...
     return lab.tune(candidates, make)
 
 
+def first_paragraph(docstring: str | None) -> str:
+    """Return the first paragraph of a docstring as one line, at most TEXT_LENGTH characters."""
+    first = re.split(r"\n\s*\n", (docstring or "").strip(), maxsplit=1)[0]
+    return " ".join(first.split())[:TEXT_LENGTH]
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way of doing the scenario's work. `function` is None where only the text was read."""
@@ -402,6 +420,7 @@ class Scenario:
         env: Mapping[str, str | None] | None = None,
         claim: str = "",
         no_effect_reason: str = "",
+        terms: Iterable[str] = (),
     ) -> None:
         self.topic = as_text("topic", topic)
         self.needs = as_choices("needs", needs, NEEDS)
@@ -430,6 +449,7 @@ class Scenario:
         self.no_effect_reason = (
             as_text("no_effect_reason", no_effect_reason) if no_effect_reason else ""
         )
+        self.terms = as_terms(terms)
         self.variants: dict[str, Variant] = {}
 
     def variant(
@@ -450,7 +470,7 @@ class Scenario:
             self.add(
                 Variant(
                     name=function.__name__,
-                    summary=(function.__doc__ or "").strip().partition("\n")[0],
+                    summary=first_paragraph(function.__doc__),
                     needs=as_choices("needs", needs, NEEDS),
                     against=as_optional_text("against", against),
                     claim=as_optional_text("claim", claim),

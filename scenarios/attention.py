@@ -63,6 +63,7 @@ scenario = Scenario(
     item="token",
     claim="torch.compile tutorial: 2-4x, O(N) memory in place of 256 MB a head at 8192",
     shows="memory",
+    terms=("flash attention", "sdpa"),
 )
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 _LOG2_E = numbers.log2(numbers.e)

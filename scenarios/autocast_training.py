@@ -41,6 +41,7 @@ scenario = Scenario(
     item="sample",
     claim="our own measurement: 2.0x (bf16, a CPU with AMX)",
     no_effect_reason="matmuls are not what takes the time, or the device has no faster ones in 16 bits",
+    terms=("amp", "mixed precision", "autocast", "gradscaler"),
 )
 _CLASSES, _SCALE = 64, 1024.0
 

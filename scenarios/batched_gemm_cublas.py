@@ -49,6 +49,7 @@ scenario = Scenario(
     item="product",
     claim="performance basics: 31x, with test data that made every output zero",
     no_effect_reason="both forms launch one kernel for all products",
+    terms=("gemm", "cublas", "strided batched"),
 )
 N = 0  # CUBLAS_OP_N: the operand as it is, not transposed
 _FACTORS = np.array([1, 0], np.float32)

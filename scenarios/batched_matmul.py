@@ -1,26 +1,53 @@
 """Batched matmul: one call for many small products.
 
-A loop over forty small matrix products (matmuls) loses time on a GPU for two reasons. The first is
-the host, the CPU thread that runs Python: every call costs Python, PyTorch's dispatcher (which
-selects the kernel, the function that the GPU runs) and a kernel launch, whatever it computes. The
-second is the device: a matmul of 32x256 by 256x256 has 8 tiles of 32x32, which keep 8 streaming
-multiprocessors (SMs) busy and leave more than a hundred idle on a large GPU. The next matmul waits
-for it, because the kernels of one stream (one queue) run one after the other.
+**In short:** a loop over small products pays for every launch and leaves most of the GPU idle; one batched call ends both.
 
-The three variants separate these two costs. `graphed` records (*captures*) the loop in a CUDA graph
-and starts all forty kernels by one launch: what it gains over `loop` is the launches. `bmm` hands
-all forty over in one call, and one kernel computes them: what it gains over `graphed` is a device
-on which nearly all multiprocessors have a tile to do. Measured here on an H200: 428 us, 272 us and
-11.8 us, so the saved launches are 1.6x, and products side by side are the other 23x. A graph, or a
-faster host, is no substitute for one large operation.
+```text
+         time ───────────────────────────────▶
+loop     ▸█ ▸█ ▸█ ▸█ ▸█ ▸█ ▸█ ... 40 launches    8 SMs busy
+graphed  ▸███████ ... 40 kernels, 1 launch       8 SMs busy
+bmm      ▸█
+          █   1 kernel, 1 launch: the tiles      nearly all
+          █   of all 40 side by side             SMs busy
+          █
+         ▸ a launch by the host     █ 8 SMs at work
+```
 
-The two gains together are at most 40x here, the number of matmuls: one call cannot be faster than
-one matmul. They shrink as each matmul grows, and where one matmul fills the device by itself the
-loop is as fast: try `--set n=1024` and larger. On a CPU one matmul keeps its thread busy, and only
-the cost of the calls can be saved.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `loop` | `torch.mm` for each of the 40 products | baseline, 428 us | every call costs Python, the dispatcher and a launch |
+| `graphed` | the same kernels, started by one launch | 1.6x, 272 us | saves the launches; kernels still run one after the other |
+| `bmm` | one `torch.bmm` for all 40 | another 23x, 11.8 us | one kernel has tiles for nearly all SMs |
 
-What to look at: the speedup of each variant over the one above it, and *SM %*, the share of SMs
-that are busy (GPU only).
+## Two costs, on the host and on the device
+
+The host is the CPU thread that runs Python. Every call costs Python, PyTorch's dispatcher (which
+selects the kernel, the function that the GPU runs) and a kernel launch, whatever it computes.
+
+The device runs a kernel as tiles. A matmul of 32x256 by 256x256 has
+
+    (32 / 32) * (256 / 32) = 8 tiles of 32x32
+
+which keep 8 streaming multiprocessors (SMs) busy, and leave more than a hundred idle on a large
+GPU. The next matmul waits, because the kernels of one stream (one queue) run one after the other.
+
+## How the variants separate them
+
+`graphed` records (*captures*) the loop in a CUDA graph: what it gains over `loop` is the launches.
+What `bmm` gains over `graphed` is a full device. So a graph, or a faster host, is no substitute for
+one large operation. Compare each variant with the one above it, and look at *SM %*, the share of
+SMs that are busy (GPU only).
+
+## Where it does not help
+
+One call cannot be faster than one matmul, so both gains together are at most the number of
+products:
+
+    speedup <= 40
+
+They shrink as each matmul grows. Where one matmul fills the device by itself, the loop is as fast:
+try `--set n=1024` and larger. On a CPU one matmul keeps its thread busy, and only the cost of the
+calls can be saved.
 """
 
 import torch
@@ -37,6 +64,7 @@ scenario = Scenario(
     ladder=True,
     item="multiply-add",
     claim="performance basics: 31x; quick-start guide: 20-40x",
+    terms=("gemm", "bmm", "batching", "launch overhead"),
 )
 
 

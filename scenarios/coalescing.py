@@ -1,36 +1,58 @@
 """Coalescing: a warp's request needs few sectors where its threads read neighbours.
 
+**In short:** memory moves in sectors of 32 bytes, so let neighbouring threads take neighbouring elements.
+
+```text
+one request of 32 lanes        │ ends a sector, 8 floats
+
+coalesced ████████│████████│████████│████████   4 sectors
+stride_2  █·█·█·█·│█·█·█·█·│█·█·█·█·│ ...       8 sectors
+stride_4  █···█···│█···█···│█···█···│ ...      16 sectors
+stride_8  █·······│█·······│█·······│ ...      32, of  8 lines
+stride_32 █·······│········│········│ ...      32, of 32 lines
+
+          █: taken by a lane   ·: taken by another request
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `stride_32` | lanes 128 bytes apart | 6.2 times `coalesced` | 32 sectors, and a tag look-up for each of 32 cache lines |
+| `stride_8` | lanes 32 bytes apart | 3.0 times `coalesced` | 32 sectors: each lane moves 32 bytes for its 4 |
+| `stride_4` | lanes 16 bytes apart | 1.8 times `coalesced` | 16 sectors |
+| `stride_2` | every second float | 1.1 times `coalesced` | 8 sectors |
+| `coalesced` | consecutive floats | 0.40 ms, 63 % of the memory's roof | 4 sectors; but a thread has only one load of 4 bytes under way |
+| `random_order` | in the order of a table of random indices | 6.7 times `coalesced` | about 32 sectors, 4 bytes more for the index, and a wait for it |
+
+## What a request moves
+
 A load or store of a warp (32 threads that run together, its lanes) is one request. The hardware
-splits it into sectors, aligned pieces of 32 bytes, and a sector moves between the L2 cache and the
-SM as a whole, however little of it is wanted. Where 32 lanes take 32 consecutive floats, that is 4
-sectors. With a stride of 2 it is 8, with 4 it is 16, and from a stride of 8 on it is 32: each lane
-moves 32 bytes for its 4. From there on only the number of cache lines grows (128 bytes, 4 sectors),
-from 8 at a stride of 8 to 32 at a stride of 32, and each line needs a tag look-up of its own in the
-L1.
+splits it into sectors, aligned pieces of 32 bytes. A sector moves between the L2 cache and the SM
+as a whole. A cache line has 128 bytes, 4 sectors.
 
-All variants do `out[i] = factor * in[i]` for the same elements i. Only the order in which threads
-take them differs. In tiles of 8192 x STRIDE elements, thread t of a tile takes its element t % 8192
-* STRIDE + t / 8192: all sectors are used in full, but by different blocks at about the same time,
-most of them on different SMs. So no L1 can merge their requests. The L2 can: a tile has 1 MiB at
-most, and each sector comes from memory and goes back to it once. The bytes of memory are therefore
-equal, 8 an element (ncu counts the same within 1 %). What grows is the traffic between L2 and SMs,
-which does not show in the declared bytes: in a profiler look at sectors per request.
+## Why the memory sees the same bytes
 
-Measured here on an H200: `coalesced` takes 0.40 ms, and strides of 2, 4, 8 and 32 take 1.1, 1.8,
-3.0 and 6.2 times as long. At a stride of 8 the L2 and the SMs exchange 64 bytes an element at 7.1
-TB/s, not far from the 8.4 TB/s of reads that `cache_footprint` reaches. From 8 to 32 the sectors
-are the same and the time doubles once more, with four times the cache lines. `coalesced` itself
-comes to 63 % of the memory's roof: every sector is used, but a thread has only one load of 4 bytes
-under way (see `vectorized_loads`).
+All variants do `out[i] = factor * in[i]` for the same i; only the order differs. Thread t of a tile
+of 8192 x STRIDE elements takes element
 
-`random_order` takes elements in the order of a table of indices, a random permutation in windows of
-`window` elements, 4 MiB by default. That is about 32 sectors a request as well, 4 more bytes an
-element for the index, which are declared, and a load that waits for the index: 6.7x as long as
-`coalesced` (H200). With windows beyond the L2 (`--sweep window`) memory should move whole sectors
-for each element, too: up to 68 bytes in place of the 12 declared.
+    t % 8192 * STRIDE + t / 8192
 
-The kernels that the performance basics and the Triton guide compare differ in the amount of work by
-a factor of 32, so the ratio of their times is not that of coalescing.
+Other blocks, most of them on other SMs, use the rest of its sectors. So no L1 can merge the
+requests, but the L2 can: a tile has 1 MiB at most. Memory moves 8 bytes an element for all (ncu
+counts the same within 1 %).
+
+## What grows instead
+
+The traffic between L2 and SMs grows, which declared bytes do not show: profile sectors per request.
+At a stride of 8, 64 bytes an element move at 7.1 TB/s (H200). `cache_footprint` reads at 8.4 TB/s.
+From 8 to 32 the sectors stay the same. Four times the cache lines double the time.
+
+`random_order` permutes windows of `window` elements, 4 MiB by default. With windows beyond the L2
+(`--sweep window`) memory should move up to 68 bytes an element; 12 are declared.
+
+## What the sources compare
+
+The kernels of the performance basics and the Triton guide differ 32x in their work. So the ratio of
+their times is not that of coalescing. For more bytes under way see `vectorized_loads`.
 """
 
 import torch
@@ -51,6 +73,7 @@ scenario = Scenario(
         "whose work differed 32x"
     ),
     ladder=True,
+    terms=("sectors", "strided access", "warp", "memory transactions"),
 )
 FACTOR = 1.7
 cuda = CudaSource(r"""

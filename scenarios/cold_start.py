@@ -42,6 +42,7 @@ scenario = Scenario(
     },
     item="image",
     claim="performance basics: pitfall 4",
+    terms=("warm-up", "first step", "startup"),
 )
 _CLASSES, _WARM_UP_STEPS = 10, 3
 

@@ -46,6 +46,7 @@ scenario = Scenario(
     item="all-reduce",
     no_effect_reason="with two ranks both ways move the same bytes, and the link is the limit",
     claim="playbook: symmetric memory beats NCCL for small messages, NCCL for large ones",
+    terms=("all-reduce", "nccl", "nvlink", "nvls"),
 )
 
 

@@ -51,6 +51,7 @@ scenario = Scenario(
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
     },
     claim="torch.compile tutorial: reduce-overhead compiles fastest",
+    terms=("torch.compile", "max-autotune", "reduce-overhead"),
 )
 _CACHES = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -59,6 +59,7 @@ scenario = Scenario(
         "matmul ~1x"
     ),
     no_effect_reason="library calls take nearly all of its time, and compiled code makes the same calls",
+    terms=("torch.compile", "inductor"),
 )
 _LAYERS, _HEAD_WIDTH, _BLOCKS, _PIXELS = 4, 64, 8, 56
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -47,6 +47,7 @@ scenario = Scenario(
         "performance basics: 50-70 % of the launch overhead removed, < 1 us; quick-start guide: "
         "1.1-2x end to end, up to 195x; our own: 6.1x (H200)"
     ),
+    terms=("launch overhead", "graph capture", "replay"),
 )
 
 

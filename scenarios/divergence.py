@@ -53,6 +53,7 @@ scenario = Scenario(
         "nearly every warp of random data has a thread on the expensive side, with or without a "
         "branch"
     ),
+    terms=("branch", "warp divergence", "predication"),
 )
 _HUNDRED, _THRESHOLD = 100, 0.75
 cuda = CudaSource(r"""

@@ -44,6 +44,7 @@ scenario = Scenario(
         "performance basics: transfers hidden behind computing; our own measurement: 2.49x on "
         "an H200"
     ),
+    terms=("h2d", "d2h", "streams", "overlap"),
 )
 _WIDTH, _BUFFERS = 1024, 2
 

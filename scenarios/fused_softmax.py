@@ -1,40 +1,53 @@
 """Fused softmax: a row that stays on the chip is read once, not five times.
 
-The softmax of a row is exp(x - max) / sum(exp(x - max)). Written as operations on whole tensors,
-`eager` is five kernels for three logical passes: the maximum reads the tensor; the difference and
-the exponential read and write it; the sum reads it; the division reads and writes. That is five
-reads and three writes, 32 bytes an element in fp32. One kernel that holds a row in registers needs
-one read and one write, 8 bytes: 4x less traffic, and left of the ridge 4x is what it can gain.
-The Triton guide has 3x, for exp, sum and scale; each in a kernel of its own that is 5 passes
-against 2, or 2.5x, and without the maximum exp overflows in fp32 from 89 on.
+**In short:** five kernels move 32 bytes an element through memory, and one kernel that keeps the row on the chip moves 8.
 
-`in_torch` is torch.softmax, which has such a kernel. `compiled` is the function of `eager`, of
-which torch.compile makes one kernel, with loops that go through a row more than once; later passes
-find it in L1 or L2. `in_triton` is written by hand: a program takes one row, or several short ones,
-as one block in registers. The same bytes are declared for all, and an H200 tells them apart: 3.2x,
-4.2x and 5.0x over `eager` (measured here). `in_triton` is at the roof of a copy: while a program
-reduces its row, with some barriers, the programs beside it on the same SM (streaming
-multiprocessor) keep the memory busy. More than 4x is possible as `eager` is at 77 % of that roof
-itself.
+```text
+        reads    kernel      writes     bytes an element
+eager   x  ────▶ maximum ──▶ m              4
+        x  ────▶ x - m   ──▶ d          4 + 4
+        d  ────▶ exp     ──▶ e          4 + 4
+        e  ────▶ sum     ──▶ s              4
+        e  ────▶ e / s   ──▶ y          4 + 4     32 in all
 
-It holds as long as a row fits. `--sweep columns` shows where it ends. Beyond 32768 floats a row no
-longer fits into the registers of one program, and `in_triton` takes another kernel: it goes through
-the row in pieces, with a running maximum and a running sum, which it scales down whenever the
-maximum grows (online softmax, as in FlashAttention). Then it reads the row a second time to write
-the result: 12 bytes an element, 1.5x the time. The second read comes from the L2 if the rows that
-are at work at a time fit into it, one for each SM; as 12 bytes are declared, the rate may then be
-above the roof. The other two have limits of their own, from which on they read a row two or three
-times.
+fused   x  ────▶ all of it, the
+                 row on chip ──▶ y      4 + 4      8 in all
+```
 
-Short rows are another matter. With one row of 1 KiB for each program the GPU starts programs
-instead of moving bytes, so a block has at least 4096 elements, here, of as many rows as it takes. A
-length that is no multiple of 16 has its price as well: Triton then does not know where rows begin,
-and loads single floats in place of four at a time (`--set columns=4095`; 4096 and 4095 are both in
-the sweep). A block is a power of 2, so 4097 columns fill half of one.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `eager` | five kernels, each over the whole tensor | baseline, at 77 % of the roof | five reads and three writes |
+| `in_torch` | `torch.softmax`, a kernel of the library | 3.2x; 2.6x on one CPU thread | one read and one write, 8 bytes an element |
+| `compiled` | `torch.compile` of `eager` | 4.2x; 2.6x on one CPU thread | one kernel; later passes over a row find it in L1 or L2 |
+| `in_triton` | one kernel by hand, a row in registers | 5.0x, at the roof of a copy | while a program reduces its row, others on the same SM keep the memory busy |
 
-On a CPU the rows stay in a cache instead of registers. `in_torch` and `compiled` were both about
-2.6x there (our own measurement, one thread): the exponentials take a part of the time that fusion
-does not save.
+## What fusion saves
+
+    softmax(x) = exp(x - max) / sum(exp(x - max))
+    (5 + 3) * 4 bytes against (1 + 1) * 4 bytes = 4x
+
+Left of the ridge 4x is what the traffic can gain. `in_triton` gains more, as `eager` is below its
+roof itself. The fused variants declare the same 8 bytes, and the H200 tells them apart.
+
+## Where it ends
+
+Beyond 32768 floats a row no longer fits into the registers of one program (`--sweep columns`).
+Then `in_triton` goes through the row in pieces with a running maximum and sum (online softmax, as
+in FlashAttention). A second read for the result makes 12 bytes an element, 1.5x the time. It comes
+from the L2 if the rows at work, one for each SM, fit. The rate may then exceed the roof. The
+others read a row two or three times from limits of their own on.
+
+## Lengths that cost
+
+One row of 1 KiB for each program starts programs instead of moving bytes, so a block has 4096
+elements or more. If the length is no multiple of 16, Triton loads single floats, not four at a time
+(`--set columns=4095`). Blocks are powers of 2: 4097 columns fill half of one. On a CPU rows stay in
+a cache, and the exponentials take time that fusion does not save.
+
+## What the source says
+
+The Triton guide has 3x, for exp, sum and scale. As three kernels that is 5 passes against 2, or
+2.5x. Without the maximum exp overflows in fp32 from 89 on.
 """
 
 from functools import partial
@@ -60,6 +73,7 @@ scenario = Scenario(
     ladder=True,
     item="element",
     claim="Triton guide: 3x less traffic",
+    terms=("fusion", "kernel fusion", "online softmax", "triton"),
 )
 # elements: of a row in registers, of a block, of a warp
 _LONGEST, _TILE, _PER_WARP = 32768, 4096, 512

@@ -40,6 +40,7 @@ scenario = Scenario(
     shows="memory",
     item="row",
     claim="quick-start guide: out of memory: accumulate; increase the batch size gradually",
+    terms=("oom", "out of memory", "micro-batch"),
 )
 
 

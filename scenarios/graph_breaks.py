@@ -45,6 +45,7 @@ scenario = Scenario(
         "kernels far longer than the Python between them, or conditions cost what the compiler "
         "saves"
     ),
+    terms=("torch.compile", "dynamo", "fullgraph"),
 )
 
 

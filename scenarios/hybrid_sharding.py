@@ -48,6 +48,7 @@ scenario = Scenario(
     smoke={"width": 64, "layers": 2, "batch": 8},
     ranks="ranks",
     claim="ZeRO: sharding everything needs 1/n of the memory, for 1.5 times the communication",
+    terms=("fsdp", "hsdp", "zero"),
 )
 
 

@@ -47,6 +47,7 @@ scenario = Scenario(
     item="row",
     no_effect_reason="the matmuls take nearly all of the time, and they are the same before and after",
     env={"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "NPROC": "1"},  # NPROC: threads of XLA on a CPU
+    terms=("xla",),
 )
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 _CALLS = 9

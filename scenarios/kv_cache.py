@@ -54,6 +54,7 @@ scenario = Scenario(
     ladder=True,
     item="answer",
     claim="arXiv 2606.01502: routing the query is often cheaper than moving the cache",
+    terms=("kv cache", "paged attention", "decode"),
 )
 
 

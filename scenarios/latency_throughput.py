@@ -47,6 +47,7 @@ scenario = Scenario(
         "our own measurement: 8.7-9.7x the requests/s in batches of 16 on a CPU, 4.7x on an H200"
     ),
     no_effect_reason="one request is limited by arithmetic already, so that n together take n times as long",
+    terms=("serving", "p99", "inference", "queueing"),
 )
 # seconds of a single request: measured once, so that all variants get requests at the same rate
 _OF_ONE = {}

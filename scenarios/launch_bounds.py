@@ -50,6 +50,7 @@ scenario = Scenario(
         "a promise of 256 threads changes nothing where the compiler wanted fewer than 256 "
         "registers"
     ),
+    terms=("registers", "spills", "maxrregcount"),
 )
 cuda = CudaSource(r"""
 template <int SCALES>

@@ -60,6 +60,7 @@ scenario = Scenario(
     ladder=True,
     item="element",
     claim="bottleneck guide: bottleneck 3, without a figure; our own: 2x by traffic",
+    terms=("fusion", "normalization", "activation"),
 )
 _EPSILON = 1e-5
 _TILE, _PER_WARP = 4096, 512  # elements: of a block, of a warp

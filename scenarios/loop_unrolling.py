@@ -50,6 +50,7 @@ scenario = Scenario(
         "performance basics and Triton guide: unroll loops, and keep several independent "
         "operations in flight"
     ),
+    terms=("pragma unroll", "ilp"),
 )
 cuda = CudaSource(r"""
 template <int TERMS, int UNROLL, int CHAINS>

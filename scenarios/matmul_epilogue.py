@@ -42,6 +42,7 @@ scenario = Scenario(
     item="element",
     no_effect_reason="the same kernels run before and after, or the matmul takes nearly all of the time",
     claim="torch.compile tutorial: torch.compile fuses the matmul, bias, ReLU and add",
+    terms=("gemm", "epilogue fusion", "bias"),
 )
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 

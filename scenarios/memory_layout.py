@@ -39,6 +39,7 @@ scenario = Scenario(
     ladder=True,
     item="element",
     claim="our own measurement: 12x on one core of a Xeon (n=2000)",
+    terms=("strides", "contiguous", "transpose", "row-major"),
 )
 
 

@@ -39,6 +39,7 @@ scenario = Scenario(
     ranks="ranks",
     item="request",
     claim="torch.multiprocessing: what is in shared memory goes to other processes without any copies",
+    terms=("shared memory between processes",),
 )
 
 

@@ -42,6 +42,7 @@ scenario = Scenario(
     claim=(
         "our own measurement: 1.5-1.8x (foreach), 4.7-5.2x (fused) on a CPU; 5.5x, 17x on an H200"
     ),
+    terms=("adam", "foreach", "multi-tensor"),
 )
 # Tensors read and written. One by one: mul_ 2, lerp_ 3, mul_ 2, addcmul_ 3, sqrt 2, div 2, add_ 2,
 # addcdiv_ 4. Fused: parameter, gradient and both moments are read, and all but the gradient

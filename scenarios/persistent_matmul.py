@@ -67,6 +67,7 @@ scenario = Scenario(
     item="element",
     claim="Triton guide: persistent kernels and warp specialization",
     no_effect_reason="starting and ending a tile is a small part of it at this k, or power is the limit",
+    terms=("gemm", "stream-k", "tma", "warp specialization"),
 )
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 

@@ -45,6 +45,7 @@ scenario = Scenario(
         "performance basics and quick-start guide: ~2x, 210 ms of aten::empty_strided a batch "
         "removed"
     ),
+    terms=("caching allocator", "malloc", "out="),
 )
 
 

@@ -39,6 +39,7 @@ scenario = Scenario(
     sweep={"n": (256, 512, 1024, 2048)},
     item="multiply-add",
     claim="Triton guide: tensor cores 10-100x",
+    terms=("tensor cores", "tf32", "bf16", "fp16", "fp8", "int8", "quantization"),
 )
 
 

@@ -48,6 +48,7 @@ scenario = Scenario(
     ladder=True,
     claim="quick-start guide: const __restrict__ lets the compiler optimize loads",
     no_effect_reason="enough threads are in flight to hide that each has one load under way",
+    terms=("__restrict__", "aliasing"),
 )
 cuda = CudaSource(r"""
 template <int ROWS> __global__ void plain(

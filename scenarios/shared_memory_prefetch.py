@@ -47,6 +47,7 @@ scenario = Scenario(
     ladder=True,
     claim="quick-start guide: 1.24x",
     no_effect_reason="each number is used once, so shared memory saves no traffic",
+    terms=("cp.async", "smem"),
 )
 cuda = CudaSource(r"""
 __device__ float y_of(float x) { return 2 * x + 1; }

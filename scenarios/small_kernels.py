@@ -46,6 +46,7 @@ scenario = Scenario(
     ladder=True,
     item="element",
     claim="Triton guide: 3x less traffic, of another chain (exp, sum, scale)",
+    terms=("launch overhead", "kernel fusion", "elementwise"),
 )
 _COLUMNS, _BLOCK = 1024, 1024
 

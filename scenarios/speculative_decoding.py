@@ -53,6 +53,7 @@ scenario = Scenario(
     ranks=2,
     item="token",
     claim="arXiv 2211.17192: 2x to 3x faster than plain decoding, with identical outputs",
+    terms=("draft model", "llm"),
 )
 
 

@@ -36,6 +36,7 @@ scenario = Scenario(
         "on a CPU nothing is queued, so there is nothing to wait for; on a GPU the kernels "
         "outlast their launches, or the host never ran ahead"
     ),
+    terms=(".item()", "synchronization"),
 )
 
 

@@ -38,6 +38,7 @@ scenario = Scenario(
     sweep={"mib": (1, 8, 64, 512)},
     item="element",
     claim="performance basics: pitfall 3",
+    terms=("torch profiler", "cuda events", "benchmark", "synchronize"),
 )
 
 

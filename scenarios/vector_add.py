@@ -57,6 +57,7 @@ scenario = Scenario(
         "tutorial: Triton is 90-95 % of CUDA"
     ),
     no_effect_reason="they are all at the roof of memory",
+    terms=("triton", "axpy", "bandwidth"),
 )
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16}
 _VECTOR = 16  # bytes of the longest load of a thread before Blackwell

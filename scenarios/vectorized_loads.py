@@ -51,6 +51,7 @@ scenario = Scenario(
     claim="performance basics: 122 -> 242 GB/s; quick-start guide: 1.28x",
     no_effect_reason="the memory is already saturated",
     ladder=True,
+    terms=("float4", "ld.128", "bytes in flight"),
 )
 cuda = CudaSource(r"""
 template <typename Vector>

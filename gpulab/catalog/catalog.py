@@ -78,7 +78,7 @@ class ScenarioRow(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
     variants: tuple[str, ...] = ()
     summaries: tuple[str, ...] = ()
-    """What each variant does, in a line."""
+    """What each variant does, in a paragraph."""
     against: dict[str, str] = {}
     """Which other each variant is compared with: on a ladder the rung below. One for scale is not
     in it.
@@ -398,9 +398,23 @@ def _order(entry: Entry) -> tuple[int, str, int, str]:
     return place, topic, lessons.get(entry.name, len(lessons)), entry.name
 
 
+_PLACES = ("name", "terms", "title", "lesson", "code")
+_SYNONYMS = {
+    "allreduce": ("all-reduce",),
+    "checkpointing": ("recomputation",),
+    "flashattention": ("flash attention",),
+    "fusion": ("fuse",),
+    "gemm": ("matmul",),
+    "recompilation": ("recompile",),
+    "tensorcore": ("tensor core",),
+    "warmup": ("warm-up",),
+}
+"""What lessons call it, by what somebody types; a word of one lesson stands in its `terms`."""
+
+
 def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
-    """By the names of the entries in which every word of the text is found: where (name, title,
-    lesson, code).
+    """Return where (name, terms, title, lesson, code), by the names of the entries in which every
+    word of the text, or a synonym of it, is found.
     """
     words = text.casefold().split()
     found = {}
@@ -411,21 +425,22 @@ def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
 
 
 def by_name(found: Mapping[str, str]) -> list[str]:
-    """Those whose names have it; all where none has."""
-    return [name for name, place in found.items() if place == "name"] or [*found]
+    """Return those whose names have it; where none has, those that have it in the next place."""
+    nearest = min(found.values(), key=_PLACES.index, default="")
+    return [name for name, place in found.items() if place == nearest]
 
 
 def _place(entry: Entry, words: list[str]) -> str | None:
     """The first place that, with those before it, has all of the words."""
-    places = {
-        "name": entry.name,
-        "title": entry.title,
-        "lesson": entry.text.lesson,
-        "code": entry.source,
-    }
+    terms = entry.scenario.terms if entry.scenario else ()
+    texts = (entry.name, "\n".join(terms), entry.title, entry.text.lesson, entry.source)
     read = ""
-    for place, text in places.items():
+    for place, text in zip(_PLACES, texts, strict=True):
         read += f"\n{text.casefold()}"
-        if all(word in read for word in words):
+        if all(_has(read, word) for word in words):
             return place
     return None
+
+
+def _has(text: str, word: str) -> bool:
+    return any(form in text for form in (word, *_SYNONYMS.get(word, ())))

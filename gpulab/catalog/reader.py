@@ -115,7 +115,8 @@ def _bounded(value: Any) -> Any:
 
 _SCENARIO_KEYWORDS = (  # as the error message lists them
     "needs, params, cpu, smoke, sweep, roof, per, item, clock, cache, ladder, exclusive, "
-    "increasing_memory, ranks, shows, fail_below, cases, env, claim, no_effect_reason"
+    "increasing_memory, ranks, shows, fail_below, cases, env, claim, no_effect_reason, "
+    "terms"
 )
 _VARIANT_KEYWORDS = "needs, against, claim, unchecked"
 
@@ -235,7 +236,7 @@ def _add_variant(
     def placeholder() -> None:
         return None
 
-    placeholder.__name__, placeholder.__doc__ = function.name, _summary(function)
+    placeholder.__name__, placeholder.__doc__ = function.name, _docstring(function)
     _construct(
         function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder)
     )
@@ -380,12 +381,12 @@ def _methods_of(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
 def _plain(function: _Function, skipped: int = 0) -> PlainFunction:
     """`skipped`: first arguments that nobody has to give."""
     required = _required(function)[skipped : skipped + PARAMETERS]
-    return PlainFunction(_summary(function), tuple(cut(name, NAME_LENGTH) for name in required))
+    summary = _docstring(function).partition("\n")[0][:TEXT_LENGTH]
+    return PlainFunction(summary, tuple(cut(name, NAME_LENGTH) for name in required))
 
 
-def _summary(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The first line of a docstring."""
-    return (ast.get_docstring(function, clean=False) or "").strip().partition("\n")[0][:TEXT_LENGTH]
+def _docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return (ast.get_docstring(function, clean=False) or "").strip()
 
 
 def _required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _WIDEST = 78
 """Cells of a line that is read with ease."""
+_WIDEST_TABLE = 110
+_TABLE_OF_VARIANTS = re.compile(r"^\| *variant *\|(?:.*\n\|)+.*$", re.MULTILINE)
 
 
 def lesson(
@@ -32,23 +35,31 @@ def lesson(
     chosen: Mapping[str, str] | None = None,
     earlier: Mapping[str, str] | None = None,
     hides_claim: bool = False,
+    answers: bool = True,
 ) -> Block:
     """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
-    before; `hides_claim`: a prediction waits for its answer.
+    before; `hides_claim`: a prediction waits for its answer; `answers`: those to the questions of
+    the course too.
     """
     if row.error:
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
         return Group(Text(row.path, "bold"), Text(row.error, "red"), *hides)
     title, _, rest = row.lesson.partition("\n")
+    own_table = _TABLE_OF_VARIANTS.search(rest)
     parts: list[Block] = [Text(title or row.title, "bold"), ""]
+    if own_table:
+        parts.append(_prose(rest[: own_table.start()]))
+        expected = Inside(Markdown(own_table[0]), width=_WIDEST_TABLE)
+        parts += ["", variants_table(row), ""] if hides_claim else [expected, ""]
+        rest = rest[own_table.end() :]
     if rest.strip():
-        parts += [Markdown(rest), ""]
+        parts += [_prose(rest), ""]
     if row.function:
         parts += [
             Text("a plain function: it is timed and profiled, and compared with nothing", "dim"),
             "",
         ]
-    else:
+    elif not own_table:
         parts += [variants_table(row), ""]
     facts = rows_table()
     listed = _facts(row) | {
@@ -60,18 +71,22 @@ def lesson(
     for name, value in listed.items():
         if value:
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
-    questions = Group(*_questions(row))
-    return Group(Inside(Group(*parts), width=_WIDEST), facts, Inside(questions, width=_WIDEST))
+    questions = Group(*_questions(row, answers=answers))
+    return Group(*parts, facts, Inside(questions, width=_WIDEST))
 
 
-def _questions(row: ScenarioRow) -> list[Block]:
+def _prose(text: str) -> Block:
+    return Inside(Markdown(text.strip("\n")), width=_WIDEST)
+
+
+def _questions(row: ScenarioRow, *, answers: bool) -> list[Block]:
     """Those of the course on a lesson; none of the user's own."""
     # the list, which is all of the first frame, needs nothing of it
     course = present("course.view")
     if course is None or row.own:
         return []
     asked = course.course_lesson(row.name)
-    return ["", *course.lesson_questions(asked)] if asked else []
+    return ["", course.lesson_questions(asked, answers=answers)] if asked else []
 
 
 def variants_table(row: ScenarioRow) -> Table:

@@ -44,6 +44,8 @@ CANDIDATES = 1000
 """Of one `gpulab.tune`."""
 PARAMETERS = 100
 """Parameters of a scenario."""
+TERMS = 20
+"""Words by which search finds a scenario."""
 SWEEP_VALUES = 200
 """Values of a sweep."""
 LARGEST_INTEGER = 2**63 - 1

@@ -308,7 +308,8 @@ def _lesson(shown: Shown) -> Iterator[Block]:
     except UnreadableError:
         return
     if rest := text.partition("\n")[2].strip():
-        yield Markdown(rest)
+        # parts of a page have headings of the level that parts of a lesson have
+        yield Markdown(rest.replace("\n## ", "\n### "))
     if subject.claim:
         yield Text(f"Claim: {subject.claim}")
 

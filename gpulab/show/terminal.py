@@ -44,7 +44,9 @@ def drawn(block: Block | RenderableType) -> RenderableType:
         case Inside():
             return Constrain(Padding(drawn(block.block), (0, 0, 0, block.left)), block.width)
         case Markdown():
-            return _rich_markdown(block)
+            from gpulab.show.rich_markdown import RichMarkdown  # which most pages do without
+
+            return RichMarkdown(block.source)
         case _:
             return block
 
@@ -81,15 +83,6 @@ def _rich_table(table: Table) -> rich_table.Table:
         )
     for row in table.rows:
         made.add_row(*map(drawn, row))
-    return made
-
-
-def _rich_markdown(block: Markdown) -> RenderableType:
-    from markdown_it import MarkdownIt
-    from rich import markdown
-
-    made = markdown.Markdown("", code_theme="ansi_dark", hyperlinks=False)
-    made.parsed = MarkdownIt("commonmark", {"html": False}).enable("table").parse(block.source)
     return made
 
 

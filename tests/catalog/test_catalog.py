@@ -10,14 +10,43 @@ from found import finding
 from gpulab.catalog import catalog as catalogs
 from gpulab.catalog.catalog import (
     ScenarioNotFoundError,
+    by_name,
     catalog,
     find,
     read_again,
     read_file,
+    search,
 )
 
 EXAMPLE = (Path(__file__).parent / "example.py").read_text()
 HEAD = "from gpulab import MiB, Scenario\n"
+LESSONS_BY_WORDS = {
+    "gemm": "batched_matmul",
+    "GEMM": "batched_matmul",
+    "fusion": "fused_softmax",
+    "fuse": "fused_softmax",
+    "nsys": "utilization",
+    "nsight": "utilization",
+    "ncu": "roofline_tour",
+    "DataLoader": "input_pipeline",
+    "AMP": "autocast_training",
+    "mixed precision": "autocast_training",
+    "flash attention": "attention",
+    "kv cache": "kv_cache",
+    "all-reduce": "gradient_buckets",
+    "allreduce": "gradient_buckets",
+    "NCCL": "collectives",
+    "recompile": "dynamic_shapes",
+    "OOM": "gradient_accumulation",
+    "h2d": "pinned_memory",
+    "PCIe": "pinned_memory",
+    "launch overhead": "batched_matmul",
+    "occupancy": "occupancy",
+    "tensor core": "precision",
+    "fsdp": "hybrid_sharding",
+    "spill": "launch_bounds",
+    "straggler": "late_rank",
+}
 FUNCTIONS = "def step(): 'One step.'\ndef wants(x, y=2): ...\ndef _hidden(): ...\n"
 
 
@@ -171,3 +200,9 @@ def test_what_ships_can_be_read_and_says_what_it_claims():
         assert entry.scenario.smoke
         assert len(entry.text.lesson) > 200
         assert all(variant.summary for variant in entry.scenario.variants.values())
+
+
+def test_words_of_the_field_lead_to_a_lesson():
+    entries = catalog()
+    found = {words: by_name(search(entries, words))[0] for words in LESSONS_BY_WORDS}
+    assert found == LESSONS_BY_WORDS

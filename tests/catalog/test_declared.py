@@ -30,6 +30,8 @@ class _Unprintable:
         ({"params": [("n", 1)]}, r"params=\[\('n', 1\)\] is a list: write a dict"),
         ({"params": {"n": 1}, "sweep": {"n": (1,) * 201}}, "has 201 values of 'n': write 1 to 200"),
         ({"env": {"A=B": "c"}}, "holds 'A=B': a name has no '='"),
+        ({"terms": "gemm"}, r"terms='gemm' is a string: write a tuple, \('gemm',\)"),
+        ({"terms": ("gemm",) * 21}, "terms= has 21 terms: at most 20"),
         ({"claim": "x" * 4097}, "claim= is a text of 4097 characters: at most 4096"),
         (
             {"cases": ("free", "hot")},

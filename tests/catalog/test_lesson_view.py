@@ -4,6 +4,7 @@ changed.
 
 from conftest import printed
 from found import finding
+from msgspec.structs import replace
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import lesson
@@ -41,9 +42,9 @@ def test_paragraphs_are_filled_and_code_stays_as_it_is():
     lines = lines_of(ROW)
     assert lines[0] == "Pinned memory: copies at link speed."
     assert "The copy engine cannot read pageable memory." in lines
-    code = lines.index(" host.pin_memory()")
-    assert lines[code + 1] == " device.copy_(host)"
-    assert lines[code + 2 : code + 5] == ["", "", "The end."]
+    code = lines.index("  host.pin_memory()")
+    assert lines[code + 1] == "  device.copy_(host)"
+    assert lines[code + 2 : code + 4] == ["", "The end."]
 
 
 def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
@@ -53,6 +54,19 @@ def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
     lines = lines_of(row, 200)
     assert max(map(len, lines)) <= 78
     assert "<int>, code, stressed \u2192 end." in " ".join(lines)
+
+
+def test_a_table_of_the_variants_stands_in_place_of_their_summaries():
+    table = "| variant | why |\n|---|---|\n| `pageable` | staged |\n| `pinned` | read |"
+    row = replace(ROW, lesson=f"Title.\n\nBefore.\n\n{table}\n\n## After\n\nEnd.")
+    lines = lines_of(row)
+    start = lines.index("variant   why")
+    assert lines[start + 1 : start + 3] == ["pageable  staged", "pinned    read"]
+    assert lines.index("Before.") < start < lines.index("After") < lines.index("End.")
+    assert "The driver stages every copy." not in " ".join(lines)
+    predicting = printed(lesson(row, hides_claim=True), 80)
+    assert "The driver stages every copy." in predicting
+    assert "staged\n" not in predicting, "the table says what to expect"
 
 
 def test_variants_and_facts_stand_below_the_text():
@@ -94,11 +108,21 @@ def test_the_lesson_of_a_stranger_drives_no_terminal():
     assert lines_of(readable(row))[:3] == ["red", "", "text"]
 
 
+def test_questions_come_before_their_answers():
+    row = ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")
+    lines = printed(lesson(row, answers=False), 80).splitlines()
+    assert [line[:2] for line in lines if line[:1].isdigit()] == ["1.", "2.", "3."]
+    assert lines[-1].strip() == "a shows the answers"
+    assert "a graph of the same loop" not in " ".join(lines)
+
+
 def test_a_lesson_of_the_course_has_its_questions_below():
     text = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")), 80)
     for question in course_lesson("batched_matmul").questions:
         assert question.ask.split()[0] in text
     assert [line[:2] for line in text.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
+    assert "On a GPU it is a graph of the same loop" in " ".join(text.split())
+    assert "{" not in text
     own = printed(
         lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True)),
         80,

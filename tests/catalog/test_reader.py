@@ -131,3 +131,12 @@ def test_functions_have_their_summary_and_the_arguments_that_they_require():
         "other": ("", ("x", "z")),
     }
     assert text.names == {"step": 1, "other": 2, "_hidden": 3, "Model": 4, "alias": 5}
+
+
+def test_a_variant_has_its_first_paragraph_as_summary():
+    text = read_text(
+        "from gpulab import Scenario\nscenario = Scenario('t')\n"
+        "@scenario.variant\ndef first(lab):\n"
+        '    """Read each row\n    from memory.\n\n    More of it."""\n'
+    )
+    assert text.scenario.variants["first"].summary == "Read each row from memory."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -19,7 +19,7 @@ from gpulab.core.units import (
     times,
     with_interval,
 )
-from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import Block, Fitted, Inside, Text
 from gpulab.features import present
 from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
 from gpulab.report.report import RunReport, VariantReport
@@ -335,10 +335,30 @@ def lesson_page(lesson: CourseLesson, report: RunReport | None) -> list[Block]:
     return [Text(lesson.name, "bold"), _indented(f"Look at: {lesson.look}"), "", *questions]
 
 
-def lesson_questions(lesson: CourseLesson) -> list[Block]:
-    """Return what to look at in a lesson, and its questions."""
-    _, look, blank, *questions = lesson_page(lesson, None)
-    return [look, blank, Text("questions, which a run answers"), *questions]
+def lesson_questions(lesson: CourseLesson, *, answers: bool) -> Block:
+    """Return what to look at in a lesson, and its questions, with as much of their answers as is
+    known before a run.
+    """
+    return Fitted(lambda width: _before_a_run(lesson, min(width, _WIDEST), answers=answers))
+
+
+def _before_a_run(lesson: CourseLesson, width: int, *, answers: bool) -> Iterator[Block]:
+    yield _indented(f"Look at: {lesson.look}", width=width)
+    yield ""
+    yield Text("questions; a run fills in the figures" if answers else "questions", "bold")
+    for number, question in enumerate(lesson.questions, 1):
+        yield _indented(f"{number}. {question.ask}", width=width)
+        if answers:
+            yield Inside(Text(_without_figures(question.answer)), left=3)
+    if not answers:
+        yield Text("a shows the answers", "dim")
+
+
+def _without_figures(template: str) -> str:
+    """The sentences of an answer that need nothing measured."""
+    sentences = SENTENCE_END.split(PARENTHESIS.sub("", template))
+    known = [text for text in sentences if not PLACE.search(text)]
+    return " ".join(known) or "A run answers it."
 
 
 def questions_of(report: RunReport, width: int) -> list[Block]:
