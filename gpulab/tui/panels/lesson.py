@@ -20,7 +20,13 @@ def content(selection: Selection) -> Block:
         if settings.time_s:
             chosen["time"] = f"{settings.time_s:g}s"
     waits = selection.prediction is not None and run is not None and not run.ended
-    return lesson(selection.row, chosen=chosen, earlier=selection.earlier, hides_claim=waits)
+    return lesson(
+        selection.row,
+        chosen=chosen,
+        earlier=selection.earlier,
+        hides_claim=waits,
+        answers=selection.layout.answers,
+    )
 
 
 def changing(run: Run) -> Hashable:
