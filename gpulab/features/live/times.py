@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.core.statuses import Per, Status
+from gpulab.core.statuses import Per, Status, Verdict
 from gpulab.core.units import about, interval, plus_minus, seconds, times
 from gpulab.draw.area import Area
-from gpulab.draw.panel import Band, Panel, Rows, bands, name_width
+from gpulab.draw.panel import Band, Panel, Rows, bands, name_width, style_of
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import state_of
 from gpulab.report.live import LiveReport
 from gpulab.report.report import VariantReport
+from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_bar
 
 _TIME, _WORDS = 8, 24
-_WITH_INTERVAL = 90
+_SHORTEST_BAR = 16
+"""Cells that the bars keep where an interval, and then a spread, stands beside them."""
 _INTERVAL, _SPREAD = 15, 9
+_FEW = 4
+"""Variants that have an interval in a second row where there is no room beside the first."""
+_TROUBLE = (Verdict.SLOWER, Verdict.WRONG, Verdict.INVALID)
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
@@ -26,9 +31,19 @@ def _heading(run: LiveReport) -> tuple[str, str]:
     return heading, "so far" * run.report.under_way
 
 
+def _beside(names: int, width: int) -> tuple[int, int]:
+    """Return the cells of an interval and of a spread beside a bar: 0 where they have no room."""
+    room = width - names - _TIME - 2 - _WORDS - 1 - _SHORTEST_BAR
+    interval_cells = _INTERVAL if room >= _INTERVAL else 0
+    return interval_cells, _SPREAD if room >= _INTERVAL + _SPREAD else 0
+
+
 def _rows(run: LiveReport, width: int) -> Rows:
     count = max(2, len(run.report.variants))
-    return Rows(min(count, 4), count, 4 * count, count)
+    interval_cells, _ = _beside(name_width(run, width), width)
+    few = count <= _FEW and not interval_cells
+    enough = 2 * count if few else count
+    return Rows(min(count, 4), enough, 3 * count, count)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
@@ -45,26 +60,36 @@ def _draw_variant(
 ) -> None:
     report = run.report
     names = name_width(run, area.width)
-    wide = area.width >= _WITH_INTERVAL
-    words = _WORDS + (_INTERVAL + _SPREAD) * wide
+    interval_cells, spread_cells = _beside(names, area.width)
     start = names + _TIME + 2
-    cells = max(4, area.width - start - words - 1)
+    cells = max(4, area.width - start - spread_cells - _WORDS - interval_cells - 1)
     row = band.middle
-    area.put(row, 0, variant.name, most=names)
+    comparison = report.comparison(variant.name)
+    area.put(row, 0, variant.name, style_of(variant.name, report.baseline), most=names)
     time = variant.time_per(report.per)
     if time is not None and longest:
         text = seconds(time.value)
         area.put(row, names + 1 + max(0, _TIME - len(text)), text)
-        style = "" if variant.name == report.baseline else "cyan"
+        style = _style_of_bar(report.baseline, variant, comparison)
         for bar_row in range(band.row, band.row + band.height):
             area.bar(bar_row, start, time.value / longest, cells, style)
-        if wide:
+        if spread_cells:
             area.put(row, start + cells + 1, plus_minus(time))
     said, style = _said(run, variant)
-    column = start + cells + 1 + _SPREAD * wide
+    column = start + cells + 1 + spread_cells
     area.put(row, column, said, style, most=_WORDS + 1)
-    if wide and (comparison := report.comparison(variant.name)):
+    if comparison is None:
+        return
+    if interval_cells:
         area.put(row, column + _WORDS + 1, interval(comparison.speedup))
+    elif band.height + band.gap > 1:
+        area.put(row + 1, column, interval(comparison.speedup))
+
+
+def _style_of_bar(baseline: str | None, variant: VariantReport, found: Comparison | None) -> str:
+    if found is not None and found.verdict in _TROUBLE:
+        return "red"
+    return style_of(variant.name, baseline)
 
 
 def _said(run: LiveReport, variant: VariantReport) -> tuple[str, str]:
