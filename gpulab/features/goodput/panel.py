@@ -18,6 +18,8 @@ _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒"
 _ITEMS = 9
 _WHY_NONE = "known after the profile, which is the last stage"
 _ROOM_FOR_WORDS = 2
+_FEW = 4
+"""Variants that may have two rows each."""
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
@@ -32,7 +34,8 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 def _rows(run: LiveReport, width: int) -> Rows:
     count = max(1, len(run.variants))
-    return Rows(min(count, 3), count, 2 * count, count)
+    most = 2 * count if count <= _FEW else count
+    return Rows(min(count, 3), count, most, count)
 
 
 def _known(report: RunReport) -> bool:

@@ -48,7 +48,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
-    return Rows(4, _ENOUGH, _MOST, 2)
+    return Rows(3, _ENOUGH, _MOST, 2)
 
 
 def _draw(run: LiveReport, area: Area) -> None:

@@ -43,7 +43,7 @@ def _rows(run: LiveReport, width: int) -> Rows:
     interval_cells, _ = _beside(name_width(run, width), width)
     few = count <= _FEW and not interval_cells
     enough = 2 * count if few else count
-    return Rows(min(count, 4), enough, 3 * count, count)
+    return Rows(min(count, 6), enough, 3 * count, count)
 
 
 def _draw(run: LiveReport, area: Area) -> None:

@@ -15,7 +15,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.curve import draw_curve
-from gpulab.draw.panel import Panel, Rows
+from gpulab.draw.panel import Panel, Rows, style_of
 from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ, columns, rows
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.live import LiveReport
@@ -184,7 +184,7 @@ def _draw(run: LiveReport, area: Area) -> None:
         shown = [column for column in columns[-cells:] for _ in range(2)]
     captions = int(area.height >= _WITH_CAPTIONS)
     if captions:
-        _draw_captions(area.part(0, _CHART, cells, 1), shown, report.baseline)
+        _draw_captions(run, area.part(0, _CHART, cells, 1), shown)
         area.put(0, 0, *_validity(report))
     height = area.height - captions
     fields = [field for field in _fields(run) if field not in report.telemetry.unsupported]
@@ -233,19 +233,28 @@ def _columns(run: LiveReport) -> list[_Column]:
     return columns
 
 
-def _draw_captions(area: Area, columns: Sequence[_Column], baseline: str | None) -> None:
+def _draw_captions(run: LiveReport, area: Area, columns: Sequence[_Column]) -> None:
     """The stages, and the names of what runs alone, over their stretches."""
+    variants = [variant.name for variant in run.variants]
     stretches = groupby(enumerate(columns), key=lambda place: (place[1].stage, place[1].variant))
     for (stage, variant), places in stretches:
         cells = [place // 2 for place, _ in places]
         room = cells[-1] - cells[0] + 1
         style = "bright_black"
         if variant:
-            style = "bold blue" if variant == baseline else "bold cyan"
-        words = fit(f"├{variant or stage}", room)
-        if room < _FEWEST_CELLS or (words.endswith("…") and not variant):
+            style = f"bold {style_of(variant, run.report.baseline)}"
+        words = f"├{_short(variant, room - 1, variants) or stage}"
+        if room < _FEWEST_CELLS or wide(words) > room:
             words = "├"
         area.put(0, cells[0], words + "─" * (room - wide(words)), style)
+
+
+def _short(name: str, most: int, others: Sequence[str]) -> str:
+    """Return the name in at most so many cells: its start, or its end where others start so."""
+    start = fit(name, most)
+    if start == name or sum(fit(other, most) == start for other in others) < 2:
+        return start
+    return f"…{name[-most + 1 :]}"
 
 
 def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
