@@ -16,7 +16,7 @@ from gpulab.report.report import RunReport
 
 _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
 _ITEMS = 9
-_WHY_NONE = "known after the profile, which is the last stage"
+_WHY_NONE = "known after the profile, the last stage"
 _ROOM_FOR_WORDS = 2
 _FEW = 4
 """Variants that may have two rows each."""

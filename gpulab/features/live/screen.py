@@ -119,10 +119,10 @@ _GROWING = (
 empty.
 """
 _COLUMNS = {
-    106: ((TIMES, NARROWING), (_PARTS, _ROOFS, PROCESSES)),
-    170: ((TIMES, PROCESSES), (NARROWING,), (_PARTS, _ROOFS)),
+    106: ((0.57, (TIMES, NARROWING)), (1.0, (_PARTS, _ROOFS, PROCESSES))),
+    170: ((0.35, (TIMES, PROCESSES)), (0.69, (NARROWING,)), (1.0, (_PARTS, _ROOFS))),
 }
-"""From which width on there are columns, and the panels of each."""
+"""From which width on there are columns; the share of the width where each ends, and its panels."""
 _BELOW = (_CHARTS, PRINTED)
 """The panels below columns."""
 _SHORT_NAME = 14
@@ -167,8 +167,8 @@ def places(run: LiveReport, width: int, height: int) -> list[Place]:
     below = _stacked(run, _BELOW, 0, width, int((height - 1) * _LOWER_SHARE), closed=closed)
     above = height - 1 - sum(place.height for place in below)
     sides, left = [], 0
-    for number, panels in enumerate(columns, 1):
-        right = number * (width + _GAP) // len(columns) - _GAP
+    for end, panels in columns:
+        right = int(end * (width + _GAP)) - _GAP
         column = _stacked(run, panels, left, right - left, above, closed=closed)
         rest = above - sum(place.height for place in column)
         column[-1:] = [replace(place, height=place.height + rest) for place in column[-1:]]

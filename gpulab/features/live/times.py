@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpulab.core.statuses import Per, Status, Verdict
 from gpulab.core.units import about, interval, plus_minus, seconds, times
 from gpulab.draw.area import Area
+from gpulab.draw.canvas import wide
 from gpulab.draw.panel import Band, Panel, Rows, bands, name_width, style_of
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import state_of
@@ -15,10 +16,11 @@ from gpulab.report.report import VariantReport
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_bar
 
-_TIME, _WORDS = 8, 24
-_SHORTEST_BAR = 16
+_TIME, _WORDS, _SPREAD = 8, 24, 9
+_INTERVALS = (15, 4, 0)
+"""Cells for an interval beside the words, beside short words, and none."""
+_SHORTEST_BAR = 12
 """Cells that the bars keep where an interval, and then a spread, stands beside them."""
-_INTERVAL, _SPREAD = 15, 9
 _FEW = 4
 """Variants that have an interval in a second row where there is no room beside the first."""
 _TROUBLE = (Verdict.SLOWER, Verdict.WRONG, Verdict.INVALID)
@@ -34,8 +36,9 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 def _beside(names: int, width: int) -> tuple[int, int]:
     """Return the cells of an interval and of a spread beside a bar: 0 where they have no room."""
     room = width - names - _TIME - 2 - _WORDS - 1 - _SHORTEST_BAR
-    interval_cells = _INTERVAL if room >= _INTERVAL else 0
-    return interval_cells, _SPREAD if room >= _INTERVAL + _SPREAD else 0
+    interval_cells = next((cells for cells in _INTERVALS if cells <= room), 0)
+    with_spread = room >= interval_cells + _SPREAD and interval_cells == _INTERVALS[0]
+    return interval_cells, _SPREAD * with_spread
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
@@ -78,12 +81,11 @@ def _draw_variant(
     said, style = _said(run, variant)
     column = start + cells + 1 + spread_cells
     area.put(row, column, said, style, most=_WORDS + 1)
-    if comparison is None:
-        return
-    if interval_cells:
-        area.put(row, column + _WORDS + 1, interval(comparison.speedup))
+    ends = interval(comparison.speedup) if comparison else ""
+    if interval_cells and wide(f"{said} {ends}") <= _WORDS + interval_cells:
+        area.put_right(row, ends)
     elif band.height + band.gap > 1:
-        area.put(row + 1, column, interval(comparison.speedup))
+        area.put(row + 1, column, ends)
 
 
 def _style_of_bar(baseline: str | None, variant: VariantReport, found: Comparison | None) -> str:
