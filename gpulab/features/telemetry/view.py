@@ -167,7 +167,7 @@ def _fields(run: LiveReport) -> Sequence[str]:
 
 def _rows(run: LiveReport, width: int) -> Rows:
     if not run.detail.sampled:
-        return Rows(1, 1, 1)
+        return Rows(0, 0, 0)
     count = min(_CHARTS, len(rows(host=not run.detail.on_gpu)))
     return Rows(4 if run.detail.on_gpu else 3, count + 1, _CHART_ROWS * count + 1, count)
 
