@@ -129,8 +129,10 @@ _SHORT_NAME = 14
 """Cells of a name: each more takes two from a width before there are columns."""
 _LOWER_SHARE = 0.48
 """Of the rows, the part of the panels below columns."""
-_CLOSED = (96, 30)
+_CLOSED = (72, 30)
 """Columns and rows from which on panels have whole frames, not only an upper edge."""
+_STACKED_CLOSED, _ROWS_OF_A_VARIANT = 24, 3
+"""Rows that panels below each other need for that, and for each variant more."""
 _GAP = 2
 _KEYS = "z all panels   ← → another panel   space pauses   s s stops"
 _SMALLEST = (56, 15)
@@ -156,13 +158,14 @@ def places(run: LiveReport, width: int, height: int) -> list[Place]:
     if height < 2:
         return []
     closed = width >= _CLOSED[0] and height >= _CLOSED[1]
+    stacked_closed = closed and height >= _STACKED_CLOSED + _ROWS_OF_A_VARIANT * len(run.variants)
     if run.report.get("program") is not None:
         return _stacked(run, _PROGRAM_PANELS, 0, width, height - 1, closed=closed)
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)
     widest = max((least for least in _COLUMNS if least <= for_columns), default=None)
     if widest is None:
-        return _stacked(run, _PANELS, 0, width, height - 1, closed=closed)
+        return _stacked(run, _PANELS, 0, width, height - 1, closed=stacked_closed)
     columns = _COLUMNS[widest]
     below = _stacked(run, _BELOW, 0, width, int((height - 1) * _LOWER_SHARE), closed=closed)
     above = height - 1 - sum(place.height for place in below)
