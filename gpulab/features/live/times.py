@@ -89,7 +89,7 @@ def _draw_variant(
 
 
 def _style_of_bar(baseline: str | None, variant: VariantReport, found: Comparison | None) -> str:
-    if found is not None and found.verdict in _TROUBLE:
+    if found is not None and found.speedup is not None and found.verdict in _TROUBLE:
         return "red"
     return style_of(variant.name, baseline)
 

@@ -238,15 +238,16 @@ def _draw_captions(run: LiveReport, area: Area, columns: Sequence[_Column]) -> N
     variants = [variant.name for variant in run.variants]
     stretches = groupby(enumerate(columns), key=lambda place: (place[1].stage, place[1].variant))
     for (stage, variant), places in stretches:
-        cells = [place // 2 for place, _ in places]
-        room = cells[-1] - cells[0] + 1
+        numbers = [place for place, _ in places]
+        start = (numbers[0] + 1) // 2
+        room = numbers[-1] // 2 + 1 - start
         style = "bright_black"
         if variant:
             style = f"bold {style_of(variant, run.report.baseline)}"
         words = f"├{_short(variant, room - 1, variants) or stage}"
         if room < _FEWEST_CELLS or wide(words) > room:
             words = "├"
-        area.put(0, cells[0], words + "─" * (room - wide(words)), style)
+        area.put(0, start, (words + "─" * (room - wide(words)))[:room], style)
 
 
 def _short(name: str, most: int, others: Sequence[str]) -> str:
