@@ -122,7 +122,7 @@ _CHART = _LABEL + _VALUE + 3
 """Where charts begin, behind their values."""
 _WITH_CAPTIONS = 3
 """Rows from which on the first says what ran."""
-_ONE_A_CELL = 119
+_ONE_A_CELL = 99
 """Cells above which a reading takes a cell, not half of one: charts go back half a minute."""
 _CHARTS, _CHART_ROWS = 5, 3
 """Charts that get three rows each before there are more of them."""
