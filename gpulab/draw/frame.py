@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpulab.draw.area import Area
 from gpulab.draw.canvas import fit, wide
 
-_AROUND_WORDS = 8
-"""Cells of the upper edge beside a title and a figure."""
+_AROUND_TITLE, _AROUND_WORDS = 6, 8
+"""Cells of the upper edge beside a title, and beside a title and a figure."""
 _SIDE = 2
 """An edge, and a cell of air."""
 
@@ -34,7 +34,7 @@ def draw_frame(area: Area, title: str, figure: str, *, chosen: bool, closed: boo
             area.put(row, last, "│", style)
         area.put(area.height - 1, 0, f"╰{'─' * (area.width - 2)}╯", style)
     mark = "▸" if chosen else " "
-    title = fit(title, area.width - _AROUND_WORDS)
+    title = fit(title, area.width - _AROUND_TITLE)
     area.put(0, 2, f"{mark}{title} ", "bold blue" if chosen else "bold")
     if figure and wide(title) + wide(figure) + _AROUND_WORDS <= area.width:
         area.put(0, area.width - wide(figure) - 4, f" {figure} ")

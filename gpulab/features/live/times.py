@@ -19,7 +19,7 @@ from gpulab.stats.verdicts import in_bar
 _TIME, _WORDS, _SPREAD = 8, 24, 9
 _INTERVALS = (15, 4, 0)
 """Cells for an interval beside the words, beside short words, and none."""
-_SHORTEST_BAR = 12
+_SHORTEST_BAR = 11
 """Cells that the bars keep where an interval, and then a spread, stands beside them."""
 _FEW = 4
 """Variants that have an interval in a second row where there is no room beside the first."""
