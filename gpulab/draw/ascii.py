@@ -31,7 +31,7 @@ _PLUS_MINUS = re.compile(r" ((?:\x1b\[[\d;]*m)*)±")
 _LOOKS_LIKE = {
     "─━═▄▀╸╺╴╶╌•": "-",
     "│┃║▌▐▎▏▕▍▊▋▉": "|",
-    "┌┐└┘├┤┬┴┼╭╮╯╰±": "+",
+    "┌┐└┘├┤┬┴┼┿╭╮╯╰±": "+",
     "▁": "_",
     "▂·": ".",
     "▃": ",",
@@ -54,10 +54,15 @@ _LOOKS_LIKE = {
 }
 _ROWS_OF_DOTS = (0x09, 0x12, 0x24, 0xC0)
 """Braille: the bits of the dots in each row."""
+_FILLED = dict.fromkeys((0xE4, 0xF4, 0xE6), "=")
+_FILLED |= dict.fromkeys((0xF6, 0xFC, 0xE7, 0xFE, 0xF7), "*") | {0xFF: "#"}
+"""Cells of a filled curve, whose two columns begin at the lowest dot."""
 
 
 def _line_of_dots(dots: int) -> str:
-    """A dot, a steep line, or a flat one: low, in the middle, or high."""
+    """A filled curve; or a dot, a steep line, or a flat one: low, in the middle, or high."""
+    if dots in _FILLED:
+        return _FILLED[dots]
     rows = [row for row, bits in enumerate(_ROWS_OF_DOTS) if dots & bits]
     if dots.bit_count() < 2:
         return "." if dots else " "

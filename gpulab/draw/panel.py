@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gpulab.report.live import LiveReport
 
 _SHORTEST_NAMES = 12
+BASELINE, VARIANT = "blue", "cyan"
 _HIGHEST = 8
 """Rows of a bar."""
 
@@ -52,6 +53,11 @@ class Panel:
         return f"{shown} of {count} variants" if shown < count else ""
 
 
+def style_of(name: str, baseline: str | None) -> str:
+    """Return the colour of the baseline or of a variant."""
+    return BASELINE if name == baseline else VARIANT
+
+
 def name_width(run: LiveReport, width: int) -> int:
     """Cells for the names of the variants, in panels of this width alike: in full where that leaves
     most of it for what is drawn.
@@ -68,6 +74,8 @@ class Band:
 
     row: int
     height: int
+    gap: int = 0
+    """Empty rows below it."""
 
     @property
     def middle(self) -> int:
@@ -83,4 +91,4 @@ def bands(count: int, height: int) -> list[Band]:
         return []
     each = min((height + 1) // count, _HIGHEST + 1)
     bar = max(1, each - 1)
-    return [Band(place * each, bar) for place in range(count)]
+    return [Band(place * each, bar, each - bar) for place in range(count)]

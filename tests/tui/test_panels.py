@@ -20,8 +20,8 @@ def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path)
 
     async def journey(pilot):
         await pilot.press("r")
-        await until(pilot, lambda: "10 %  ▁▁" in shown(pilot))
-        assert "50 %  ▄▄" in shown(pilot)
+        await until(pilot, lambda: "10 %  ⣀⣀" in shown(pilot))
+        assert "50 %  ⣤⣤" in shown(pilot)
         assert "410/700 W" in shown(pilot)
         assert "clocks ok" in shown(pilot)
         tape.go_on()

@@ -169,7 +169,7 @@ def test_keys_move_it_while_it_is_paused_and_none_runs_anything(tmp_path, monkey
             return cells(pilot)[0]
 
         assert "paused 1x 0:00/1:19" in line()
-        assert "replay H200, torch 2.11.0, 2026-11-23" in line()
+assert "replay H200, 2026-11-23" in line()
         await pilot.press(*["right_curly_bracket"] * 3)
         assert "paused 1x 0:06/1:19" in line()
         assert "warming up pageable" in flat(pilot)
@@ -248,7 +248,7 @@ def test_a_system_without_torch_and_linux_shows_a_run_of_a_gpu(tmp_path):
     script.write_text(_ELSEWHERE)
     arguments = (sys.executable, script, recorded_path("h200/pinned_memory"))
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert "replay H200, torch 2.11.0, 2026-11-23" in done.stdout
+    assert "replay H200, 2026-11-23" in done.stdout
     assert "FASTER       pinned                6.20x  99 %: 5.85 to 6.53" in done.stdout
 
 

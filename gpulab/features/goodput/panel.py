@@ -9,29 +9,40 @@ from collections.abc import Sequence
 from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
-from gpulab.draw.panel import Panel, Rows, bands, name_width
+from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
 from gpulab.features.goodput.view import parts_of, share, sms_busy
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
 _FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
 _ITEMS = 9
-_WHY_NONE = (
-    "the parts of a step come with the profile, the last stage; those of a step with marks "
-    "(lab.phase) come sooner"
-)
+_WHY_NONE = "known after the profile, the last stage"
 _ROOM_FOR_WORDS = 2
+_FEW = 4
+"""Variants that may have two rows each."""
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
-    kind = "by the profile" if _profiled(run.report) else "by the marks of the step"
     several = any(variant.items not in (None, 1.0) for variant in run.report.variants)
-    return f"where the time goes: {kind}", "items/s" * several
+    figure = ""
+    if _known(run.report) and not _profiled(run.report):
+        figure = "as marked in the code"
+    elif _known(run.report) and several:
+        figure = "items/s"
+    return "where the time goes", figure
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
     count = max(1, len(run.variants))
-    return Rows(min(count, 3), count, 4 * count, count)
+    most = 2 * count if count <= _FEW else count
+    return Rows(min(count, 3), count, most, count)
+
+
+def _known(report: RunReport) -> bool:
+    return any(
+        variant.goodput and (variant.goodput.phases or variant.goodput.partition)
+        for variant in report.variants
+    )
 
 
 def _profiled(report: RunReport) -> bool:
@@ -42,10 +53,7 @@ def _profiled(report: RunReport) -> bool:
 
 def _draw(run: LiveReport, area: Area) -> None:
     report = run.report
-    if not any(
-        variant.goodput and (variant.goodput.phases or variant.goodput.partition)
-        for variant in report.variants
-    ):
+    if not _known(report):
         area.put_lines(_WHY_NONE)
         return
     names = name_width(run, area.width)
@@ -57,7 +65,7 @@ def _draw(run: LiveReport, area: Area) -> None:
     )
     places = bands(len(shown), area.height)
     for variant, phases, band in zip(shown, by_phases, places, strict=True):
-        area.put(band.middle, 0, variant.name, most=names)
+        area.put(band.middle, 0, variant.name, style_of(variant.name, report.baseline), most=names)
         summary = variant.goodput
         if summary is None:
             continue
@@ -84,7 +92,7 @@ def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> Non
         for words in (f" {bars.WORDS.get(part.words, part.words)} {value} ", f" {value} "):
             if len(words) + _ROOM_FOR_WORDS <= count:
                 start = placed + (count - len(words)) // 2
-                area.put((area.height - 1) // 2, start, words, f"{part.style} bold")
+                area.put((area.height - 1) // 2, start, words, f"bold reverse {part.style}")
                 break
         placed += count
 

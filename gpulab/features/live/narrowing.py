@@ -11,7 +11,7 @@ from statistics import median
 from gpulab.core.units import interval, span, three_digits, times
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
-from gpulab.draw.panel import Panel, Rows
+from gpulab.draw.panel import VARIANT, Panel, Rows
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import draw_preparation
 from gpulab.report.live import LiveReport
@@ -48,7 +48,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
-    return Rows(4, _ENOUGH, _MOST, 2)
+    return Rows(3, _ENOUGH, _MOST, 2)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
@@ -92,21 +92,27 @@ def _draw_ratios(run: LiveReport, comparison: Comparison, area: Area) -> None:
     for place, count in enumerate(counts):
         row = first_row + place * gap
         now = count == len(ratios)
+        median_mark = "┃"
         label = f"{count}{' now' * (now and run.report.under_way)}"
         area.put(row, max(0, _LABEL - len(label)), label)
-        style = STYLES[comparison.verdict] if now else ""
         interval = look(ratios, count)
+        style = STYLES[comparison.verdict] if now and interval is not None else ""
+        dots = style or VARIANT
         so_far = exp(-median(ratios[:count]))
         if interval is not None:
-            area.interval(row, start, axis, (interval.low, so_far, interval.high), style)
+            three = interval.low, so_far, interval.high
+            area.interval(row, start, axis, three, style or "bright_black")
+            median_mark = "┿"
             ends = span(interval.low, interval.high)
             figures = f"{times(so_far)}  {ends}" if with_medians else ends
         else:
             figures = times(so_far)
-        area.put(row, start + axis.inside(so_far), _mark_at(axis, so_far, "┃"), style or "bold")
+        area.put(
+            row, start + axis.inside(so_far), _mark_at(axis, so_far, median_mark), style or "bold"
+        )
         for ratio in ratios[done:count]:
             own = exp(-ratio)
-            area.put(row, start + axis.inside(own), _mark_at(axis, own, "●"), style)
+            area.put(row, start + axis.inside(own), _mark_at(axis, own, "●"), dots)
         area.put_right(row, figures, style)
         done = count
 

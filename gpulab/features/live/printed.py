@@ -13,7 +13,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
-    return Rows(1, 2, 4)
+    return Rows(1, 1, 4)
 
 
 def _draw(run: LiveReport, area: Area) -> None:

@@ -10,7 +10,7 @@ from gpulab.core.units import plus_minus
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, outwards, tick_seconds
 from gpulab.draw.bars import tall_levels
-from gpulab.draw.panel import Panel, Rows, bands, name_width
+from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
 from gpulab.features.live.activity import draw_stages_so_far
 from gpulab.report.live import LiveReport
 
@@ -28,7 +28,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 def _rows(run: LiveReport, width: int) -> Rows:
     count = max(2, len(run.variants))
-    return Rows(1 + min(count, 3), 1 + count, 1 + 5 * count, count)
+    return Rows(1 + min(count, 3), 1 + count, 1 + 3 * count, count)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
@@ -55,11 +55,11 @@ def _draw(run: LiveReport, area: Area) -> None:
     shown = variants[: area.height - 1]
     for variant, band in zip(shown, bands(len(shown), area.height - 1), strict=True):
         row = band.row + band.height  # counts stand on it
-        area.put(row, 0, variant.name, most=names)
+        style = style_of(variant.name, run.report.baseline)
+        area.put(row, 0, variant.name, style, most=names)
         values = scaled[variant.name]
         if not values:
             continue
-        style = "" if variant.name == run.report.baseline else "cyan"
         counts = Counter(axis.inside(value) for value in values if value > 0)
         most = max(counts.values())
         for cell, count in counts.items():

@@ -16,6 +16,7 @@ from gpulab.draw.area import Area
 from gpulab.draw.bars import gauge
 from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas
+from gpulab.draw.frame import draw_frame, edge_rows, inner_width
 from gpulab.draw.panel import Panel
 from gpulab.features import needed, views
 from gpulab.features.live.activity import activity, time_left
@@ -67,10 +68,10 @@ def draw_stages(run: LiveReport, area: Area) -> None:
     for stage, words in _SHOWN.items():
         if stage == now:
             passed, text = False, _under_way(run)
-            area.put(0, column, text, "bold")
+            area.put(0, column, text, "bold cyan")
             column += len(text) + 1
         elif area.width - column > len(words):
-            area.put(0, column, words, "" if passed else "dim")
+            area.put(0, column, words, "green" if passed else "bright_black")
             column += len(words) + 1
         else:
             return
@@ -108,6 +109,8 @@ _PROGRAM_PANELS = (*_PROGRAM, _PARTS, _CHARTS, PRINTED)
 """Those of a program that is followed."""
 _FIRST = (*_PROGRAM, TIMES, NARROWING, _CHARTS, PRINTED, PROCESSES, _ROOFS, _PARTS)
 """In the order in which they get their fewest rows."""
+_NEEDED = (*_PROGRAM, TIMES, _CHARTS, NARROWING, PRINTED, PROCESSES, _ROOFS, _PARTS)
+"""In the order in which they get what they need."""
 _GROWING = (
     (*_PROGRAM, TIMES, NARROWING, PROCESSES, _CHARTS),
     (_ROOFS, _PARTS, PRINTED),
@@ -116,20 +119,20 @@ _GROWING = (
 empty.
 """
 _COLUMNS = {
-    110: (
-        ((TIMES, NARROWING, PROCESSES), (_ROOFS, _PARTS)),
-        (_CHARTS, PRINTED),
-    ),
-    210: (
-        ((TIMES, NARROWING, _PARTS), (_ROOFS,), (PROCESSES, PRINTED)),
-        (_CHARTS,),
-    ),
+    106: ((0.57, (TIMES, NARROWING)), (1.0, (_PARTS, _ROOFS, PROCESSES))),
+    170: ((0.35, (TIMES, PROCESSES)), (0.69, (NARROWING,)), (1.0, (_PARTS, _ROOFS))),
 }
-"""From which width on there are columns, the panels of each, and those below them."""
+"""From which width on there are columns; the share of the width where each ends, and its panels."""
+_BELOW = (_CHARTS, PRINTED)
+"""The panels below columns."""
 _SHORT_NAME = 14
 """Cells of a name: each more takes two from a width before there are columns."""
-_LOWER_SHARE = 4
+_LOWER_SHARE = 0.48
 """Of the rows, the part of the panels below columns."""
+_CLOSED = (72, 30)
+"""Columns and rows from which on panels have whole frames, not only an upper edge."""
+_STACKED_CLOSED, _ROWS_OF_A_VARIANT = 24, 3
+"""Rows that panels below each other need for that, and for each variant more."""
 _GAP = 2
 _KEYS = "z all panels   ← → another panel   space pauses   s s stops"
 _SMALLEST = (56, 15)
@@ -138,13 +141,14 @@ _SMALLEST = (56, 15)
 
 @dataclass(frozen=True)
 class Place:
-    """A panel and its rectangle, its heading included."""
+    """A panel and its rectangle, its frame included: `closed`, or only the upper edge."""
 
     panel: Panel
     row: int
     column: int
     width: int
     height: int
+    closed: bool = False
 
 
 def places(run: LiveReport, width: int, height: int) -> list[Place]:
@@ -153,40 +157,46 @@ def places(run: LiveReport, width: int, height: int) -> list[Place]:
     """
     if height < 2:
         return []
+    closed = width >= _CLOSED[0] and height >= _CLOSED[1]
+    stacked_closed = closed and height >= _STACKED_CLOSED + _ROWS_OF_A_VARIANT * len(run.variants)
     if run.report.get("program") is not None:
-        return _stacked(run, _PROGRAM_PANELS, 0, width, height - 1)
+        return _stacked(run, _PROGRAM_PANELS, 0, width, height - 1, closed=closed)
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
     for_columns = width - 2 * max(0, longest - _SHORT_NAME)
     widest = max((least for least in _COLUMNS if least <= for_columns), default=None)
     if widest is None:
-        return _stacked(run, _PANELS, 0, width, height - 1)
-    columns, full_width = _COLUMNS[widest]
-    below = _stacked(run, full_width, 0, width, (height - 1) // _LOWER_SHARE)
+        return _stacked(run, _PANELS, 0, width, height - 1, closed=stacked_closed)
+    columns = _COLUMNS[widest]
+    below = _stacked(run, _BELOW, 0, width, int((height - 1) * _LOWER_SHARE), closed=closed)
     above = height - 1 - sum(place.height for place in below)
     sides, left = [], 0
-    for number, panels in enumerate(columns, 1):
-        right = number * (width + _GAP) // len(columns) - _GAP
-        sides += _stacked(run, panels, left, right - left, above)
+    for end, panels in columns:
+        right = int(end * (width + _GAP)) - _GAP
+        column = _stacked(run, panels, left, right - left, above, closed=closed)
+        rest = above - sum(place.height for place in column)
+        column[-1:] = [replace(place, height=place.height + rest) for place in column[-1:]]
+        sides += column
         left = right + _GAP
-    end = max((place.row + place.height for place in sides), default=1)
-    return [*sides, *(replace(place, row=place.row + end - 1) for place in below)]
+    return [*sides, *(replace(place, row=place.row + above) for place in below)]
 
 
 def _stacked(
-    run: LiveReport, panels: Sequence[Panel], column: int, width: int, room: int
+    run: LiveReport, panels: Sequence[Panel], column: int, width: int, room: int, *, closed: bool
 ) -> list[Place]:
     """One below the other: first every panel's fewest rows in their order, then what it needs, and
     then what is left, in turn.
     """
-    sizes = {panel.name: panel.rows(run, width) for panel in panels}
+    edges = edge_rows(closed=closed)
+    inner = inner_width(width, closed=closed)
+    sizes = {panel.name: panel.rows(run, inner) for panel in panels}
     rows: dict[str, int] = {}
     for panel in sorted(panels, key=_FIRST.index):
-        least = sizes[panel.name].least + 1
-        if least <= room:
+        least = sizes[panel.name].least + edges
+        if sizes[panel.name].most and least <= room:
             rows[panel.name] = least
             room -= least
-    for name in rows:
-        more = min(room, sizes[name].enough + 1 - rows[name])
+    for name in [panel.name for panel in _NEEDED if panel.name in rows]:
+        more = max(0, min(room, sizes[name].enough + edges - rows[name]))
         rows[name] += more
         room -= more
     for group in _GROWING:
@@ -194,7 +204,7 @@ def _stacked(
         while growing:
             for name in list(growing):
                 size = sizes[name]
-                if size.step <= room and rows[name] + size.step <= size.most + 1:
+                if size.step <= room and rows[name] + size.step <= size.most + edges:
                     rows[name] += size.step
                     room -= size.step
                 else:
@@ -203,7 +213,7 @@ def _stacked(
     row = 1
     for panel in panels:
         if panel.name in rows:
-            placed.append(Place(panel, row, column, width, rows[panel.name]))
+            placed.append(Place(panel, row, column, width, rows[panel.name], closed))
             row += rows[panel.name]
     return placed
 
@@ -224,13 +234,15 @@ def live_view(
     layout = places(run, width, height)
     if zoomed or width < _SMALLEST[0] or height < _SMALLEST[1]:
         panel = next((panel for panel in ZOOMED if panel.name == chosen), NUMBER)
-        layout = [Place(panel, 1, 0, width, height - 1 - zoomed)]
+        closed = width >= _CLOSED[0] and height >= _CLOSED[1]
+        layout = [Place(panel, 1, 0, width, height - 1 - zoomed, closed)]
         if zoomed:
             canvas.put(height - 1, 0, _KEYS)
     for place in layout:
         area = Area(canvas, place.row, place.column, place.width, place.height)
-        _draw_heading(place.panel, run, area, chosen=place.panel.name == chosen)
-        place.panel.draw(run, area.part(1, 0, place.width, place.height - 1))
+        chosen_one = place.panel.name == chosen
+        inside = _framed(place.panel, run, area, chosen=chosen_one, closed=place.closed)
+        place.panel.draw(run, inside)
     return canvas.text()
 
 
@@ -241,18 +253,15 @@ def panel_view(
     if height is None:
         height = panel.rows(run, width).enough + headed
     canvas = Canvas(width, height)
+    area = Area(canvas, 0, 0, width, height)
     if headed:
-        _draw_heading(panel, run, Area(canvas, 0, 0, width, height), chosen=False)
-    panel.draw(run, Area(canvas, int(headed), 0, width, height - headed))
+        area = _framed(panel, run, area, chosen=False, closed=False)
+    panel.draw(run, area)
     return canvas.text()
 
 
-def _draw_heading(panel: Panel, run: LiveReport, area: Area, *, chosen: bool) -> None:
-    """A rule with words in it; in reverse where it is the one that `z` makes fill the screen."""
+def _framed(panel: Panel, run: LiveReport, area: Area, *, chosen: bool, closed: bool) -> Area:
+    """Draw the frame of the panel, and return what is inside."""
     left, right = panel.heading(run)
-    right = panel.missing(run, area.height - 1) or right
-    mark, style = ("▸", "bold reverse") if chosen else (" ", "bold")
-    area.put(0, 0, "─" * area.width, "dim")
-    area.put(0, 2, f"{mark}{left} ", style, most=area.width - 3)
-    if right and len(left) + len(right) + 8 <= area.width:
-        area.put(0, area.width - len(right) - 3, f" {right} ")
+    right = panel.missing(run, area.height - edge_rows(closed=closed)) or right
+    return draw_frame(area, left, right, chosen=chosen, closed=closed)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.core.statuses import Per, Status
+from gpulab.core.statuses import Per, Status, Verdict
 from gpulab.core.units import about, interval, plus_minus, seconds, times
 from gpulab.draw.area import Area
-from gpulab.draw.panel import Band, Panel, Rows, bands, name_width
+from gpulab.draw.canvas import wide
+from gpulab.draw.panel import Band, Panel, Rows, bands, name_width, style_of
 from gpulab.draw.styles import STYLES
 from gpulab.features.live.activity import state_of
 from gpulab.report.live import LiveReport
 from gpulab.report.report import VariantReport
+from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_bar
 
-_TIME, _WORDS = 8, 24
-_WITH_INTERVAL = 90
-_INTERVAL, _SPREAD = 15, 9
+_TIME, _WORDS, _SPREAD = 8, 24, 9
+_INTERVALS = (15, 4, 0)
+"""Cells for an interval beside the words, beside short words, and none."""
+_SHORTEST_BAR = 11
+"""Cells that the bars keep where an interval, and then a spread, stands beside them."""
+_FEW = 4
+"""Variants that have an interval in a second row where there is no room beside the first."""
+_TROUBLE = (Verdict.SLOWER, Verdict.WRONG, Verdict.INVALID)
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
@@ -26,9 +33,20 @@ def _heading(run: LiveReport) -> tuple[str, str]:
     return heading, "so far" * run.report.under_way
 
 
+def _beside(names: int, width: int) -> tuple[int, int]:
+    """Return the cells of an interval and of a spread beside a bar: 0 where they have no room."""
+    room = width - names - _TIME - 2 - _WORDS - 1 - _SHORTEST_BAR
+    interval_cells = next((cells for cells in _INTERVALS if cells <= room), 0)
+    with_spread = room >= interval_cells + _SPREAD and interval_cells == _INTERVALS[0]
+    return interval_cells, _SPREAD * with_spread
+
+
 def _rows(run: LiveReport, width: int) -> Rows:
     count = max(2, len(run.report.variants))
-    return Rows(min(count, 4), count, 4 * count, count)
+    interval_cells, _ = _beside(name_width(run, width), width)
+    few = count <= _FEW and not interval_cells
+    enough = 2 * count if few else count
+    return Rows(min(count, 6), enough, 3 * count, count)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
@@ -45,26 +63,35 @@ def _draw_variant(
 ) -> None:
     report = run.report
     names = name_width(run, area.width)
-    wide = area.width >= _WITH_INTERVAL
-    words = _WORDS + (_INTERVAL + _SPREAD) * wide
+    interval_cells, spread_cells = _beside(names, area.width)
     start = names + _TIME + 2
-    cells = max(4, area.width - start - words - 1)
+    cells = max(4, area.width - start - spread_cells - _WORDS - interval_cells - 1)
     row = band.middle
-    area.put(row, 0, variant.name, most=names)
+    comparison = report.comparison(variant.name)
+    area.put(row, 0, variant.name, style_of(variant.name, report.baseline), most=names)
     time = variant.time_per(report.per)
     if time is not None and longest:
         text = seconds(time.value)
         area.put(row, names + 1 + max(0, _TIME - len(text)), text)
-        style = "" if variant.name == report.baseline else "cyan"
+        style = _style_of_bar(report.baseline, variant, comparison)
         for bar_row in range(band.row, band.row + band.height):
             area.bar(bar_row, start, time.value / longest, cells, style)
-        if wide:
+        if spread_cells:
             area.put(row, start + cells + 1, plus_minus(time))
     said, style = _said(run, variant)
-    column = start + cells + 1 + _SPREAD * wide
+    column = start + cells + 1 + spread_cells
     area.put(row, column, said, style, most=_WORDS + 1)
-    if wide and (comparison := report.comparison(variant.name)):
-        area.put(row, column + _WORDS + 1, interval(comparison.speedup))
+    ends = interval(comparison.speedup) if comparison else ""
+    if interval_cells and wide(f"{said} {ends}") <= _WORDS + interval_cells:
+        area.put_right(row, ends)
+    elif band.height + band.gap > 1:
+        area.put(row + 1, column, ends)
+
+
+def _style_of_bar(baseline: str | None, variant: VariantReport, found: Comparison | None) -> str:
+    if found is not None and found.speedup is not None and found.verdict in _TROUBLE:
+        return "red"
+    return style_of(variant.name, baseline)
 
 
 def _said(run: LiveReport, variant: VariantReport) -> tuple[str, str]:

@@ -45,7 +45,7 @@ def _draw_chart(recent: list[float], area: Area, top: int) -> None:
     area.put(top, 0, seconds(longest_s), "dim")
     for column, step_s in enumerate(shown):
         for row, cell in enumerate(tall_levels(step_s, longest_s, height)):
-            area.put(top + height - 1 - row, _LABEL + column, cell)
+            area.put(top + height - 1 - row, _LABEL + column, cell, "cyan")
 
 
 _ABOUT = (

@@ -9,7 +9,11 @@ from math import inf
 from gpulab.core.machine import Device
 from gpulab.draw.canvas import fit, wide
 
-_LEAST_BAR, _MOST_BAR = 12, 60
+_LEAST_BAR = 12
+_BAR_SHARE = 5
+"""Of the width, the bar has a fifth before more is said of what was recorded."""
+_STATE_AND_SPEED = wide("playing 1/4x ")
+_SHORTEST_STAGE, _LONGEST_STAGE = 10, 28
 _LEAST_FOR_ALL = 40
 """Cells of a bar that has room for the stages of every variant and process."""
 _VENDOR = "NVIDIA "
@@ -58,17 +62,23 @@ class ReplayPosition:
 
 def replay_line(position: ReplayPosition, origin: Origin, width: int) -> str:
     """One line: whether it plays, its speed and time, a bar with the stages; and that it is a
-    replay of what, on which day, as long as there is room.
+    replay of what, on which day, as long as there is room. Each part has a place that stays.
     """
     head = " ".join((_state(position), shown_speed(position.speed), _times(position)))
-    room = width - wide(head) - 2 * len(_SEPARATOR) - _LEAST_BAR - 2
+    cells_of_head = _STATE_AND_SPEED + 2 * wide(clock_time(position.duration_s)) + 1
+    head = head.ljust(cells_of_head)
+    stage_cells = min(_LONGEST_STAGE, width // 6)
+    stage = ""
+    if stage_cells >= _SHORTEST_STAGE:
+        stage = _SEPARATOR + _padded(position.stage, stage_cells)
+    room = width - cells_of_head - wide(stage) - 2 * len(_SEPARATOR)
+    least_bar = max(_LEAST_BAR, width // _BAR_SHARE)
     labels = _labels(origin)
-    label = next((label for label in labels if wide(label) <= room), fit(labels[-1], max(1, room)))
-    stage = f"{_SEPARATOR}{position.stage}"
-    if wide(stage) > room - wide(label):
-        stage = ""
-    cells = width - wide(head) - wide(stage) - wide(label) - 2 * len(_SEPARATOR) - 2
-    bar = _bar(position, max(1, min(_MOST_BAR, cells)))
+    label = next(
+        (label for label in labels if wide(label) + least_bar <= room),
+        fit(labels[-1], max(1, room - _LEAST_BAR)),
+    )
+    bar = _bar(position, max(1, room - wide(label)))
     return f"{head}{_SEPARATOR}{bar}{stage}{_SEPARATOR}{label}"
 
 
@@ -84,6 +94,11 @@ def clock_time(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}:{rest:02}"
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _padded(text: str, cells: int) -> str:
+    text = fit(text, cells)
+    return text + " " * (cells - wide(text))
 
 
 def _state(position: ReplayPosition) -> str:

@@ -6,7 +6,7 @@ from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.draw.panel import Panel, Rows, bands, name_width
+from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.figure import roofline_figure
 from gpulab.features.roofline.report import roofline_of
@@ -14,7 +14,7 @@ from gpulab.features.roofline.view import marked
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
-_PLOT_ROWS, _PLOT_COLUMNS = 14, 50
+_PLOT_ROWS, _PLOT_COLUMNS = 12, 50
 _PERCENT, _BOUND = 6, 14
 _MOST_ROWS = 40
 _BEFORE_ROUNDS = (
@@ -56,12 +56,14 @@ def _draw(run: LiveReport, area: Area) -> None:
     shown = list(points.items())[: area.height]
     for (name, point), band in zip(shown, bands(len(shown), area.height), strict=True):
         row = band.middle
-        area.put(row, 0, name, most=names)
+        style = style_of(name, run.report.baseline)
+        area.put(row, 0, name, style, most=names)
         share = f"{percent_of_roof(point.fraction.value)} %"
         area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
-        style = "" if name == run.report.baseline else "cyan"
+        start = names + _PERCENT + 2
+        area.put(row, start, "·" * cells, "bright_black", most=cells)
         for bar_row in range(band.row, band.row + band.height):
-            area.bar(bar_row, names + _PERCENT + 2, point.fraction.value, cells, style)
+            area.bar(bar_row, start, point.fraction.value, cells, style)
         area.put(row, names + _PERCENT + 2 + cells + 1, marked(point))
 
 

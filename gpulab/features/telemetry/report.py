@@ -91,7 +91,7 @@ def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
 
 
 _RECENT = 120
-_CHARTED = 160
+_CHARTED = 200
 """Readings that a report has, 24 s of them; and those that the charts of the screen go back to."""
 _MOST_OF_A_STAGE = 6000
 

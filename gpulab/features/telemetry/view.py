@@ -1,22 +1,21 @@
 """Telemetry: charts over time beside a run, and the table of what each variant did while it ran
 alone.
-
-A chart is written from left to right and then over itself, as an oscilloscope does: only what is
-new has to be sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import fmean
 
 from gpulab.core.statuses import Stage
 from gpulab.core.units import byte_count, rate, seconds, three_digits
 from gpulab.draw.area import Area
-from gpulab.draw.bars import tall_levels
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.draw.panel import Panel, Rows, bands
+from gpulab.draw.canvas import fit, wide
+from gpulab.draw.curve import draw_curve
+from gpulab.draw.panel import Panel, Rows, style_of
 from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ, columns, rows
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.live import LiveReport
@@ -120,10 +119,18 @@ def _cell(solo: SoloReport, column: str) -> str:
 
 _LABEL, _VALUE = 11, 13
 _CHART = _LABEL + _VALUE + 3
-"""Where charts begin, behind their values: of a row that grows to the right only what is left of
-its end is sent.
-"""
-_WITH_CAPTIONS = 4
+"""Where charts begin, behind their values."""
+_WITH_CAPTIONS = 3
+"""Rows from which on the first says what ran."""
+_ONE_A_CELL = 99
+"""Cells above which a reading takes a cell, not half of one: charts go back half a minute."""
+_CHARTS, _CHART_ROWS = 5, 3
+"""Charts that get three rows each before there are more of them."""
+_HIGHEST = 6
+_PREPARING = (Stage.LOAD, Stage.BUILD, Stage.TUNE, Stage.CALIBRATE, Stage.WARM_UP, Stage.COUNT)
+_STATES = ("MHz", "C", "B")
+"""Units of what is no activity: a line, not a filled curve."""
+_FEWEST_CELLS = 4
 _CONTENDED = 0.05
 _AVERAGED, _BUSY = 10, 20.0
 """Readings over which other work is averaged, and per cent of all cores from which on it is said.
@@ -132,11 +139,12 @@ _AVERAGED, _BUSY = 10, 20.0
 
 @dataclass(frozen=True)
 class _Column:
-    """The readings of a moment, fields that are read less often from the last second; and what ran
-    by itself meanwhile.
+    """The readings of a moment, fields that are read less often from the last second; and what went
+    on: a stage, or the variant that ran by itself.
     """
 
     values: Mapping[str, float]
+    stage: str
     variant: str
 
 
@@ -159,9 +167,9 @@ def _fields(run: LiveReport) -> Sequence[str]:
 
 def _rows(run: LiveReport, width: int) -> Rows:
     if not run.detail.sampled:
-        return Rows(1, 1, 1)
-    count = len(rows(host=not run.detail.on_gpu))
-    return Rows(4 if run.detail.on_gpu else 2, count + 2, 3 * count + 2, count)
+        return Rows(0, 0, 0)
+    count = min(_CHARTS, len(rows(host=not run.detail.on_gpu)))
+    return Rows(4 if run.detail.on_gpu else 3, count + 1, _CHART_ROWS * count + 1, count)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
@@ -169,34 +177,31 @@ def _draw(run: LiveReport, area: Area) -> None:
     if report.telemetry is None:
         area.put(0, 0, _why_no_reading(run))
         return
-    cells = area.width - _CHART
+    cells = max(1, area.width - _CHART)
     columns = _columns(run)
-    last = len(columns)
-    first = max(0, last - cells + 1)
-    places = [(place % cells, columns[place]) for place in range(first, last)]
-    captions = area.height > _WITH_CAPTIONS
+    shown = columns[-2 * cells :]
+    if cells > _ONE_A_CELL:
+        shown = [column for column in columns[-cells:] for _ in range(2)]
+    captions = int(area.height >= _WITH_CAPTIONS)
     if captions:
-        _draw_captions(area.part(0, _CHART, cells, 1), places)
+        _draw_captions(run, area.part(0, _CHART, cells, 1), shown)
+        area.put(0, 0, *_validity(report))
+    height = area.height - captions
     fields = [field for field in _fields(run) if field not in report.telemetry.unsupported]
-    words = area.height - captions
-    if area.height > 2 + captions:
-        words -= 1
-    shown = fields[:words]
-    for field, band in zip(shown, bands(len(shown), words), strict=True):
-        row = band.row + band.height - 1 + captions
+    fields = fields[: min(height, max(_CHARTS, height // _CHART_ROWS))]
+    each = min(_HIGHEST, height // max(1, len(fields)))
+    for place, field in enumerate(fields):
+        row = captions + place * each
         top = _top(report, field, columns)
-        area.put(row, 0, FIELDS[field].label, most=_LABEL)
-        for cell, column in places:
-            if (value := column.values.get(field)) is not None:
-                style = "cyan" if column.variant else ""
-                for above, mark in enumerate(tall_levels(value, top, band.height)):
-                    area.put(row - above, _CHART + cell, mark, style)
+        values = [column.values.get(field) for column in shown]
+        shares = [None if value is None else value / top for value in values]
+        filled = FIELDS[field].unit not in _STATES
+        draw_curve(area.part(row, _CHART, cells, each), shares, filled=filled)
+        words = row + each // 2
+        area.put(words, 0, FIELDS[field].label, most=_LABEL)
         if (value := report.telemetry.last.get(field)) is not None:
             text = _value(report, field, value)
-            area.put(row, _LABEL + 1 + max(0, _VALUE - len(text)), text, most=_VALUE)
-    if words < area.height - captions:
-        text, style = _validity(report)
-        area.put(area.height - 1, 0, text, style)
+            area.put(words, _LABEL + 1 + max(0, _VALUE - len(text)), text, "bold", most=_VALUE)
 
 
 def _why_no_reading(run: LiveReport) -> str:
@@ -208,33 +213,49 @@ def _why_no_reading(run: LiveReport) -> str:
 
 
 def _columns(run: LiveReport) -> list[_Column]:
-    """Readings in their order, each with the variant that ran by itself then."""
-    stages, columns, at, alone = list(run.detail.stages), [], 0, ""
+    """Readings in their order, each with what went on then."""
+    stages, columns, at = list(run.detail.stages), [], 0
+    stage = variant = ""
     values: dict[str, tuple[float, float]] = {}
     for reading in run.detail.readings:
         while at < len(stages) and stages[at].t <= reading.t:
-            alone = ""
-            if stages[at].stage == Stage.SOLO_RUN:
-                alone = stages[at].variant or ""
+            stage = stages[at].stage
+            variant = ""
+            if stage == Stage.SOLO_RUN:
+                variant = stages[at].variant or ""
+            if stage in _PREPARING:
+                stage = Stage.CHECK
             at += 1
         values |= {field: (reading.t, value) for field, value in reading.values.items()}
         values = {field: known for field, known in values.items() if reading.t - known[0] <= 1.0}
-        columns.append(_Column({field: value for field, (_, value) in values.items()}, alone))
+        known = {field: value for field, (_, value) in values.items()}
+        columns.append(_Column(known, stage, variant))
     return columns
 
 
-def _draw_captions(area: Area, places: Sequence[tuple[int, _Column]]) -> None:
-    """The names of what runs alone, over their stretches."""
-    runs: list[tuple[int, int, str]] = []
-    for cell, column in places:
-        if runs and runs[-1][2] == column.variant and runs[-1][1] == cell - 1:
-            runs[-1] = runs[-1][0], cell, column.variant
-        else:
-            runs.append((cell, cell, column.variant))
-    for start, end, name in runs:
-        if name:
-            room = end - start + 1
-            area.put(0, start, f"├{name}"[:room].ljust(room, "─"), "bold")
+def _draw_captions(run: LiveReport, area: Area, columns: Sequence[_Column]) -> None:
+    """The stages, and the names of what runs alone, over their stretches."""
+    variants = [variant.name for variant in run.variants]
+    stretches = groupby(enumerate(columns), key=lambda place: (place[1].stage, place[1].variant))
+    for (stage, variant), places in stretches:
+        numbers = [place for place, _ in places]
+        start = (numbers[0] + 1) // 2
+        room = numbers[-1] // 2 + 1 - start
+        style = "bright_black"
+        if variant:
+            style = f"bold {style_of(variant, run.report.baseline)}"
+        words = f"├{_short(variant, room - 1, variants) or stage}"
+        if room < _FEWEST_CELLS or wide(words) > room:
+            words = "├"
+        area.put(0, start, (words + "─" * (room - wide(words)))[:room], style)
+
+
+def _short(name: str, most: int, others: Sequence[str]) -> str:
+    """Return the name in at most so many cells: its start, or its end where others start so."""
+    start = fit(name, most)
+    if start == name or sum(fit(other, most) == start for other in others) < 2:
+        return start
+    return f"…{name[-most + 1 :]}"
 
 
 def _top(report: RunReport, field: str, columns: Sequence[_Column]) -> float:
@@ -267,13 +288,13 @@ def _validity(report: RunReport) -> tuple[str, str]:
     if telemetry.stale:
         return f"stale: nothing for {telemetry.age_s or 0:.0f} s", "bold red"
     if telemetry.gpu:
-        return clocks_words(telemetry), "" if telemetry.clocks == "ok" else "yellow"
+        return clocks_words(telemetry), "green" if telemetry.clocks == "ok" else "yellow"
     contention = [
         variant.contention for variant in report.variants if variant.contention is not None
     ]
     if not contention:
         return "no block was timed so far", ""
-    words = f"off the CPU up to {max(contention):.0%}: other work, or waits"
+    words = f"off the CPU up to {max(contention):.0%}"
     return words, "yellow" if max(contention) >= _CONTENDED else ""
 
 

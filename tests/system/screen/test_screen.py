@@ -90,7 +90,7 @@ def test_a_driver_that_hangs_stalls_nothing(lab, driver, drive, monkeypatch):
 
     async def journey(pilot):
         await pilot.press("r")
-        await until(pilot, lambda: "10 %  ▁▁" in shown(pilot))
+        await until(pilot, lambda: "10 %  ⣀⣀" in shown(pilot))
         driver("slow=600000")  # longer than a test may take: nothing here waits for it
         await until(pilot, lambda: "stale: nothing for" in shown(pilot))
         await pilot.press("1")
