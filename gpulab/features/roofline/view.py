@@ -79,8 +79,10 @@ _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
-_GAP, _SHARE_OF_TABLE = 3, 0.42
-_FEWEST_ROWS = 10
+_GAP, _SHARE_OF_TABLE, _LEAST_TABLE = 3, 0.42, 64
+_BESIDE = 140
+"""Columns from which on the table stands beside the plot."""
+_FEWEST_ROWS = 14
 
 
 def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block]:
@@ -97,7 +99,11 @@ def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block
         blocks += [Text(reason), ""]
     if roofline.points:
         blocks.append(_point_table(roofline.points, family, roofline.noun))
-    return [*blocks, *(Text(note, "dim") for note in _notes(roofline.points, family))]
+    notes = _notes(roofline.points, family)
+    if figure is not None:
+        roofs = family_roofs(roofline.ceilings, family)
+        notes.append(f"roofs: {'; '.join(map(roof_words, roofs.all))}")
+    return [*blocks, *(Text(note, "dim") for note in notes)]
 
 
 def roofline_view(
@@ -109,9 +115,8 @@ def roofline_view(
     if figure is None:
         return Group(*blocks)
     others = blocks[2:]
-    # from 110 columns on the table stands beside the plot
-    if roofline.points and width >= 110:
-        right = int(width * _SHARE_OF_TABLE)
+    if roofline.points and width >= _BESIDE:
+        right = max(_LEAST_TABLE, int(width * _SHARE_OF_TABLE))
         columns = Table(_GAP, show_header=False)
         columns.add_column(width=width - right - _GAP, no_wrap=True)
         columns.add_column(width=right)
@@ -205,21 +210,28 @@ def _notes(points: Sequence[Point], family: str) -> list[str]:
         if point.bytes_ratio
     ]
     if ratios:
-        notes.append(f"bytes that the device moved, over those declared: {', '.join(ratios)}")
+        notes.append(f"measured / declared bytes: {', '.join(ratios)}{_meaning(points)}")
     if without := [letter_of(place) for place, each in enumerate(points) if not each.is_drawable]:
         notes.append(f"no FLOP/byte: {','.join(without)}")
     return notes
+
+
+def _meaning(points: Sequence[Point]) -> str:
+    """Explain ratios of bytes: what is not measured at device memory, caches served."""
+    ratios = [point.bytes_ratio for point in points if point.bytes_ratio]
+    said = []
+    if min(ratios) < 1:
+        said.append("below 1x: caches such as the L2 serve the rest")
+    if max(ratios) > 1:
+        said.append("above 1x: device memory moves more than the work needs")
+    return f" ({'; '.join(said)})"
 
 
 def _levels(points: Sequence[Point], roofs: FamilyRoofs) -> str:
     """The roofs of work that only moves bytes, or of which no bytes are known; what other sources
     say of them.
     """
-    known = {
-        roof.ceiling.name: roof_words(roof)
-        for roof in (roofs.memory, roofs.cache, *roofs.flats)
-        if roof
-    }
+    known = {roof.ceiling.name: roof_words(roof) for roof in roofs.all}
     levels = {
         point.roof: known.get(
             point.roof, f"{point.roof} {per_second(point.attainable, point.unit)}"
