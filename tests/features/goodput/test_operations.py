@@ -7,8 +7,8 @@ from recorded import report_of, transformer_operations
 from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 
 from gpulab.core.statuses import SortBy
-from gpulab.features.goodput.analysis import call_counts
 from gpulab.draw.blocks import Fitted
+from gpulab.features.goodput.analysis import call_counts
 from gpulab.features.goodput.operation_table import OperationTable, Row, TableChoice, sorted_rows
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read
