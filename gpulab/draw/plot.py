@@ -168,7 +168,9 @@ class _Plot:
         )
         if text:
             self._taken.discard((row, column))
-            self._place(text, iter(around), marks[0].style, clear=False)
+            for clear in (True, False):
+                if self._place(text, iter(around), marks[0].style, clear=clear):
+                    break
             self._taken.add((row, column))
 
 

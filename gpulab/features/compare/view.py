@@ -66,7 +66,7 @@ def comparison_view(
             parts.append(_differences(own))
         parts += _lines(each, verbose=verbose)
         for heading, group in grouped(each.rows):
-            table = _bars(group) if with_bars else _table(group, widths)
+            table = _bars(group, rows) if with_bars else _table(group, widths)
             parts += ["", Text(heading, "bold"), table]
         others = [Text(line, "dim") for line in other_lines(each)]
         if others:
@@ -139,13 +139,15 @@ def _widths(rows: Sequence[Row]) -> tuple[int, int]:
     return min(_MOST_NAME, max([7, *names])), max([7, *values])
 
 
-def _bars(rows: Sequence[Row]) -> Fitted:
-    """Two rows a variant, A above B, in bars from zero; the ratio stands below its name."""
+def _bars(rows: Sequence[Row], every: Sequence[Row]) -> Fitted:
+    """Two rows a variant, A above B, in bars from zero; the ratio stands below its name. Columns
+    are as wide as those of `every` table.
+    """
     values = [each.value for row in rows for each in (row.a, row.b) if each]
     longest = max(values, default=1.0) or 1.0
-    name, figure = _widths(rows)
-    name = max(name, *(wide(_ratio(row)) for row in rows))
-    verdict = max(len(row.verdict) for row in rows)
+    name, figure = _widths(every)
+    name = max(name, *(wide(_ratio(row)) for row in every))
+    verdict = max(len("verdict"), *(len(row.verdict) for row in every))
 
     def of_width(width: int) -> Iterator[Block]:
         cells = min(_MOST_BAR, max(_LEAST_BAR, width - name - figure - verdict - 9))

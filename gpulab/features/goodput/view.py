@@ -158,7 +158,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
     ]
     cells = bars.CELLS if len(shown) <= _BAR_MARGIN else bars.CELLS // 2
     table = columns_table()
-    table.add_column("computing", overflow="fold", min_width=8)
+    table.add_column("computing", overflow="fold", min_width=9)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("where the time goes", no_wrap=True, min_width=cells)
     for place in shown:
@@ -219,7 +219,8 @@ def phases(report: RunReport) -> Block | None:
             if part.share >= _LEAST:
                 shares.append(", " if shares else "").append(part.mark)
                 waits = " (waits)" if part.words in waiting else ""
-                shares.append(f" {part.words} {part.share:.0%}{waits}")
+                words = bars.WORDS.get(part.words, part.words)
+                shares.append(f" {words} {part.share:.0%}{waits}")
         table.add_row(name, bars.parts_bar(parts), shares)
     heading = "phase share, an upper bound" if report.on_gpu else "phase share"
     return Group(Text(heading, "bold"), table)
