@@ -136,8 +136,8 @@ _KINDS = ("bold", "dim", "italic", "block", "inside")
 
 @cache
 def class_of(style: str) -> str | None:
-    """The classes of a style such as "bold not dim bright_red": the last colour, and its kinds. On a
-    colour of its own a word is a block, on another it stands inside of one.
+    """The classes of a style such as "bold not dim bright_red": the last colour, and its kinds. A
+    word on its own colour is a block, on another one it stands inside a block.
     """
     color = ""
     kinds: set[str] = set()
