@@ -19,7 +19,7 @@ _GAP = 2
 """Cells between two labels."""
 _NEARLY = 0.1
 """Cells that an end may lie outside."""
-_COST_OF_STEP = 0.5
+_COST_OF_STEP = 0.8
 """Empty decades that are as bad as a decade more from one tick to the next."""
 _FAR = 99.0
 """Decades: no axis reaches so far."""

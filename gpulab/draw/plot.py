@@ -64,7 +64,7 @@ class _Plot:
             letter = marks[0].letter if len(marks) == 1 else _SEVERAL
             self._put(row, column, letter, f"bold {marks[0].style}".rstrip())
             self._taken.add((row, column))
-        for line in self._figure.lines:
+        for line in reversed(self._figure.lines):  # the last has the fewest places: a flat roof
             if line.label:
                 self._label_line(line)
         for cell, marks in places.items():
@@ -134,7 +134,7 @@ class _Plot:
         style = f"not bold {line.style}".rstrip()
         text = fit(line.label.partition(" (")[0], self._columns)
         for clear in (True, False):
-            if self._place(text, _neighbours(cells, wide(text)), style, clear=clear):
+            if self._place(text, _neighbours(cells, wide(text), line), style, clear=clear):
                 return
 
     def _places_of_marks(self) -> dict[Cell, list[Mark]]:
@@ -192,9 +192,13 @@ def _interpolated(start: float, end: float, share: float) -> float:
     return start + share * (end - start)
 
 
-def _neighbours(cells: Sequence[Cell], width: int) -> Iterator[Cell]:
+def _neighbours(cells: Sequence[Cell], width: int, line: Line) -> Iterator[Cell]:
     """Above a line and below it, so that the text ends or begins at it."""
     for row, column in cells:
+        if line.below:
+            yield row, column + 2
+            yield row + 1, column + 1
+            continue
         yield row - 1, column - width + 1
         yield row + 1, column - width + 1
         yield row, column + 2

@@ -142,9 +142,10 @@ def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
     intensities = [point.flops_per_byte or roofs.ridge for point in points]
     left = min([roofs.ridge / _AROUND_RIDGE, *intensities]) / _ROOM
     right = max([roofs.ridge * _AROUND_RIDGE, *(_ROOM * each for each in intensities)])
-    top = roofs.flats[0].median * 2
+    roof = roofs.flats[0].median
     rates = [point.rate.value for point in points] or [roofs.memory.median * left]
-    bottom = min(*rates, top / _AROUND_RIDGE) / _ROOM
+    top = max(_ROOM * roof, *(_ROOM / 2 * rate for rate in rates))
+    bottom = min(*rates, roof / _AROUND_RIDGE) / _ROOM
     x = Scale("FLOP/byte", left, right, decade, ticks=decades(left, right))
     return x, Scale("FLOP/s", bottom, top, decade, ticks=decades(bottom, top))
 
@@ -160,7 +161,9 @@ def _lines(roofs: FamilyRoofs, x: Scale) -> list[Line]:
     for roof in slopes:
         ends = [(x.low, x.low * roof.median), (top / roof.median, top)]
         style = _STYLES[roof.ceiling.roof]
-        lines.append(Line(ends, roof_words(roof), style, roof.ceiling.source != MEASURED))
+        dashed = roof.ceiling.source != MEASURED
+        below = roof.median < steepest
+        lines.append(Line(ends, roof_words(roof), style, dashed, below))
     for number, roof in enumerate(roofs.flats):
         if number and roof.median * _NEAR >= top:
             continue
