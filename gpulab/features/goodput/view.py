@@ -124,6 +124,8 @@ def _seconds(value: float | None) -> str:
 
 
 UNRELIABLE = "?"
+_NARROW = 80
+"""Columns from which on bars grow with the width."""
 _BAR_MARGIN = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
@@ -156,27 +158,32 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
         for place, (column, _) in enumerate(_COLUMNS)
         if any(row[place] for row in texts.values()) and not (has_memory and column == "peak_bytes")
     ]
-    cells = bars.CELLS if len(shown) <= _BAR_MARGIN else bars.CELLS // 2
-    table = columns_table()
-    table.add_column("computing", overflow="fold", min_width=9)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("where the time goes", no_wrap=True, min_width=cells)
-    for place in shown:
-        table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
-    letters = set()
-    for name, summary in profiled.items():
-        parts_of_step = parts_of(summary)
-        drawn = bars.parts_bar(parts_of_step, cells, computing=share(summary))
-        blocks = {part.block for part in parts_of_step}
-        letters |= {words[0] for words, style in drawn.parts if style in blocks}
-        if summary.reliable is False:
-            drawn.style = "dim"
-        table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
-    parts = parts_table(profiled, letters)
-    below: list[Block] = [parts] if parts else []
-    if with_notes:
-        below += _notes(report, profiled)
-    return Group(table, "", *below)
+
+    def of_width(width: int) -> Iterator[Block]:
+        narrow = bars.CELLS if len(shown) <= _BAR_MARGIN else bars.CELLS // 2
+        cells = narrow + min(max(0, width - _NARROW), bars.CELLS)
+        table = columns_table()
+        table.add_column("computing", overflow="fold", min_width=9)
+        table.add_column("", justify="right", no_wrap=True)
+        table.add_column("where the time goes", no_wrap=True, min_width=cells)
+        for place in shown:
+            table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
+        letters = set()
+        for name, summary in profiled.items():
+            parts_of_step = parts_of(summary)
+            drawn = bars.parts_bar(parts_of_step, cells, computing=share(summary))
+            blocks = {part.block for part in parts_of_step}
+            letters |= {words[0] for words, style in drawn.parts if style in blocks}
+            if summary.reliable is False:
+                drawn.style = "dim"
+            table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
+        yield from (table, "")
+        if parts := parts_table(profiled, letters):
+            yield parts
+        if with_notes:
+            yield from _notes(report, profiled)
+
+    return Fitted(of_width)
 
 
 def _profiled(report: RunReport) -> dict[str, GoodputReport]:
