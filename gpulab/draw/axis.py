@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, exp, floor, log, log10
 from typing import TypeAlias
 
 from gpulab.core.units import seconds
-from gpulab.draw.figure import Scale
+from gpulab.draw.figure import Scale, decades
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -17,6 +17,10 @@ _WIDE = 4.0
 """Ends that are so many times apart have ticks at 1, 2 and 5 times a power of ten."""
 _GAP = 2
 """Cells between two labels."""
+_NEARLY = 0.1
+"""Cells that an end may lie outside."""
+_COST_OF_STEP = 0.8
+"""Empty decades that are as bad as a decade more from one tick to the next."""
 _FAR = 99.0
 """Decades: no axis reaches so far."""
 
@@ -119,6 +123,33 @@ def axis_of(scale: Scale, cells: int) -> Axis:
     """The scale over so many cells."""
     kind = LogAxis if scale.logarithmic else LinearAxis
     return kind(scale.low, scale.high, cells)
+
+
+def evened(scale: Scale, cells: int, least: int) -> Scale:
+    """Move the ends of a scale in decades outwards, so that all its ticks are as many whole cells
+    apart, at least `least`, and as little as possible stays empty.
+    """
+    if not scale.logarithmic or len(scale.ticks) < 2:
+        return scale
+    first, last = scale.ticks[0], cells - 1
+    found = []
+    for every in range(1, len(scale.ticks)):
+        for apart in range(last, least - 1, -1):
+            per_decade = apart / every
+            below = ceil(log10(first / scale.low) * per_decade - _NEARLY)
+            above = ceil(log10(scale.high / first) * per_decade - _NEARLY)
+            if below + above <= last:
+                low = first / 10 ** (below / per_decade)
+                high = first * 10 ** ((last - below) / per_decade)
+                ticks = [tick for tick in decades(low, high) if _is_step(tick / first, every)]
+                cost = log10(high / low) + _COST_OF_STEP * every
+                found.append((cost, replace(scale, low=low, high=high, ticks=ticks)))
+                break
+    return min(found, key=lambda entry: entry[0])[1] if found else scale
+
+
+def _is_step(factor: float, decades: int) -> bool:
+    return round(log10(factor)) % decades == 0
 
 
 def tick_seconds(value: float) -> str:

@@ -1,5 +1,5 @@
-"""Bars of a share, of levels, and of letters: where the time of a step goes, in cells in
-proportion, each with the letter of its part.
+"""Bars of a share, of levels, and of parts: where the time of a step goes, in cells in proportion,
+each part in its colour, or in its letter where there are no colours.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
+from rich.cells import cell_len
+
 from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
 from gpulab.draw.blocks import Text
 
 CELLS = 30
+_LETTERS_BESIDE = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 CATEGORIES: Mapping[str, tuple[str, str]] = {
-    USEFUL: ("u", "green"),
-    "other busy": ("b", "cyan"),
+    USEFUL: ("u", "cyan"),
+    "other busy": ("b", "bright_blue"),
     "communication": ("n", "blue"),
     "copies": ("c", "magenta"),
     "alloc": ("a", "bright_red"),
@@ -24,7 +27,7 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
     "sync": ("s", "red"),
     "launch-bound": ("l", "bright_yellow"),
     "other": (".", "dim"),
-    "waiting": ("w", "bright_blue"),
+    "waiting": ("w", "white"),
     "not running": ("o", "bright_white"),
     "preempted": ("p", "bright_magenta"),
 }
@@ -54,6 +57,17 @@ class StepPart:
     def mark(self) -> Text:
         """Its letter, as in a bar."""
         return Text(self.letter, f"not bold {self.style}")
+
+    @property
+    def block(self) -> str:
+        """The style of its letters in a bar: seen only where there are no colours."""
+        shaded = "" if self.style == "dim" else f" on {self.style}"
+        return f"not bold {self.style}{shaded}"
+
+    @property
+    def style_of_words(self) -> str:
+        """The style of its words in a bar."""
+        return "not bold" if self.style == "dim" else f"not bold black on {self.style}"
 
 
 def categories(shares: Iterable[tuple[str, float]]) -> list[StepPart]:
@@ -121,15 +135,34 @@ def tall_levels(value: float, top: float, rows: int) -> list[str]:
     return ["█"] * whole + [_LEVELS[rest - 1]] * bool(rest)
 
 
-def parts_bar(parts: Sequence[StepPart], cells: int = CELLS) -> Text:
-    """The ends of the parts are rounded, so that the whole is as long as it should be."""
+def parts_bar(
+    parts: Sequence[StepPart], cells: int = CELLS, *, computing: str = "", with_words: bool = True
+) -> Text:
+    """A block a part, with its words or its share inside where they fit; where there are no
+    colours, it is of the part's letters. `computing`: how that share is written.
+
+    The ends of the parts are rounded, so that the whole is as long as it should be.
+    """
     text, end, placed = Text(), 0.0, 0
     for part in parts:
         end += part.share
         count = round(end * cells) - placed
-        placed += count
-        text.append(part.letter * count, f"not bold {part.style}")
+        placed += max(0, count)
+        words = _words_inside(part, count, computing) if with_words else ""
+        left = (count - cell_len(words)) // 2
+        text.append(part.letter * left, part.block)
+        text.append(words, part.style_of_words)
+        text.append(part.letter * (count - left - cell_len(words)), part.block)
     return text
+
+
+def _words_inside(part: StepPart, cells: int, computing: str) -> str:
+    """Its name and share, or its share alone, where letters are left on both sides."""
+    share = computing if part.words == USEFUL and computing else f"{part.share:.0%}"
+    for words in (f" {WORDS.get(part.words, part.words)} {share} ", f" {share} "):
+        if cell_len(words) + _LETTERS_BESIDE <= cells:
+            return words
+    return ""
 
 
 def _place(phase: str) -> int:

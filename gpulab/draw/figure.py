@@ -41,12 +41,15 @@ class Scale:
 
 @dataclass(frozen=True)
 class Line:
-    """Points (x, y) that a line connects. `dashed`: it was not measured."""
+    """Points (x, y) that a line connects. `dashed`: it was not measured. `below`: its label stands
+    below it, as another line is above.
+    """
 
     points: Sequence[tuple[float, float]]
     label: str = ""
     style: str = ""
     dashed: bool = False
+    below: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import floor
 
-from gpulab.draw.axis import Axis, axis_of
+from gpulab.draw.axis import Axis, axis_of, evened
 from gpulab.draw.bars import bar
 from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas, fit, wide
@@ -16,6 +16,8 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Braille: the bit of each dot, by row and column."""
 _AXIS_ROWS = 2
 """Rows below a plot: the axis, and its labels."""
+_LEAST_ROWS = 2
+"""From one tick to the next."""
 _LONGEST_NAME = 18
 _SEVERAL = "+"
 """The mark of points that share a cell."""
@@ -39,8 +41,9 @@ class _Plot:
     """Lines and marks over two axes; a text has a place only where no other stands."""
 
     def __init__(self, canvas: Canvas, figure: Figure, y: Scale, width: int, height: int) -> None:
-        self._canvas, self._figure, self._y = canvas, figure, y
+        self._canvas, self._figure = canvas, figure
         self._rows = max(3, height - 1 - _AXIS_ROWS)
+        y = evened(y, self._rows, _LEAST_ROWS)
         self._up = axis_of(y, self._rows)
         rows = dict(_ticks_up(self._up, y))
         self._labels = {self._rows - 1 - cell: text for cell, text in rows.items()}
@@ -61,7 +64,7 @@ class _Plot:
             letter = marks[0].letter if len(marks) == 1 else _SEVERAL
             self._put(row, column, letter, f"bold {marks[0].style}".rstrip())
             self._taken.add((row, column))
-        for line in self._figure.lines:
+        for line in reversed(self._figure.lines):  # the last has the fewest places: a flat roof
             if line.label:
                 self._label_line(line)
         for cell, marks in places.items():
@@ -124,13 +127,14 @@ class _Plot:
         return False
 
     def _label_line(self, line: Line) -> None:
-        """Beside its right end, or as near to there as there is room."""
+        """Beside its right end, or as near to there as there is room; without what is in
+        brackets.
+        """
         cells = [self._cell_of(x, y) for x, y in _dense(line, self._across)]
-        style = f"not bold {line.style}"
-        short = line.label.partition(" (")[0]
-        for words, clear in ((line.label, True), (short, True), (short, False)):
-            text = fit(words, self._columns)
-            if self._place(text, _neighbours(cells, wide(text)), style, clear=clear):
+        style = f"not bold {line.style}".rstrip()
+        text = fit(line.label.partition(" (")[0], self._columns)
+        for clear in (True, False):
+            if self._place(text, _neighbours(cells, wide(text), line), style, clear=clear):
                 return
 
     def _places_of_marks(self) -> dict[Cell, list[Mark]]:
@@ -164,7 +168,9 @@ class _Plot:
         )
         if text:
             self._taken.discard((row, column))
-            self._place(text, iter(around), marks[0].style, clear=False)
+            for clear in (True, False):
+                if self._place(text, iter(around), marks[0].style, clear=clear):
+                    break
             self._taken.add((row, column))
 
 
@@ -186,9 +192,13 @@ def _interpolated(start: float, end: float, share: float) -> float:
     return start + share * (end - start)
 
 
-def _neighbours(cells: Sequence[Cell], width: int) -> Iterator[Cell]:
+def _neighbours(cells: Sequence[Cell], width: int, line: Line) -> Iterator[Cell]:
     """Above a line and below it, so that the text ends or begins at it."""
     for row, column in cells:
+        if line.below:
+            yield row, column + 2
+            yield row + 1, column + 1
+            continue
         yield row - 1, column - width + 1
         yield row + 1, column - width + 1
         yield row, column + 2
@@ -199,7 +209,7 @@ def _neighbours(cells: Sequence[Cell], width: int) -> Iterator[Cell]:
 def _ticks_up(axis: Axis, scale: Scale) -> Iterator[tuple[int, str]]:
     """(cell from below, label), in steps of as many rows each."""
     if scale.ticks:
-        every = max(1, -(-len(scale.ticks) // max(1, axis.cells // 2)))
+        every = max(1, -(-len(scale.ticks) // max(1, axis.cells // _LEAST_ROWS)))
         for value in scale.ticks[::every]:
             yield axis.inside(value), scale.label(value)
         return

@@ -131,12 +131,14 @@ def spans(text: Text) -> Html:
 
 _COLORS = frozenset(("red", "green", "yellow", "blue", "magenta", "cyan"))
 """Black and white are what a page has anyway."""
-_KINDS = ("bold", "dim", "italic")
+_KINDS = ("bold", "dim", "italic", "block", "inside")
 
 
 @cache
 def class_of(style: str) -> str | None:
-    """The classes of a style such as "bold not dim bright_red": the last colour, and its kinds."""
+    """The classes of a style such as "bold not dim bright_red": the last colour, and its kinds. A
+    word on its own colour is a block, on another one it stands inside a block.
+    """
     color = ""
     kinds: set[str] = set()
     words = iter(style.split())
@@ -145,6 +147,9 @@ def class_of(style: str) -> str | None:
             kinds.discard(next(words))
         elif word in _KINDS:
             kinds.add(word)
+        elif word == "on":
+            before, color = color, next(words).removeprefix("bright_")
+            kinds.add("block" if before == color else "inside")
         else:
             color = word.removeprefix("bright_")
     names = [color] * (color in _COLORS) + [kind for kind in _KINDS if kind in kinds]

@@ -53,7 +53,7 @@ def comparison(report: ComparisonReport) -> str:
     from gpulab.features.compare.view import comparison_view
 
     heading = f"### gpulab: {markdown_text(report.before)} → {markdown_text(report.after)}"
-    return "\n".join([heading, "", *of(comparison_view(report))]).rstrip() + "\n"
+    return "\n".join([heading, "", *of(comparison_view(report, with_bars=False))]).rstrip() + "\n"
 
 
 def of(block: Block) -> Iterator[str]:

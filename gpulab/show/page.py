@@ -45,7 +45,7 @@ def comparison_page(report: ComparisonReport) -> str:
 
     heading = f"{report.before} → {report.after}"
     header = [element("p", "gpulab · comparison", class_="dim"), element("h1", heading)]
-    parts = [("result", [comparison_view(report, verbose=True)])]
+    parts = [("result", [comparison_view(report, verbose=True, with_bars=False)])]
     return _framed(heading, header, parts, f"Compared and written by gpulab {version()}")
 
 

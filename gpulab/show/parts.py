@@ -16,7 +16,7 @@ from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
 from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Block, Group, Heading, Markdown, Text, rows_table
+from gpulab.draw.blocks import Block, Group, Heading, Markdown, Table, Text, rows_table
 from gpulab.features import blocks_of, part, present, views
 from gpulab.features.checks.view import checks
 from gpulab.features.roofline.ceilings_view import ceiling_table
@@ -26,7 +26,7 @@ from gpulab.features.roofline.report import (
     roofline_of,
     roofline_of_operations,
 )
-from gpulab.features.roofline.view import limits, roofline_blocks
+from gpulab.features.roofline.view import limit_table, limits, roofline_blocks
 from gpulab.report.feature import Section, View
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport, VariantReport
@@ -34,6 +34,7 @@ from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
 from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import RAW_NOTE, raw_table
+from gpulab.show.terminal import plain_text
 from gpulab.show.view import (
     against_earlier_runs,
     below_table,
@@ -53,6 +54,7 @@ from gpulab.show.view import (
     texts,
     why_it_ended,
 )
+from gpulab.stats.comparison import Comparison
 
 
 class Target(Flag):
@@ -101,6 +103,11 @@ class Shown:
         return self.loaded.request if self.loaded else None
 
 
+_LEAST_BAR, _MOST_BAR, _WIDEST = 12, 40, 1_000
+_WITH_CHANGES = 100
+"""Columns from which on the table of limits says what to change."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One part: its heading, its blocks, and the targets that it is for."""
@@ -147,7 +154,7 @@ def _result(shown: Shown) -> Iterator[Block | None]:
         yield telemetry_line(report) or None
         yield from blocks_of(views(Section.RANKS), report)
         return
-    compared = report.first_comparisons if shown.target == Target.SCREEN else ()
+    compared = _headlines(shown)
     if shown.target in _FILES:
         yield from texts([*failure_causes(report), *required(report)])
     else:
@@ -160,6 +167,17 @@ def _result(shown: Shown) -> Iterator[Block | None]:
         yield left
 
 
+def _headlines(shown: Shown) -> Sequence[Comparison]:
+    """The comparisons that have a line above all else: in short that of the best."""
+    report = shown.report
+    if shown.target == Target.SCREEN:
+        return report.first_comparisons
+    if shown.target != Target.SHORT:
+        return ()
+    best = best_comparison(report)
+    return [each for each in report.first_comparisons if best and each.variant == best.variant]
+
+
 def _times(shown: Shown) -> Iterator[Block | None]:
     report = shown.report
     if not report.timed or not (report.compares or shown.target == Target.MARKDOWN):
@@ -169,7 +187,12 @@ def _times(shown: Shown) -> Iterator[Block | None]:
         return
     if shown.target == Target.PAGE:
         yield times_figure(report)
-    yield comparison_table(report, shown.variants)
+    table = comparison_table(report, shown.variants)
+    if shown.target == Target.SHORT and len(report.variants) > 1:
+        room = shown.width - max(map(len, plain_text(table, _WIDEST).splitlines())) - 2
+        if room >= _LEAST_BAR:
+            table = comparison_table(report, shown.variants, bars=min(room, _MOST_BAR))
+    yield table
     if shown.variants is not None:
         left = plural(len(report.variants) - len(shown.variants), "more variant")
         yield Text(f"and {left}: --verbose", "dim")
@@ -236,14 +259,10 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     if draws and roofline is not None and (roofline.points or not report.variants):
         yield from roofline_blocks(roofline)
     in_lines = shown.target == Target.SCREEN or not shown.verbose
-    for variant in _shown_variants(shown):
-        limited = limits([variant]) or None
-        cause = variant.cause
-        if in_lines and variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
-            limited = None  # the findings say more
-        yield limited
-        if in_lines:
-            yield from part("findings.view:lines", variant, named=limited is None) or ()
+    if in_lines:
+        yield _limit_table(shown)
+    explained = _explained_variants(report) if in_lines else report.variants
+    yield from _limit_lines(explained, with_advice=in_lines)
     if not in_lines:
         yield from part("findings.view:advice", report.variants) or ()
     for variant in report.variants if draws else ():
@@ -255,15 +274,35 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
             yield Text(f"operations of {variant.name}: {NO_ROOFS}")
 
 
-def _shown_variants(shown: Shown) -> list[VariantReport]:
-    """All variants; in short the baseline and the best, of functions the first."""
-    report = shown.report
-    if shown.target != Target.SHORT:
-        return list(report.variants)
+def _limit_table(shown: Shown) -> Table | None:
+    """With what to change where it is wide enough."""
+    names = shown.variants
+    variants = [each for each in shown.report.variants if names is None or each.name in names]
+    changes = {each.name: each.advice[0].change for each in variants if each.get("advice")}
+    with_changes = shown.target == Target.SCREEN and shown.width >= _WITH_CHANGES
+    return limit_table(variants, changes if with_changes else {})
+
+
+def _limit_lines(variants: Iterable[VariantReport], *, with_advice: bool) -> Iterator[Block | None]:
+    """Yield why each is no faster, and what to do about it."""
+    for variant in variants:
+        limited = limits([variant]) or None
+        cause = variant.cause
+        if with_advice and variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
+            limited = None  # the findings say more
+        yield limited
+        if with_advice:
+            yield from part("findings.view:lines", variant, named=limited is None) or ()
+
+
+def _explained_variants(report: RunReport) -> list[VariantReport]:
+    """The baseline and the best; of functions the first."""
     if report.functions:
         return list(report.variants[:3])
     best = best_comparison(report)
-    named = {report.baseline, best.variant if best else None}
+    if best is None:
+        return list(report.variants)
+    named = {report.baseline, best.variant}
     return [variant for variant in report.variants if variant.name in named]
 
 
@@ -273,9 +312,12 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
     if shown.is_program:
         yield from texts(note_lines(report))
         return
-    lines = [*below_table(report), *claims(report), *against_earlier_runs(report), *figures(report)]
-    lines += [*bounds(report), *note_lines(report)]
     in_short = shown.target == Target.SHORT
+    below = below_table(report)
+    if in_short:  # its headline names the best
+        below = [line for line in below if line[0] != f"best: {report.best}"]
+    lines = [*below, *claims(report), *against_earlier_runs(report), *figures(report)]
+    lines += [*bounds(report), *note_lines(report)]
     if report.method.epochs and not in_short:
         lines.append((method(report), "dim"))
     yield from texts(lines)
@@ -288,6 +330,10 @@ def _details(shown: Shown) -> Iterator[Block | None]:
     if shown.live is not None:
         for block in (comparison_table(report), *_tables_of_time(shown)):
             yield from (block, "")
+    if shown.target == Target.SCREEN:
+        explained = _explained_variants(report)
+        rest = [variant for variant in report.variants if variant not in explained]
+        yield from _limit_lines(rest, with_advice=True)
     others = _others(report, Section.RESOURCES, Section.ALONE, Section.JOBS)
     for block in blocks_of(others, report):
         yield from (block, "")

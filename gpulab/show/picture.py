@@ -18,7 +18,14 @@ from gpulab.core.text import cut, one_line
 from gpulab.draw.figure import Figure, Scale
 
 _INCHES, _DPI = 6.5, 150
-_COLOURS = {"": "tab:gray", "dim": "lightgray", "cyan": "tab:cyan", "yellow": "tab:olive"}
+_COLOURS = {
+    "": "tab:gray",
+    "dim": "lightgray",
+    "cyan": "tab:cyan",
+    "yellow": "tab:olive",
+    "magenta": "tab:purple",
+    "bright_magenta": "tab:pink",
+}
 """Of styles; others are colours of matplotlib."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import log
 
-from gpulab.draw.blocks import Block, Fitted, Group, Heading, Text
+from gpulab.draw.blocks import Block, Fitted, Group, Heading, Table, Text
 from gpulab.report.report import RunReport
 from gpulab.show.parts import Shown, Target, parts_of
 from gpulab.show.terminal import height
@@ -16,7 +16,9 @@ from gpulab.show.view import header
 
 MOST_LINES = 30
 _LIMITS = ((14, 8), (14, 6), (12, 5), (10, 5), (8, 4), (6, 4), (4, 3), (4, 2), (4, 1))
-"""Of variants, and of lines of a part: the first that fit are taken."""
+"""Of variants, and of lines of a part: the first that fit are taken; before fewer, without the
+table of limits.
+"""
 _ROWS = {"trust": 1}
 _MOST_ROWS = 3
 """Rows of a line of a part."""
@@ -40,13 +42,15 @@ def short_result(
     def of_width(width: int) -> Iterator[Block]:
         # more columns than any line takes
         room = width if folds else 10_000
-        for limits in _LIMITS:
-            blocks = [header(report), "", *_parts(shown, *limits, room), _REST]
+        sized = replace(shown, width=width)
+        for place, limits in enumerate((_LIMITS[0], *_LIMITS)):
+            parts = _parts(sized, *limits, room, dense=place > 0)
+            blocks = [header(report), "", *parts, _REST]
             # the command adds the path of the run file, and an empty line
             if height(Group(*blocks), room) <= MOST_LINES - 2:
                 break
-        *parts, last = blocks
-        yield from parts
+        *before, last = blocks
+        yield from before
         for block in asked_for:
             yield from (block, "")
         yield last
@@ -54,7 +58,8 @@ def short_result(
     return Fitted(of_width)
 
 
-def _parts(shown: Shown, variants: int, lines: int, width: int) -> Iterator[Block]:
+def _parts(shown: Shown, variants: int, lines: int, width: int, *, dense: bool) -> Iterator[Block]:
+    """The parts below each other; `dense`: without empty lines in them, and tables of limits."""
     chosen = _chosen(shown.report, variants)
     for number, (title, blocks) in enumerate(parts_of(replace(shown, variants=chosen))):
         if number:
@@ -62,6 +67,8 @@ def _parts(shown: Shown, variants: int, lines: int, width: int) -> Iterator[Bloc
         texts = 0
         most = _ROWS.get(title, _MOST_ROWS) * width
         for block in blocks:
+            if dense and (block == "" or (number > 0 and isinstance(block, Table))):
+                continue
             is_line = isinstance(block, Text) and number > 0
             texts += is_line
             if texts <= lines:

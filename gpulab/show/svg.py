@@ -22,6 +22,7 @@ STYLE = Html(
     ".figure text{fill:currentColor}.figure .soft{opacity:.65}.figure .grid{stroke:currentColor;"
     "opacity:.15}.figure path,.figure .axis{fill:none;stroke:currentColor}"
     ".figure .cyan{color:#0b6b78}.figure .green{color:#1a7431}.figure .red{color:#b3261e}"
+    ".figure .bright_magenta{color:#b0578d}"
     ".figure .magenta{color:#8e2a8b}.figure .yellow{color:#8a5a00}.figure .blue{color:#1f56b5}"
     ".figure .fill{fill:currentColor;opacity:.75}.figure .dashed{stroke-dasharray:3 4}"
     "@media (prefers-color-scheme:dark){.figure{color:#e3e6ea}.figure .cyan{color:#5fd0de}"

@@ -30,6 +30,7 @@ from gpulab.core.units import (
     seconds,
     times,
 )
+from gpulab.draw.bars import bar
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features import part
@@ -122,9 +123,12 @@ def notes(report: RunReport) -> tuple[list[str], list[str]]:
     return lines(remarks), lines(ranked)
 
 
-def comparison_table(report: RunReport, names: Container[str] | None = None) -> Table:
+def comparison_table(
+    report: RunReport, names: Container[str] | None = None, *, bars: int = 0
+) -> Table:
     """A row a variant, one more for each further comparison, and the control; or only the rows of
-    those named, and the control. Under way, verdicts are so far.
+    those named, and the control. Under way, verdicts are so far. `bars`: cells of the longest time
+    as a bar, in the last column.
     """
     live = report.under_way
     table = columns_table()
@@ -145,6 +149,8 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
         table.add_column("so far" if live else "verdict", no_wrap=live, min_width=least)
     else:
         table.add_column("", no_wrap=True)
+    if bars:
+        table.add_column("time from zero", no_wrap=True, width=max(bars, 14))
     for index, variant in enumerate(report.variants):
         if names is not None and variant.name not in names:
             continue
@@ -152,11 +158,12 @@ def comparison_table(report: RunReport, names: Container[str] | None = None) -> 
             comparison for comparison in report.comparisons if comparison.variant == variant.name
         ]
         timing = _timing(report, variant)
+        drawn = [_time_bar(report, variant, bars)] if bars else []
         if not report.has_speedups:
-            table.add_row(*timing, _status(report, variant))
+            table.add_row(*timing, _status(report, variant), *drawn)
             continue
         label = "baseline" if index == 0 else ""
-        table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label))
+        table.add_row(*timing, *_conclusion(report, variant, comparisons[:1], label), *drawn)
         for comparison in comparisons[1:] if names is None else ():
             against = Text(f"  vs {comparison.against}", style="dim")
             table.add_row(against, "", "", *_speedup(report, comparison))
@@ -171,6 +178,15 @@ def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
     if time is None:
         return [name, "", ""]
     return [name, seconds(time.value), plus_minus(time)]
+
+
+def _time_bar(report: RunReport, variant: VariantReport, cells: int) -> Text:
+    """Its time, of which the longest takes all cells."""
+    times_s = {each.name: each.time_per(report.per) for each in report.variants}
+    longest = max((time.value for time in times_s.values() if time), default=0.0)
+    time = times_s[variant.name]
+    style = "blue" if variant.name == report.baseline else "cyan"
+    return Text(bar(time.value / longest, cells) if time and longest else "", style)
 
 
 def _conclusion(

@@ -1,4 +1,4 @@
-"""Bars of letters: as long as they should be, in proportion, and explained by a legend that has
+"""Bars of parts: as long as they should be, in proportion, and explained by a legend that has
 every letter.
 """
 
@@ -12,6 +12,11 @@ from gpulab.draw import bars
 weights = st.floats(0.01, 1)
 
 
+def cells_of(text, part):
+    """How many cells have its colour, with letters or words in them."""
+    return sum(len(words) for words, style in text.parts if part.style in style.split())
+
+
 def shares_of(names, parts):
     return {name: part / sum(parts) for name, part in zip(names, parts, strict=True)}
 
@@ -19,24 +24,36 @@ def shares_of(names, parts):
 @given(st.lists(weights, min_size=len(CATEGORIES), max_size=len(CATEGORIES)))
 def test_a_bar_is_always_as_long_and_in_proportion(parts):
     shares = shares_of(CATEGORIES, parts)
-    text = bars.parts_bar(bars.categories(shares.items())).plain
-    assert len(text) == bars.CELLS
-    for letter, name in (("u", "useful"), ("d", "data wait"), ("l", "launch-bound")):
-        assert abs(text.count(letter) - bars.CELLS * shares[name]) <= 1
+    drawn = bars.categories(shares.items())
+    text = bars.parts_bar(drawn)
+    assert text.cell_len == bars.CELLS
+    for part in drawn:
+        if part.words in ("useful", "data wait", "launch-bound"):
+            assert abs(cells_of(text, part) - bars.CELLS * part.share) <= 1
+
+
+def test_a_part_has_its_words_inside_where_letters_are_left_beside_them():
+    drawn = bars.categories({"useful": 0.6, "copies": 0.3, "sync": 0.1}.items())
+    text = bars.parts_bar(drawn, 40)
+    assert text.plain == "uuuu computing 60% uuuuuccc 30% ccccssss"
+    assert bars.parts_bar(drawn, 40, with_words=False).plain == "u" * 24 + "c" * 12 + "s" * 4
+    assert "computing 60%? " in bars.parts_bar(drawn, 40, computing="60%?").plain
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=12, unique=True), st.data())
 def test_a_bar_of_phases_has_the_letters_of_its_parts(names, data):
     parts = data.draw(st.lists(weights, min_size=len(names), max_size=len(names)))
     (drawn,) = bars.phases([shares_of(names, parts)])
-    text = bars.parts_bar(drawn)
+    text = bars.parts_bar(drawn, with_words=False)
     assert len(text.plain) == bars.CELLS
     assert set(text.plain) <= {part.letter for part in drawn}
 
 
 def test_the_letters_of_a_partition_are_in_the_order_of_the_categories():
     drawn = bars.categories(dict.fromkeys(CATEGORIES, 0.1).items())
-    assert list(dict.fromkeys(bars.parts_bar(drawn).plain)) == list("ubncadsl.wop")
+    assert list(dict.fromkeys(bars.parts_bar(drawn, with_words=False).plain)) == list(
+        "ubncadsl.wop"
+    )
     assert [part.words for part in drawn] == list(CATEGORIES)
 
 
@@ -53,7 +70,7 @@ def test_a_phase_of_the_authors_own_has_a_capital_of_its_name():
 @pytest.mark.parametrize(("name", "letter"), [("1234", "A"), ("\x1b[31m", "M"), ("表面", "A")])
 def test_a_name_without_a_letter_has_the_first_that_is_free(name, letter):
     (parts,) = bars.phases([{name: 1.0}])
-    assert bars.parts_bar(parts).plain == letter * bars.CELLS
+    assert bars.parts_bar(parts, with_words=False).plain == letter * bars.CELLS
 
 
 @given(st.lists(st.text(max_size=3), min_size=1, max_size=36, unique=True))

@@ -1,6 +1,7 @@
 """What a run is drawn as: figures as data, as SVG, and by matplotlib."""
 
 import sys
+from itertools import pairwise
 
 import matplotlib
 import pytest
@@ -12,7 +13,8 @@ from rooflines import H200, h200
 import gpulab
 from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Status, Verdict
-from gpulab.draw.figure import Figure, Mark, Scale
+from gpulab.draw.axis import axis_of, evened
+from gpulab.draw.figure import Figure, Mark, Scale, decade, decades
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.sweeps.figure import curves_figure
@@ -90,6 +92,26 @@ def test_a_roofline_has_the_roofs_of_one_type_and_every_point_that_has_an_intens
     assert memory.points[-1] == pytest.approx((784e12 / 4.40e12, 784e12))  # the ridge
     arrows = [line for line in roofline.lines if not line.label]
     assert len(arrows) == len(LADDER)
+
+
+@pytest.mark.parametrize("rows", [8, 12, 20, 40])
+def test_ticks_upwards_are_powers_of_ten_in_equal_steps_of_rows(rows):
+    low, high = 2e8, 1.2e14
+    scale = evened(Scale("FLOP/s", low, high, decade, ticks=decades(low, high)), rows, 2)
+    axis = axis_of(scale, rows)
+    assert axis.cell(low) >= 0
+    assert axis.cell(high) < rows
+    places = [axis.position(tick) for tick in scale.ticks]
+    steps = {round(after - before, 3) for before, after in pairwise(places)}
+    assert len(steps) == 1
+    assert steps.pop() == pytest.approx(round(places[1] - places[0]))
+    assert places[1] - places[0] >= 2
+
+
+def test_a_roofline_has_no_decades_far_from_its_points():
+    _, roofline = figures_of(report())
+    assert roofline.x.low > min(mark.x for mark in roofline.marks) / 10
+    assert roofline.y.low > min(mark.y for mark in roofline.marks) / 10
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (200, 50), (30, 8)])

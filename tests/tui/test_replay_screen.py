@@ -169,7 +169,7 @@ def test_keys_move_it_while_it_is_paused_and_none_runs_anything(tmp_path, monkey
             return cells(pilot)[0]
 
         assert "paused 1x 0:00/1:19" in line()
-assert "replay H200, 2026-11-23" in line()
+        assert "replay H200, 2026-11-23" in line()
         await pilot.press(*["right_curly_bracket"] * 3)
         assert "paused 1x 0:06/1:19" in line()
         assert "warming up pageable" in flat(pilot)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpulab.core.units import interval, plural, times
-from gpulab.draw.blocks import Block, Group, Table, Text, columns_table, rows_table
+from gpulab.draw.bars import bar
+from gpulab.draw.blocks import Block, Fitted, Group, Table, Text, columns_table, rows_table
+from gpulab.draw.canvas import wide
 from gpulab.draw.styles import STYLES
 from gpulab.features.compare.differences import in_common
 from gpulab.features.compare.report import (
@@ -37,8 +39,12 @@ _GATE_STYLES = {
 }
 
 
-def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Block:
-    """All scenarios; with `verbose` all lines of the source that differ."""
+def comparison_view(
+    report: ComparisonReport, *, verbose: bool = False, with_bars: bool = True
+) -> Block:
+    """All scenarios; with `verbose` all lines of the source that differ; `with_bars` for terminals,
+    else a row a variant.
+    """
     parts: list[Block] = []
     for verdict, line in answers(report):
         parts.append(Text(line, f"bold {STYLES[verdict] if verdict else ''}".strip()))
@@ -60,7 +66,8 @@ def comparison_view(report: ComparisonReport, *, verbose: bool = False) -> Block
             parts.append(_differences(own))
         parts += _lines(each, verbose=verbose)
         for heading, group in grouped(each.rows):
-            parts += ["", Text(heading, "bold"), _table(group, widths)]
+            table = _bars(group, rows) if with_bars else _table(group, widths)
+            parts += ["", Text(heading, "bold"), table]
         others = [Text(line, "dim") for line in other_lines(each)]
         if others:
             parts += ["", *others]
@@ -122,8 +129,7 @@ def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[Block]:
     yield text
 
 
-_MOST_NAME = 23
-"""Characters: in 80 columns all others have room beside it."""
+_MOST_NAME, _LEAST_BAR, _MOST_BAR = 40, 8, 80
 
 
 def _widths(rows: Sequence[Row]) -> tuple[int, int]:
@@ -131,6 +137,40 @@ def _widths(rows: Sequence[Row]) -> tuple[int, int]:
     names = [len(row.variant) for row in rows]
     values = [len(value(row, each)) for row in rows for each in (row.a, row.b)]
     return min(_MOST_NAME, max([7, *names])), max([7, *values])
+
+
+def _bars(rows: Sequence[Row], every: Sequence[Row]) -> Fitted:
+    """Two rows a variant, A above B, in bars from zero; the ratio stands below its name. Columns
+    are as wide as those of `every` table.
+    """
+    values = [each.value for row in rows for each in (row.a, row.b) if each]
+    longest = max(values, default=1.0) or 1.0
+    name, figure = _widths(every)
+    name = max(name, *(wide(_ratio(row)) for row in every))
+    verdict = max(len("verdict"), *(len(row.verdict) for row in every))
+
+    def of_width(width: int) -> Iterator[Block]:
+        cells = min(_MOST_BAR, max(_LEAST_BAR, width - name - figure - verdict - 9))
+        table = columns_table()
+        table.add_column("variant, B/A", overflow="fold", width=name)
+        table.add_column("", no_wrap=True, width=1)
+        table.add_column("", justify="right", no_wrap=True, min_width=figure)
+        table.add_column("from zero", no_wrap=True, width=cells)
+        table.add_column("verdict", no_wrap=True, min_width=verdict)
+        for row in rows:
+            for letter, style, each in (("A", "blue", row.a), ("B", "cyan", row.b)):
+                drawn = bar(each.value / longest, cells) if each else ""
+                words = Text(row.variant) if letter == "A" else Text(_ratio(row))
+                last = Text(row.verdict, STYLES[row.verdict]) if letter == "A" else ""
+                table.add_row(words, letter, value(row, each), Text(drawn, style), last)
+        yield table
+
+    return Fitted(of_width)
+
+
+def _ratio(row: Row) -> str:
+    """Such as:   1.012x (0.990 to 1.031)."""
+    return f"  {times(row.ratio)} ({interval(row.ratio)})" if row.ratio else ""
 
 
 def _table(rows: Sequence[Row], widths: tuple[int, int]) -> Table:

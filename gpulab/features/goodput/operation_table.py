@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.core.units import byte_count, operation_of_roof, rate, seconds, three_digits
+from gpulab.draw.bars import bar
 from gpulab.draw.blocks import Block, Fitted, Group, Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
@@ -30,6 +31,9 @@ MOST_ROWS = 8
 _NO_DIGIT = 0.0995
 """From here on a percentage needs no digit after the point."""
 _LONGEST = 48
+_BARS, _LEAST_BAR, _MOST_BAR = "of the step", 11, 40
+_READABLE = 28
+"""Cells of a name that bars leave."""
 _SHORTEST = {
     GroupBy.OPERATION: 20,
     GroupBy.LINE: 20,
@@ -321,8 +325,11 @@ class OperationTable:
         labels = [row.label for row in rows]
         head = self.title or str(self.choice.group)
         most = min(room, _LONGEST, max(map(wide, (head, *labels))))
+        beside_bars = room - _LEAST_BAR - 2
+        if beside_bars >= _READABLE:
+            most = min(most, beside_bars)
         name = Column(fit(head, most), [_fitted(label, most) for label in labels], gap=0)
-        return [name, *columns]
+        return [name, *_bars(rows, room - most), *columns]
 
     def _words(self, rows: Sequence[Row]) -> list[Column]:
         """Return what calls were, and who made them; of a grouping that sums them, nothing."""
@@ -384,16 +391,28 @@ def _fitted(label: str, most: int) -> str:
     return fit(label, most)
 
 
+def _bars(rows: Sequence[Row], room: int) -> list[Column]:
+    """A column of shares in bars, the largest of them full, where it has room."""
+    shares = [row.operation.share or 0.0 for row in rows]
+    cells = min(room - 2, _MOST_BAR)
+    if cells < _LEAST_BAR or not any(shares):
+        return []
+    return [Column(_BARS, [bar(share / max(shares), cells) for share in shares])]
+
+
 def _cells(column: Column) -> list[str]:
     return [column.head, *column.texts]
 
 
 def _line(cells: Sequence[str], columns: Sequence[Column], style: str) -> Text:
-    line = ""
+    line = Text(style=style, no_wrap=True)
     for cell, column in zip(cells, columns, strict=True):
         space = " " * (column.width - wide(cell))
-        line += " " * column.gap + (space + cell if column.right else cell + space)
-    return Text(line.rstrip(), style, no_wrap=True)
+        line.append(" " * column.gap)
+        padded = space + cell if column.right else cell + space
+        line.append(padded, "cyan" if column.head == _BARS and not style else "")
+    line.rstrip()
+    return line
 
 
 _HEAD = "operations of a step"

@@ -10,14 +10,12 @@ from gpulab.core.units import rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
-from gpulab.features.goodput.view import parts_of, share, sms_busy
+from gpulab.features.goodput.view import parts_of, share
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
-_FILLS = {"u": "█", "l": "░", "d": "░", "c": "▒", "s": "▒", "p": "▒", "b": "▓", "n": "▓", "a": "▒"}
 _ITEMS = 9
 _WHY_NONE = "known after the profile, the last stage"
-_ROOM_FOR_WORDS = 2
 _FEW = 4
 """Variants that may have two rows each."""
 
@@ -70,31 +68,19 @@ def _draw(run: LiveReport, area: Area) -> None:
         if summary is None:
             continue
         profiled = summary.goodput is not None
-        parts = parts_of(summary, sms_busy(variant)) if profiled else phases
+        parts = parts_of(summary) if profiled else phases
         bar = area.part(band.row, names + 1, cells, band.height)
         _draw_parts(bar, parts, share(summary) if profiled else "")
         if several and variant.items_per_s:
             area.put_right(band.middle, rate(variant.items_per_s))
 
 
-def _draw_parts(area: Area, parts: Sequence[bars.StepPart], goodput: str) -> None:
-    """Cells in proportion, each part with its words in the middle where they fit."""
-    end, placed = 0.0, 0
-    for part in parts:
-        end += part.share
-        count = round(end * area.width) - placed
-        if count <= 0:
-            continue
-        fill = _FILLS.get(part.letter, "·")
-        value = goodput if part.letter == "u" and goodput else f"{part.share:.0%}"
-        for row in range(area.height):
-            area.put(row, placed, fill * count, part.style)
-        for words in (f" {bars.WORDS.get(part.words, part.words)} {value} ", f" {value} "):
-            if len(words) + _ROOM_FOR_WORDS <= count:
-                start = placed + (count - len(words)) // 2
-                area.put((area.height - 1) // 2, start, words, f"bold reverse {part.style}")
-                break
-        placed += count
+def _draw_parts(area: Area, parts: Sequence[bars.StepPart], computing: str) -> None:
+    """Draw the same bar in all rows, with words in the middle one."""
+    for row in range(area.height):
+        with_words = row == (area.height - 1) // 2
+        bar = bars.parts_bar(parts, area.width, computing=computing, with_words=with_words)
+        area.put_text(row, 0, bar)
 
 
 _ABOUT = (

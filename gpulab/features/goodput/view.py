@@ -1,4 +1,4 @@
-"""Where the time of a step goes: a bar of letters a variant, its parts in seconds, and whole jobs
+"""Where the time of a step goes: a bar a variant, its parts in seconds, and whole jobs
 from process start.
 """
 
@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from gpulab.core.payloads import USEFUL
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
@@ -19,7 +18,7 @@ from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table, rows_t
 from gpulab.draw.table import first_and_last
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
-from gpulab.report.report import RunReport, VariantReport
+from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines
 
 if TYPE_CHECKING:
@@ -31,20 +30,9 @@ _GAP = 2
 _LEAST_S = 1e-12
 
 
-def parts_of(summary: GoodputReport, busy: float | None = None) -> list[bars.StepPart]:
-    """The parts of a step, of whose computing that many SMs are `busy`: with under half of them it
-    is drawn in no good colour.
-    """
-    parts = bars.categories(summary.partition.items())
-    if busy is None or busy >= 0.5:
-        return parts
-    return [replace(part, style="white") if part.words == USEFUL else part for part in parts]
-
-
-def sms_busy(variant: VariantReport) -> float | None:
-    """The share of SMs that had work in its solo run; None where nobody counted."""
-    means = variant.solo_run.means if variant.solo_run else {}
-    return means["sm"] / 100 if "sm" in means else None
+def parts_of(summary: GoodputReport) -> list[bars.StepPart]:
+    """The parts of a step."""
+    return bars.categories(summary.partition.items())
 
 
 @dataclass(frozen=True)
@@ -136,6 +124,8 @@ def _seconds(value: float | None) -> str:
 
 
 UNRELIABLE = "?"
+_NARROW = 80
+"""Columns from which on bars grow with the width."""
 _BAR_MARGIN = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
@@ -168,26 +158,32 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
         for place, (column, _) in enumerate(_COLUMNS)
         if any(row[place] for row in texts.values()) and not (has_memory and column == "peak_bytes")
     ]
-    cells = bars.CELLS if len(shown) <= _BAR_MARGIN else bars.CELLS // 2
-    table = columns_table()
-    table.add_column("computing", overflow="fold", min_width=8)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("where the time goes", no_wrap=True, min_width=cells)
-    for place in shown:
-        table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
-    letters = set()
-    sms = {variant.name: sms_busy(variant) for variant in report.variants}
-    for name, summary in profiled.items():
-        drawn = bars.parts_bar(parts_of(summary, sms.get(name)), cells)
-        letters |= set(drawn.plain)
-        if summary.reliable is False:
-            drawn.style = "dim"
-        table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
-    parts = parts_table(profiled, letters)
-    below: list[Block] = [parts] if parts else []
-    if with_notes:
-        below += _notes(report, profiled)
-    return Group(table, "", *below)
+
+    def of_width(width: int) -> Iterator[Block]:
+        narrow = bars.CELLS if len(shown) <= _BAR_MARGIN else bars.CELLS // 2
+        cells = narrow + min(max(0, width - _NARROW), bars.CELLS)
+        table = columns_table()
+        table.add_column("computing", overflow="fold", min_width=9)
+        table.add_column("", justify="right", no_wrap=True)
+        table.add_column("where the time goes", no_wrap=True, min_width=cells)
+        for place in shown:
+            table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
+        letters = set()
+        for name, summary in profiled.items():
+            parts_of_step = parts_of(summary)
+            drawn = bars.parts_bar(parts_of_step, cells, computing=share(summary))
+            blocks = {part.block for part in parts_of_step}
+            letters |= {words[0] for words, style in drawn.parts if style in blocks}
+            if summary.reliable is False:
+                drawn.style = "dim"
+            table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
+        yield from (table, "")
+        if parts := parts_table(profiled, letters):
+            yield parts
+        if with_notes:
+            yield from _notes(report, profiled)
+
+    return Fitted(of_width)
 
 
 def _profiled(report: RunReport) -> dict[str, GoodputReport]:
@@ -230,7 +226,8 @@ def phases(report: RunReport) -> Block | None:
             if part.share >= _LEAST:
                 shares.append(", " if shares else "").append(part.mark)
                 waits = " (waits)" if part.words in waiting else ""
-                shares.append(f" {part.words} {part.share:.0%}{waits}")
+                words = bars.WORDS.get(part.words, part.words)
+                shares.append(f" {words} {part.share:.0%}{waits}")
         table.add_row(name, bars.parts_bar(parts), shares)
     heading = "phase share, an upper bound" if report.on_gpu else "phase share"
     return Group(Text(heading, "bold"), table)

@@ -55,6 +55,8 @@ _MISSED = {
     ExitCode.INCONCLUSIVE: "not shown to reach the required",
 }
 _ROOM = 0.2
+_LABELS, _NARROW_LABELS, _NARROW = 24, 16, 80
+"""Cells of the labels beside an axis, and below which width they are the fewer."""
 _AROUND = 100
 """Runs on each side of the chosen one that are looked through for such with an interval."""
 
@@ -181,10 +183,11 @@ def others_on_one_axis(
         area.put_right(0, f" {newer:,} newer ")
     entries = [entry for _, entry in shown if not isinstance(entry, str)]
     ends = [end for entry in entries for end in (entry.low, entry.high) if end]
-    axis = LogAxis(*around(ends or [1.0], _ROOM), max(10, width - 18))
-    area.put(1, 0, best, most=16)
+    labels = _LABELS if width >= _NARROW else _NARROW_LABELS
+    axis = LogAxis(*around(ends or [1.0], _ROOM), max(10, width - labels - 2))
+    area.put(1, 0, best, most=labels)
     for start, label in axis.ticks(lambda value: f"{value:g}x"):
-        area.put(1, 17 + start, label)
+        area.put(1, labels + 1 + start, label)
     before = None
     for row, (run, entry) in enumerate(shown, 2):
         if isinstance(entry, str):
@@ -196,8 +199,9 @@ def others_on_one_axis(
         elif run is chosen:
             label = f">{label[1:]}"
         before = run
-        area.put(row, 0, label, "bold" if run is chosen else "", most=16)
-        area.interval(row, 17, axis, (entry.low or 1.0, entry.measured or 1.0, entry.high or 1.0))
+        area.put(row, 0, label, "bold" if run is chosen else "", most=labels)
+        values = (entry.low or 1.0, entry.measured or 1.0, entry.high or 1.0)
+        area.interval(row, labels + 1, axis, values)
     return canvas.text()
 
 

@@ -12,10 +12,12 @@ from gpulab.features.roofline.bound import Point, Roofline
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
 
-_BELOW, _LEFT = 10.0, 10.0
-"""How far the axes go below the lowest point, and left of it."""
-_LEAST_INTENSITY, _MOST_INTENSITY = 0.01, 100.0
-"""FLOP/byte: the axis holds these around the ridge."""
+_ROOM, _AROUND_RIDGE = 3.0, 10.0
+"""Factors: how far the axes go beyond the outermost point, and at least beyond the ridge."""
+_NEAR = 1.25
+"""Flat roofs that differ by less are one line, with the name of the higher one."""
+_STYLES = {MEMORY: "magenta", CACHE: "bright_magenta"}
+"""Of slopes; flat roofs have the colour of text."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class FamilyRoofs:
     memory: Roof | None
     cache: Roof | None
     flats: tuple[Roof, ...]
+
+    @property
+    def all(self) -> list[Roof]:
+        return [roof for roof in (self.cache, self.memory, *self.flats) if roof is not None]
 
     @property
     def ridge(self) -> float:
@@ -94,12 +100,14 @@ def per_second(value: float, unit: str) -> str:
 
 
 def roof_words(roof: Roof) -> str:
-    """Return what a roof is called: 62.8 TFLOP/s fp32 vector (datasheet 67.0 TFLOP/s)."""
+    """Return what a roof is called: 62.8 TFLOP/s fp32 vector (datasheet 67.0 TFLOP/s), or
+    67.0 TFLOP/s fp32 vector, datasheet.
+    """
     ceiling = roof.ceiling
     is_slope = ceiling.roof in (MEMORY, CACHE)
     named = ceiling.roof if is_slope else f"{ceiling.kind} {ceiling.roof}"
     asides = [ceiling.kind] if is_slope and ceiling.kind else []
-    asides += [ceiling.source] if ceiling.source != MEASURED else []
+    named += f", {ceiling.source}" if ceiling.source != MEASURED else ""
     asides += [f"{each.source} {per_second(each.median, each.unit)}" for each in roof.others]
     words = f"{per_second(ceiling.median, ceiling.unit)} {named}"
     return f"{words} ({', '.join(asides)})" if asides else words
@@ -129,14 +137,15 @@ def roofline_figure(roofline: Roofline, dtypes: str | None = None) -> Figure | N
 
 
 def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
-    """Whole decades around the ridge and the points."""
+    """The ridge and the points, with some room around them."""
     assert roofs.memory is not None
-    intensities = [point.flops_per_byte or 0.0 for point in points]
-    left = min([_LEAST_INTENSITY * _LEFT, *intensities]) / _LEFT
-    right = max([_MOST_INTENSITY * roofs.ridge, *intensities])
-    top = roofs.flats[0].median * 2
+    intensities = [point.flops_per_byte or roofs.ridge for point in points]
+    left = min([roofs.ridge / _AROUND_RIDGE, *intensities]) / _ROOM
+    right = max([roofs.ridge * _AROUND_RIDGE, *(_ROOM * each for each in intensities)])
+    roof = roofs.flats[0].median
     rates = [point.rate.value for point in points] or [roofs.memory.median * left]
-    bottom = min(*rates, top / _BELOW) / _BELOW
+    top = max(_ROOM * roof, *(_ROOM / 2 * rate for rate in rates))
+    bottom = min(*rates, roof / _AROUND_RIDGE) / _ROOM
     x = Scale("FLOP/byte", left, right, decade, ticks=decades(left, right))
     return x, Scale("FLOP/s", bottom, top, decade, ticks=decades(bottom, top))
 
@@ -151,13 +160,15 @@ def _lines(roofs: FamilyRoofs, x: Scale) -> list[Line]:
     lines = []
     for roof in slopes:
         ends = [(x.low, x.low * roof.median), (top / roof.median, top)]
-        lines.append(Line(ends, roof_words(roof), "cyan", roof.ceiling.source != MEASURED))
+        style = _STYLES[roof.ceiling.roof]
+        dashed = roof.ceiling.source != MEASURED
+        below = roof.median < steepest
+        lines.append(Line(ends, roof_words(roof), style, dashed, below))
     for number, roof in enumerate(roofs.flats):
-        # roofs as near as that are one line
-        if number and roof.median * 1.1 >= top:
+        if number and roof.median * _NEAR >= top:
             continue
         ends = [(roof.median / steepest, roof.median), (x.high, roof.median)]
-        lines.append(Line(ends, roof_words(roof), "cyan", roof.ceiling.source != MEASURED))
+        lines.append(Line(ends, roof_words(roof), "", roof.ceiling.source != MEASURED))
     return lines
 
 
@@ -168,7 +179,7 @@ def _arrows(roofline: Roofline) -> list[Line]:
         before, after = roofline.points[start], roofline.points[end]
         if before.is_drawable and after.is_drawable:
             ends = [(point.flops_per_byte or 0.0, point.rate.value) for point in (before, after)]
-            lines.append(Line(ends, style="magenta", dashed=True))
+            lines.append(Line(ends, style="cyan", dashed=True))
     return lines
 
 

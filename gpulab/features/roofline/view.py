@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from gpulab.core.payloads import MEASURED, MEMORY
+from gpulab.core.payloads import MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.payloads import family as family_of
 from gpulab.core.statuses import BoundKind
 from gpulab.core.units import operation_of_roof, percent_of_roof, three_digits, times
+from gpulab.draw.bars import gauge
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.figure import letter_of
 from gpulab.draw.plot import plot
@@ -65,8 +66,44 @@ def limits(variants: Sequence[VariantReport]) -> Text:
     return text
 
 
+def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -> Table | None:
+    """A row a variant: what limits it, its share of the roof, and by its name what to change; None
+    of less than two.
+    """
+    limited = [(each, each.roofline or each.cause) for each in variants]
+    rows = [(variant, cause) for variant, cause in limited if cause]
+    if len(rows) < 2:
+        return None
+    table = columns_table()
+    table.add_column("variant", overflow="fold")
+    table.add_column("limit", no_wrap=True)
+    table.add_column("of roof", no_wrap=True)
+    if changes:
+        table.add_column("change", overflow="fold")
+    for variant, cause in rows:
+        limit = Text(f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}", "bold")
+        change = [changes.get(variant.name, "")] if changes else []
+        table.add_row(Text(variant.name), limit, _share_of_roof(variant.roofline), *change)
+    return table
+
+
+def _share_of_roof(point: Point | None) -> Text:
+    """A bar, and the share of which roof it is."""
+    if point is None:
+        return Text()
+    share = point.fraction.value
+    roof, _, kind = point.roof.rpartition(" ")
+    named = f"{kind} {roof}" if roof in (MATRIX, VECTOR) else roof or kind
+    words = f" {percent_of_roof(share):>4} % of {named}"
+    return Text.assemble((gauge(share, _CELLS_OF_SHARE), "cyan"), words)
+
+
+def _bound(kind: BoundKind) -> str:
+    return _WORDS.get(kind, f"{kind}-bound")
+
+
 def _add(text: Text, name: str, cause: Cause | Point) -> None:
-    words = [_WORDS.get(kind, f"{kind}-bound") for kind in (cause.bound, *cause.or_else)]
+    words = [_bound(kind) for kind in (cause.bound, *cause.or_else)]
     others = ""
     if cause.or_else:
         others = f" (or {' or '.join(words[1:])}, within the intervals of times and roofs)"
@@ -79,8 +116,10 @@ _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
-_GAP, _SHARE_OF_TABLE = 3, 0.42
-_FEWEST_ROWS = 10
+_GAP, _SHARE_OF_TABLE, _LEAST_TABLE = 3, 0.42, 64
+_BESIDE = 140
+"""Columns from which on the table stands beside the plot."""
+_FEWEST_ROWS, _CELLS_OF_SHARE = 14, 10
 
 
 def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block]:
@@ -97,7 +136,11 @@ def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block
         blocks += [Text(reason), ""]
     if roofline.points:
         blocks.append(_point_table(roofline.points, family, roofline.noun))
-    return [*blocks, *(Text(note, "dim") for note in _notes(roofline.points, family))]
+    notes = _notes(roofline.points, family)
+    if figure is not None:
+        roofs = family_roofs(roofline.ceilings, family)
+        notes.append(f"roofs: {'; '.join(map(roof_words, roofs.all))}")
+    return [*blocks, *(Text(note, "dim") for note in notes)]
 
 
 def roofline_view(
@@ -109,9 +152,8 @@ def roofline_view(
     if figure is None:
         return Group(*blocks)
     others = blocks[2:]
-    # from 110 columns on the table stands beside the plot
-    if roofline.points and width >= 110:
-        right = int(width * _SHARE_OF_TABLE)
+    if roofline.points and width >= _BESIDE:
+        right = max(_LEAST_TABLE, int(width * _SHARE_OF_TABLE))
         columns = Table(_GAP, show_header=False)
         columns.add_column(width=width - right - _GAP, no_wrap=True)
         columns.add_column(width=right)
@@ -205,21 +247,28 @@ def _notes(points: Sequence[Point], family: str) -> list[str]:
         if point.bytes_ratio
     ]
     if ratios:
-        notes.append(f"bytes that the device moved, over those declared: {', '.join(ratios)}")
+        notes.append(f"measured / declared bytes: {', '.join(ratios)}{_meaning(points)}")
     if without := [letter_of(place) for place, each in enumerate(points) if not each.is_drawable]:
         notes.append(f"no FLOP/byte: {','.join(without)}")
     return notes
+
+
+def _meaning(points: Sequence[Point]) -> str:
+    """Explain ratios of bytes: what is not measured at device memory, caches served."""
+    ratios = [point.bytes_ratio for point in points if point.bytes_ratio]
+    said = []
+    if min(ratios) < 1:
+        said.append("below 1x: caches such as the L2 serve the rest")
+    if max(ratios) > 1:
+        said.append("above 1x: device memory moves more than the work needs")
+    return f" ({'; '.join(said)})"
 
 
 def _levels(points: Sequence[Point], roofs: FamilyRoofs) -> str:
     """The roofs of work that only moves bytes, or of which no bytes are known; what other sources
     say of them.
     """
-    known = {
-        roof.ceiling.name: roof_words(roof)
-        for roof in (roofs.memory, roofs.cache, *roofs.flats)
-        if roof
-    }
+    known = {roof.ceiling.name: roof_words(roof) for roof in roofs.all}
     levels = {
         point.roof: known.get(
             point.roof, f"{point.roof} {per_second(point.attainable, point.unit)}"

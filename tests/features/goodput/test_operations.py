@@ -3,14 +3,16 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import transformer_operations
+from recorded import report_of, transformer_operations
 from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 
 from gpulab.core.statuses import SortBy
+from gpulab.draw.blocks import Fitted
 from gpulab.features.goodput.analysis import call_counts
-from gpulab.features.goodput.operation_table import Row, TableChoice, sorted_rows
+from gpulab.features.goodput.operation_table import OperationTable, Row, TableChoice, sorted_rows
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import read
+from gpulab.show.terminal import plain_text
 from gpulab.stats.time_spans import measure, union
 
 
@@ -188,3 +190,14 @@ def test_self_times_sum_to_the_time_in_any_operation(spans):
     table = operations(read(document(*events)))
     assert sum(row.self_s for row in table) == pytest.approx(busy, abs=1e-12)
     assert all(row.total_s >= row.self_s for row in table)
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_shares_of_the_step_are_bars_where_names_stay_readable(width, tmp_path):
+    report = report_of("h200/training_step", tmp_path)
+    table = OperationTable(report.variants[0], TableChoice(most=5))
+    head, first, *others = plain_text(Fitted(table.of_width), width).splitlines()
+    assert "of the step" in head
+    assert first.count("█") == max(row.count("█") for row in (first, *others)) >= 8
+    assert max(map(len, (head, first, *others))) <= width
+    assert all(len(row.partition("  ")[0]) >= 28 for row in (first,))
