@@ -114,23 +114,34 @@ _NUMBER = 4
 
 @dataclass(frozen=True)
 class _OfCode:
-    """Numbered lines: cut where the width ends, whole where they go to a file."""
+    """Numbered lines: folded where the width ends, whole where they go to a file."""
 
     block: Code
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        text = Text(no_wrap=True, overflow="ignore" if options.no_wrap else "ellipsis")
+        if options.no_wrap:
+            lines = [self._margin(number, sign).append(line) for number, sign, line in self._lines]
+            yield of_text(Text("\n", no_wrap=True, overflow="ignore").join(lines))
+            return
+        table = rich_table.Table.grid()
+        table.add_column(width=_NUMBER + 3)
+        table.add_column(overflow="fold")
+        for number, sign, line in self._lines:
+            table.add_row(of_text(self._margin(number, sign)), of_text(line))
+        yield table
+
+    @property
+    def _lines(self) -> Iterator[tuple[int, str, Text]]:
+        """Yield each line, with the message of what failed there at its end."""
         for number, sign, line in self.block.lines:
-            text.append(f"{number:>{_NUMBER}} ", "dim")
-            text.append(f"{sign} ", "bold" if sign.strip() else "")
-            text.append(line)
-            if number in self.block.failed:
-                message = f"{FAILED_HERE}{self.block.failed[number]}"
-                fits = _NUMBER + 3 + line.cell_len + len(message) <= options.max_width
-                text.append(message if fits else f"\n{'':>{_NUMBER + 1}}{message}", "bold red")
-            text.append("\n")
-        text.rstrip()
-        yield of_text(text)
+            message = self.block.failed.get(number)
+            if message is not None:
+                line = Text().append(line).append(f"{FAILED_HERE}{message}", "bold red")
+            yield number, sign, line
+
+    def _margin(self, number: int, sign: str) -> Text:
+        margin = Text().append(f"{number:>{_NUMBER}} ", "dim")
+        return margin.append(f"{sign} ", "bold" if sign.strip() else "")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def nothing_to_predict(name: str) -> str:
     return f"{name} compares no variants here: there is no speedup to predict"
 
 
-_NAME = "gpulab"
+_NAME = " gpulab"
 
 
 def line(text: str) -> Text:

@@ -81,6 +81,19 @@ PALETTES = {
 }
 
 
+_OF_SIXTEEN = {
+    "border": "ansi_blue",
+    "footer-key-foreground": "ansi_blue",
+    "block-cursor-foreground": "ansi_bright_white",
+    "block-cursor-background": "ansi_blue",
+    "block-cursor-text-style": "bold underline",  # which is seen without colours, too
+    "block-cursor-blurred-foreground": "ansi_default",
+    "block-cursor-blurred-background": "ansi_default",
+    "block-cursor-blurred-text-style": "bold underline",
+}
+"""Where the terminal's own colours are used."""
+
+
 def _triplet(colour: str) -> tuple[int, int, int]:
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue
@@ -88,8 +101,7 @@ def _triplet(colour: str) -> tuple[int, int, int]:
 
 def _theme(name: str) -> Theme:
     if name not in PALETTES:  # the terminal's own sixteen colours
-        variables = {**_ANSI.variables, "border": "ansi_blue", "footer-key-foreground": "ansi_blue"}
-        return replace(_ANSI, name=name, variables=variables)
+        return replace(_ANSI, name=name, variables={**_ANSI.variables, **_OF_SIXTEEN})
     palette = PALETTES[name]
     _, red, green, yellow, blue, _, cyan, *_ = palette.names
     return Theme(

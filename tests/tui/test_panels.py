@@ -27,7 +27,7 @@ def test_telemetry_is_drawn_over_time_beside_the_run(hostile_scenario, tmp_path)
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
 
-    visit(journey, hostile_scenario, starter=lambda entry, settings: tape)
+    visit(journey, hostile_scenario, size=(80, 30), starter=lambda entry, settings: tape)
 
 
 @pytest.mark.slow

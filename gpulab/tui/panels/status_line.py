@@ -35,7 +35,7 @@ class StatusLine(TextPane):
 
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
         """`in_sight`: the panels of what runs say how far it is."""
-        line = Text(self._message, self._style)
+        line = Text(f" {self._message}", self._style)
         if not self._message:
             line = self._activity(frozen=frozen, in_sight=in_sight)
         if (line, self.size.width) != self._drawn:

@@ -26,7 +26,7 @@ class OperationsScreen(Page):
         Binding("left", "sort(-1)", show=False, tooltip="sort by the column before it"),
         Binding("u", "group", "sum by", tooltip="sum by operation, line, module, kernel"),
         Binding("tab", "variant", "variant", tooltip="the next variant that was profiled"),
-        Binding("escape,o", "app.pop_screen", "back", key_display="esc", tooltip="back"),
+        Binding("escape", "app.pop_screen", "back", tooltip="back"),
         HELP,
         Binding("q", "app.quit", "quit", show=False),
     ]

@@ -1,0 +1,116 @@
+"""The first minute: lesson 1 under the cursor, a guess, the recording, and what comes next."""
+
+from collections import defaultdict
+
+from journey import flat, idle, listed, shown, type_in, until, visit
+
+from gpulab.features.predictions.report import Answered
+from gpulab.session.store import Store
+from gpulab.tui import bindings
+from gpulab.tui.panels.catalog import ScenarioList
+from gpulab.tui.screens.history import ComparePage, HistoryList, HistoryScreen
+from gpulab.tui.screens.operations import OperationsScreen
+from gpulab.tui.screens.replay import ReplayScreen
+
+
+def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, monkeypatch):
+    """Its claim is hidden until the recording has ended; it opens where it measures."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def journey(pilot):
+        await type_in(pilot, "/pinned_memory")
+        await pilot.press("enter", "g")
+        await until(pilot, lambda: "guess, then watch the recording" in flat(pilot))
+        await type_in(pilot, "3 5 4")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await until(pilot, lambda: "predicted 4.00x" in flat(pilot))
+        assert "measure 1" in shown(pilot).splitlines()[0]
+        assert "claim: hidden until the verdict is final" in flat(pilot)
+        await pilot.press("colon")
+        await type_in(pilot, "100%")
+        await pilot.press("enter")
+        await until(pilot, lambda: "median prediction 4.00x; measured 6.21x" in flat(pilot))
+        assert "promised" in flat(pilot)
+        await pilot.press("escape")
+        (line,) = [line for line in rows(pilot) if "pinned_memory" in line]
+        assert line.startswith("◐")
+        with Store() as store:
+            (kept,) = store.kept("predictions", "", Answered)
+        assert kept.prediction.speedups == (3.0, 5.0, 4.0)
+
+    visit(journey, size=(120, 40))
+
+
+def rows(pilot):
+    scenarios = pilot.app.screen.query_one(ScenarioList)
+    return [scenarios.render_line(y).text for y in range(scenarios.size.height)]
+
+
+def test_lesson_one_is_under_the_cursor_marked_when_it_was_read_and_n_goes_on(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def read_one(pilot):
+        scenarios = pilot.app.screen.query_one(ScenarioList)
+        scenarios.highlighted = scenarios.get_option_index("cold_start")
+        assert scenarios._first_to_run() == "cold_start"
+        assert "new here?" in shown(pilot).splitlines()[0]
+        await pilot.press("enter")
+        await until(pilot, lambda: "Cold start" in flat(pilot))
+        await pilot.press("n")
+        await until(pilot, lambda: scenarios.chosen == "timing_without_sync")
+
+    async def again(pilot):
+        await until(pilot, lambda: any(row.startswith("○ cold_start") for row in rows(pilot)))
+        assert not any("cannot" in line for line in listed(pilot))
+
+    visit(read_one, size=(120, 40))
+    visit(again, size=(120, 40))
+
+
+def test_questions_of_a_lesson_are_answered_on_a_key():
+    async def journey(pilot):
+        await pilot.press("1", "tab", "end")
+        await until(pilot, lambda: "a shows the answers" in flat(pilot))
+        await pilot.press("a")
+        await until(pilot, lambda: "a shows the answers" not in flat(pilot))
+        assert idle(pilot)
+
+    visit(journey, size=(120, 40))
+
+
+def test_a_letter_means_the_same_on_every_screen():
+    meant = defaultdict(set)
+    for key in (*bindings.KEYS, *bindings.REPLAY):
+        for name in key.keys.split(","):
+            meant[name].add(key.id)
+    screens = (HistoryScreen, HistoryList, ComparePage, OperationsScreen)
+    for binding in [binding for screen in screens for binding in screen.BINDINGS]:
+        for name in binding.key.split(","):
+            if len(name) == 1:
+                meant[name].add(_SAME.get(binding.description, binding.description))
+    several = {name: ids for name, ids in meant.items() if len(ids) > 1}
+    # the view of a run that goes on stops, and so does that of one that is played
+    assert several.pop("space") == {"freeze", "pause"}
+    assert not several
+
+
+_SAME = {"": "quit", "replay": "replay", "copy": "copy", "mark": "mark"}
+"""The id of the key of the lab that does this."""
+
+
+def test_the_footer_names_keys_that_do_something(tmp_path):
+    known = {key.id for key in (*bindings.KEYS, *bindings.REPLAY)}
+    named = {*bindings.LIST_KEYS, *bindings.RUNNING_KEYS, *bindings.REPLAY_KEYS, *bindings.ALWAYS}
+    named |= {name for names in bindings.PANE_KEYS.values() for name in names}
+    assert named <= known
+
+    async def journey(pilot):
+        assert pilot.app.screen.footer_keys()[:5] == bindings.LIST_KEYS[:5]
+        await pilot.press("enter", "tab")
+        await until(pilot, lambda: pilot.app.screen.footer_keys()[0] == "predict")
+
+    visit(journey)
