@@ -59,7 +59,7 @@ def _draw(run: LiveReport, area: Area) -> None:
         area.put(row, 0, name, most=names)
         share = f"{percent_of_roof(point.fraction.value)} %"
         area.put(row, names + 1 + max(0, _PERCENT - len(share)), share)
-        style = "" if name == run.report.baseline else "cyan"
+        style = "blue" if name == run.report.baseline else "cyan"
         for bar_row in range(band.row, band.row + band.height):
             area.bar(bar_row, names + _PERCENT + 2, point.fraction.value, cells, style)
         area.put(row, names + _PERCENT + 2 + cells + 1, marked(point))
