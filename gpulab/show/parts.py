@@ -103,7 +103,7 @@ class Shown:
         return self.loaded.request if self.loaded else None
 
 
-_LEAST_BAR, _MOST_BAR, _WIDEST = 12, 40, 1_000
+_LEAST_BAR, _MOST_BAR, _WIDEST = 14, 40, 1_000
 _WITH_CHANGES = 100
 """Columns from which on the table of limits says what to change."""
 
@@ -168,11 +168,15 @@ def _result(shown: Shown) -> Iterator[Block | None]:
 
 
 def _headlines(shown: Shown) -> Sequence[Comparison]:
-    """The comparisons that have a line above all else: in short that of the best."""
+    """The comparisons that have a line above all else: in short that of the best, unless the line
+    of sustained speedups stands there.
+    """
     report = shown.report
     if shown.target == Target.SCREEN:
         return report.first_comparisons
-    if shown.target != Target.SHORT:
+    sustained = (entry.sustained for entry in report.comparisons)
+    heading = any(entry.headline_reason for entry in sustained if entry)
+    if shown.target != Target.SHORT or heading:
         return ()
     best = best_comparison(report)
     return [each for each in report.first_comparisons if best and each.variant == best.variant]
@@ -314,7 +318,7 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
         return
     in_short = shown.target == Target.SHORT
     below = below_table(report)
-    if in_short:  # its headline names the best
+    if in_short and _headlines(shown):  # which names the best
         below = [line for line in below if line[0] != f"best: {report.best}"]
     lines = [*below, *claims(report), *against_earlier_runs(report), *figures(report)]
     lines += [*bounds(report), *note_lines(report)]

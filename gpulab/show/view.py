@@ -150,7 +150,7 @@ def comparison_table(
     else:
         table.add_column("", no_wrap=True)
     if bars:
-        table.add_column("time from zero", no_wrap=True, width=max(bars, 14))
+        table.add_column("time from zero", no_wrap=True, width=bars)
     for index, variant in enumerate(report.variants):
         if names is not None and variant.name not in names:
             continue

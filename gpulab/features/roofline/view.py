@@ -77,13 +77,16 @@ def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -
     table = columns_table()
     table.add_column("variant", overflow="fold")
     table.add_column("limit", no_wrap=True)
-    table.add_column("of roof", no_wrap=True)
+    has_points = any(variant.roofline for variant, _ in rows)
+    if has_points:
+        table.add_column("of roof", no_wrap=True)
     if changes:
         table.add_column("change", overflow="fold")
     for variant, cause in rows:
         limit = Text(f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}", "bold")
+        share = [_share_of_roof(variant.roofline)] if has_points else []
         change = [changes.get(variant.name, "")] if changes else []
-        table.add_row(Text(variant.name), limit, _share_of_roof(variant.roofline), *change)
+        table.add_row(Text(variant.name), limit, *share, *change)
     return table
 
 

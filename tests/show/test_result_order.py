@@ -1,0 +1,33 @@
+"""A result begins with the answer; what limits each variant is a table, and no sentence is lost."""
+
+import pytest
+from conftest import printed
+from recorded import report_of
+
+from gpulab.show.parts import Shown, Target, result
+from gpulab.show.short_result import MOST_LINES, short_result
+
+NAME = "h200/coalescing"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_best_speedup_stands_above_the_table_of_all(width, tmp_path):
+    rows = printed(short_result(report_of(NAME, tmp_path)), width).splitlines()
+    verdict = next(place for place, row in enumerate(rows) if row.startswith("FASTER "))
+    table = next(place for place, row in enumerate(rows) if row.startswith("variant "))
+    assert rows[verdict].split()[1:3] == ["coalesced", "6.21x"]
+    assert verdict < table
+    assert len(rows) <= MOST_LINES
+    assert ("time from zero" in rows[table]) == (width >= 120)
+
+
+def test_a_screen_lists_all_limits_and_keeps_every_reason(tmp_path):
+    report = report_of(NAME, tmp_path)
+    text = printed(result(Shown(report, Target.SCREEN, width=120)), 120)
+    limits, _, rest = text.partition("── limits, and what to do")[2].partition("── trust")
+    for variant in report.variants:
+        assert f"\n{variant.name} " in limits
+        assert f"{variant.name}: {variant.roofline.bound}-bound: " in text
+    assert "stride_32: latency-bound: " in limits
+    assert "stride_4: latency-bound: " in rest
+    assert limits.count("let neighbouring threads access neighbouring addresses") >= 4
