@@ -265,7 +265,7 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     in_lines = shown.target == Target.SCREEN or not shown.verbose
     if in_lines:
         yield _limit_table(shown)
-    explained = _explained_variants(report) if in_lines else report.variants
+    explained = _explained_variants(shown) if in_lines else report.variants
     yield from _limit_lines(explained, with_advice=in_lines)
     if not in_lines:
         yield from part("findings.view:advice", report.variants) or ()
@@ -299,14 +299,15 @@ def _limit_lines(variants: Iterable[VariantReport], *, with_advice: bool) -> Ite
             yield from part("findings.view:lines", variant, named=limited is None) or ()
 
 
-def _explained_variants(report: RunReport) -> list[VariantReport]:
-    """The baseline and the best; of functions the first."""
+def _explained_variants(shown: Shown) -> list[VariantReport]:
+    """The baseline and the best; of functions the first; on a screen all where none is best."""
+    report = shown.report
     if report.functions:
         return list(report.variants[:3])
     best = best_comparison(report)
-    if best is None:
+    if best is None and shown.target != Target.SHORT:
         return list(report.variants)
-    named = {report.baseline, best.variant}
+    named = {report.baseline, best.variant if best else None}
     return [variant for variant in report.variants if variant.name in named]
 
 
@@ -335,7 +336,7 @@ def _details(shown: Shown) -> Iterator[Block | None]:
         for block in (comparison_table(report), *_tables_of_time(shown)):
             yield from (block, "")
     if shown.target == Target.SCREEN:
-        explained = _explained_variants(report)
+        explained = _explained_variants(shown)
         rest = [variant for variant in report.variants if variant not in explained]
         yield from _limit_lines(rest, with_advice=True)
     others = _others(report, Section.RESOURCES, Section.ALONE, Section.JOBS)

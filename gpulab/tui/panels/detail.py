@@ -122,7 +122,9 @@ class Detail(TabbedContent):
         self._drawn[place] = drawn
         selection = self._selection(entry, layout, earlier)
         pane.border_title = f"{tab.title.lower()} · {entry.name}"
-        pane.show(tab.content(selection), follow=tab.follows_end)
+        moves = before is None or before[:2] != drawn[:2]
+        as_high = pane.has_class("-bare") and not moves
+        pane.show(tab.content(selection), follow=tab.follows_end, as_high=as_high)
         if before is None or before[0] != opened:
             pane.scroll_home(animate=False)
             if words := tab.first_in_sight(selection):

@@ -28,10 +28,12 @@ class TextPane(Static):
 
     _content: Block = ""
 
-    def show(self, content: Block) -> None:
-        """Show a block in place of the last."""
+    def show(self, content: Block, *, as_high: bool = False) -> None:
+        """Show a block in place of the last; `as_high`: it takes as many rows, so that nothing is
+        laid out again.
+        """
         self._content = content
-        self.update(Plain(drawn(content)))
+        self.update(Plain(drawn(content)), layout=not as_high)
 
     @property
     def text(self) -> str:
@@ -49,12 +51,12 @@ class Pane(VerticalScroll, can_focus=True):
     def compose(self) -> ComposeResult:
         yield self._shown
 
-    def show(self, content: Block, *, follow: bool = False) -> None:
+    def show(self, content: Block, *, follow: bool = False, as_high: bool = False) -> None:
         """Show a block in place of the last; `follow` keeps its end in sight where that was in
-        sight.
+        sight; `as_high` as of TextPane.
         """
         at_end = self.scroll_offset.y >= self.max_scroll_y
-        self._shown.show(content)
+        self._shown.show(content, as_high=as_high)
         if follow and at_end:
             self.call_after_refresh(self.scroll_end, animate=False)
 

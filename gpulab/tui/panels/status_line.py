@@ -38,9 +38,14 @@ class StatusLine(TextPane):
         line = Text(f" {self._message}", self._style)
         if not self._message:
             line = self._activity(frozen=frozen, in_sight=in_sight)
+        self.draw(line)
+
+    def draw(self, line: Text) -> None:
+        """Show a line, where it is another one than before."""
         if (line, self.size.width) != self._drawn:
+            fits = self.size.height == 1 and line.cell_len <= self.size.width
             self._drawn = line, self.size.width
-            self.show(line)
+            self.show(line, as_high=fits)
 
     def _activity(self, *, frozen: bool, in_sight: bool) -> Text:
         run = self._runs.current

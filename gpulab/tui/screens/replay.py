@@ -51,9 +51,7 @@ class ReplayLine(StatusLine):
             speed=playback.speed,
             playing=playback.playing,
         )
-        self._drawn = None
-        self.show(Text(replay_line(position, self._origin, self.size.width)))
-        return None
+        return self.draw(Text(replay_line(position, self._origin, self.size.width)))
 
 
 class ReplayScreen(LabScreen, inherit_bindings=False):
