@@ -407,8 +407,8 @@ def _file(shown: Shown) -> Iterator[Block]:
 
 PARTS = (
     Part("result", _result),
-    Part("where the time goes", _time, EVERYWHERE ^ Target.MARKDOWN),
     Part("limits, and what to do", _limits),
+    Part("where the time goes", _time, EVERYWHERE ^ Target.MARKDOWN),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),
     Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),

@@ -33,7 +33,7 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.settings import check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
-from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap
+from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_keys
 from gpulab.tui.derived import Ask
 from gpulab.tui.driver import (
     AsciiFilter,
@@ -197,9 +197,9 @@ class LabApp(App[int]):
                 if screen.read_only and key.runs:
                     continue
                 if key.id not in ("commands", "list", "previous_panel"):
-                    title = key.id.replace("_", " ")
+                    pressed = f"key {shown_keys(key.keys)}, {key.id} in keys.toml"
                     yield SystemCommand(
-                        title, key.what, partial(self.run_action, key.action, screen)
+                        key.what, pressed, partial(self.run_action, key.action, screen)
                     )
             for name in self._lab.names:
                 yield SystemCommand(

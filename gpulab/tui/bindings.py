@@ -224,7 +224,7 @@ def key_names(
     others.
     """
     shown = [key for key in keys if not (read_only and key.runs)]
-    names = [(_shown(keymap.get(key.id, key.keys)), key.what) for key in shown]
+    names = [(shown_keys(keymap.get(key.id, key.keys)), key.what) for key in shown]
     return [("up, down", "choose a scenario, or scroll"), *names]
 
 
@@ -233,12 +233,13 @@ def keys_of(screen: Screen[object], keymap: Mapping[str, str]) -> list[tuple[str
     entries = [("up, down", "choose, or scroll")]
     for namespace, binding, _, _ in screen.active_bindings.values():
         if binding.tooltip and not binding.system and namespace is not screen.app:
-            entries.append((_shown(binding.key), binding.tooltip))
+            entries.append((shown_keys(binding.key), binding.tooltip))
     keys = keymap.get(HELP.id or "", HELP.key)
-    return [*entries, (_shown(keys), "this page"), ("q", "quit")]
+    return [*entries, (shown_keys(keys), "this page"), ("q", "quit")]
 
 
-def _shown(keys: str) -> str:
+def shown_keys(keys: str) -> str:
+    """Return keys as a person writes them."""
     return ", ".join(_SHOWN.get(name, name) for name in keys.split(","))
 
 

@@ -48,6 +48,8 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
+    if run.report.functions:  # compared with nothing
+        return Rows(0, 0, 0, 1)
     return Rows(3, _ENOUGH, _MOST, 2)
 
 

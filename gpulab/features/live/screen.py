@@ -134,7 +134,6 @@ _CLOSED = (72, 30)
 _STACKED_CLOSED, _ROWS_OF_A_VARIANT = 24, 3
 """Rows that panels below each other need for that, and for each variant more."""
 _GAP = 2
-_KEYS = "z all panels   ← → another panel   space pauses   s s stops"
 _SMALLEST = (56, 15)
 """Columns and rows below which one panel is shown at a time."""
 
@@ -235,9 +234,7 @@ def live_view(
     if zoomed or width < _SMALLEST[0] or height < _SMALLEST[1]:
         panel = next((panel for panel in ZOOMED if panel.name == chosen), NUMBER)
         closed = width >= _CLOSED[0] and height >= _CLOSED[1]
-        layout = [Place(panel, 1, 0, width, height - 1 - zoomed, closed)]
-        if zoomed:
-            canvas.put(height - 1, 0, _KEYS)
+        layout = [Place(panel, 1, 0, width, height - 1, closed)]
     for place in layout:
         area = Area(canvas, place.row, place.column, place.width, place.height)
         chosen_one = place.panel.name == chosen

@@ -210,7 +210,9 @@ class HistoryList(ScrollView, can_focus=True):
         self._runs = [
             run for run, _ in every if only is None or (run.path == path and run.scenario == name)
         ]
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._runs) + _HEAD)
+        rows = len(self._runs) + _HEAD
+        self.virtual_size = Size(self.scrollable_content_region.width, rows)
+        self.styles.height = rows
 
     @property
     def _visible(self) -> list[PastRun]:
