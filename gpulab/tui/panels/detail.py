@@ -68,7 +68,7 @@ class Detail(TabbedContent):
     def another_scenario(self) -> None:
         """Look at another one, from its top."""
         self._family = None
-        self.pane.scroll_home(animate=False)
+        self.pane.to_top()
 
     def choose_panel(self, by: int) -> None:
         """Choose another panel of the run."""
@@ -121,12 +121,11 @@ class Detail(TabbedContent):
             return
         self._drawn[place] = drawn
         selection = self._selection(entry, layout, earlier)
-        pane.border_title = f"{tab.title.lower()} · {entry.name}"
-        moves = before is None or before[:2] != drawn[:2]
-        as_high = pane.has_class("-bare") and not moves
-        pane.show(tab.content(selection), follow=tab.follows_end, as_high=as_high)
+        if pane.border_title != tab.title.lower():  # the frame is drawn again for it
+            pane.border_title = tab.title.lower()
+        pane.show(tab.content(selection), follow=tab.follows_end)
         if before is None or before[0] != opened:
-            pane.scroll_home(animate=False)
+            pane.to_top()
             if words := tab.first_in_sight(selection):
                 pane.scroll_to_text(words)
 

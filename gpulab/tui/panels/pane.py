@@ -1,16 +1,25 @@
-"""A scrollable view of a block, and a line or two of text, of Textual's own widgets."""
+"""A scrollable view of a block, and a line or two of text.
+
+A pane is a ScrollView of rows: as a Static within a scroll container each new text was painted twice,
+before and after its layout, 27 KB a cursor key at 120x40 where a bare list takes 12.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.events import Resize
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widgets import Static
 
 from gpulab.draw.blocks import Block
 from gpulab.show.terminal import drawn, plain_text
+
+_NOTHING = Strip([])
 
 
 @dataclass(frozen=True)
@@ -41,31 +50,35 @@ class TextPane(Static):
         return plain_text(self._content, max(1, self.size.width))
 
 
-class Pane(VerticalScroll, can_focus=True):
+class Pane(ScrollView, can_focus=True):
     """A block that one scrolls."""
+
+    _content: Block = ""
+    _rows: list[Strip]
 
     def __init__(self, **options: str) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
-        self._shown = TextPane()
+        self._rows = []
 
-    def compose(self) -> ComposeResult:
-        yield self._shown
-
-    def show(self, content: Block, *, follow: bool = False, as_high: bool = False) -> None:
+    def show(self, content: Block, *, follow: bool = False) -> None:
         """Show a block in place of the last; `follow` keeps its end in sight where that was in
-        sight; `as_high` as of TextPane.
+        sight.
         """
         at_end = self.scroll_offset.y >= self.max_scroll_y
-        self._shown.show(content, as_high=as_high)
+        self._content = content
+        self._draw()
         if follow and at_end:
-            self.call_after_refresh(self.scroll_end, animate=False)
+            self.scroll_end(animate=False)
+
+    def to_top(self) -> None:
+        """Show its first row."""
+        self.scroll_home(animate=False)
 
     def scroll_to_text(self, words: str) -> None:
         """Bring the first row that has these words into the middle, where they are anywhere."""
-        rows = self.text.splitlines()
-        found = next((y for y, row in enumerate(rows) if words in row), None)
+        found = next((y for y, row in enumerate(self._rows) if words in row.text), None)
         if found is not None:
-            self.call_after_refresh(self.scroll_to, 0, found - self.size.height // 2, animate=False)
+            self.scroll_to(0, found - self.size.height // 2, animate=False)
 
     @property
     def room(self) -> int:
@@ -75,4 +88,31 @@ class Pane(VerticalScroll, can_focus=True):
     @property
     def text(self) -> str:
         """Return everything it shows, also what is scrolled out of sight."""
-        return self._shown.text
+        return "\n".join(row.text for row in self._rows)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return its rows, for a box that is as high as what it holds."""
+        return len(self._rows)
+
+    def render_line(self, y: int) -> Strip:
+        y += self.scroll_offset.y
+        width, style = self.size.width, self.rich_style
+        if y >= len(self._rows):
+            return Strip.blank(width, style)
+        return self._rows[y].crop_extend(0, width, style).apply_style(style)
+
+    def on_resize(self, event: Resize) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.room:
+            return  # not on screen yet
+        options = self.app.console.options.update(width=self.room, height=None)
+        drawn_rows = self.app.console.render_lines(Plain(drawn(self._content)), options, pad=False)
+        before, self._rows = self._rows, [Strip(row) for row in drawn_rows]
+        self.virtual_size = Size(self.room, len(self._rows))
+        if len(before) != len(self._rows) and self.styles.is_auto_height:
+            self.refresh(layout=True)
+        for y, (old, new) in enumerate(zip_longest(before, self._rows, fillvalue=_NOTHING)):
+            if old != new:
+                self.refresh(Region(0, y - self.scroll_offset.y, self.size.width, 1))
