@@ -16,7 +16,7 @@ from gpulab.options import Options
 from gpulab.session.run import FileSource
 from gpulab.tui.app import LabApp
 from gpulab.tui.panels.catalog import ScenarioList
-from gpulab.tui.panels.pane import Pane, TextPane
+from gpulab.tui.panels.pane import Pane
 from gpulab.tui.screens.lab import LabScreen
 
 catalog.read_text = cache(catalog.read_text)  # of the lessons that ship, which every app lists
@@ -79,7 +79,7 @@ def visit(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False, **op
     asyncio.run(go())
 
 
-async def until(pilot, condition, within=60.0):
+async def until(pilot, condition, within=5.0):
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, shown(pilot)
@@ -107,13 +107,13 @@ def shown(pilot):
     rows = []
     for box in pilot.app.screen.query(".box"):
         rows += [str(box.border_title or ""), str(box.border_subtitle or "")]
-    for pane in pilot.app.screen.query(TextPane):
+    for pane in pilot.app.screen.query("TextPane, Pane"):
         if not pane.size.height or not pane.is_on_screen:
             continue
-        own, scrolls = pane.text.splitlines(), pane.parent
-        if isinstance(scrolls, Pane):
-            top = scrolls.scroll_offset.y
-            own = own[top : top + scrolls.size.height]
+        own = pane.text.splitlines()
+        if isinstance(pane, Pane):
+            top = pane.scroll_offset.y
+            own = [row.rstrip() for row in own[top : top + pane.size.height]]
         rows += own
     return "\n".join(rows)
 

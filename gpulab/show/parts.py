@@ -88,7 +88,7 @@ class Shown:
     loaded: LoadedRun | None = None
     together: RunReport | None = None
     live: LiveReport | None = None
-    predicted: Sequence[Text] = ()
+    predicted: Sequence[Block] = ()
     operations: Sequence[Block] | None = None
     verbose: bool = True
     variants: Sequence[str] | None = None

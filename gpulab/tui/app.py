@@ -39,6 +39,7 @@ from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
     FilterChain,
+    InReverse,
     LabDriver,
     PlainFilter,
     release_stop_signals,
@@ -176,7 +177,8 @@ class LabApp(App[int]):
         theme = self.theme
         if theme not in self._own_filters:
             self._own_filters[theme] = self._own_filter(theme)
-        return [*super().get_line_filters(), self._own_filters[theme]]
+        filters = [each for each in super().get_line_filters() if not isinstance(each, NoColor)]
+        return [*filters, self._own_filters[theme]]
 
     def _own_filter(self, theme: str) -> LineFilter:
         """The last look at every line, in a theme."""
@@ -186,8 +188,8 @@ class LabApp(App[int]):
         filters.append(PlainFilter())
         if self._ascii_only:
             filters.append(AsciiFilter())
-        if theme == MONO:
-            filters.append(NoColor())
+        if theme == MONO or self.no_color:
+            filters.append(InReverse())
         return FilterChain(*filters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -278,7 +280,7 @@ class LabApp(App[int]):
         from gpulab.tui.screens.page import help_page
 
         screen = self.screen
-        panes: Any = screen.query("TextPane, HistoryList")
+        panes: Any = screen.query("TextPane, Pane, HistoryList")
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
         if screen is self._lab:
             about = self._lab.about
@@ -421,6 +423,8 @@ class LabApp(App[int]):
                     self._lab.run()
 
             self.push_screen(Ask(status.longer(entry.name, longer.time_s)), start)
+        elif entry is not None:
+            self._lab.say(status.nothing_to_repeat(entry.name), "yellow")
 
     def action_sweep(self) -> None:
         """Run the scenario under the cursor at every value of its own sweep; ask where it has none,

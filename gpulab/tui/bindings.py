@@ -78,6 +78,8 @@ KEYS = (
     ),
     KeyBinding("back", "escape", "back", "back; it never stops a run", "back"),
     KeyBinding("list", "l", "back", "back to the list"),
+    KeyBinding("down", "j", "move(1)", "down, as the arrow"),
+    KeyBinding("up", "k", "move(-1)", "up, as the arrow"),
     *(
         KeyBinding(
             name, str(number), f"show({name!r})", f"show its {tab.title.lower()}", tab.title.lower()
@@ -192,8 +194,11 @@ PANE_KEYS = {
     "roofline": ("family", "result", "operations", "next", "copy"),
 }
 """The same of a tab; of one that is not named, those of its result."""
+WITHOUT_RUN = ("run", "predict", "replay", "lesson", "code")
 RUNNING_KEYS = ("stop", "freeze", "next_panel", "zoom", "lesson")
-REPLAY_KEYS = ("pause", "slower", "stage_before", "step", "go_to", "next_panel", "zoom")
+REPLAY_KEYS = ("pause", "slower", "stage_before", "go_to", "next_panel", "zoom")
+REPLAYED_KEYS = ("next", "operations", "copy", "lesson", "pause")
+"""Once a replay has ended."""
 ALWAYS = ("back", "help", "quit")
 LAB: list[BindingType] = [key.binding for key in KEYS]
 RUNNING = frozenset(key.action.removeprefix("app.").partition("(")[0] for key in KEYS if key.runs)

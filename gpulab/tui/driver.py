@@ -210,6 +210,23 @@ def _colour(number: int | None) -> TerminalColor:
     return TerminalColor.default() if number is None else TerminalColor.from_ansi(number)
 
 
+class InReverse(LineFilter):
+    """No colours: what stands on one of its own, such as the cursor, is in reverse."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text, _uncoloured(style or Style.null()), control)
+            for text, style, control in segments
+        ]
+
+
+@lru_cache(maxsize=1024)
+def _uncoloured(style: Style) -> Style:
+    ground = style.bgcolor
+    is_marked = ground is not None and not ground.is_default
+    return style.without_color + Style(reverse=style.reverse or is_marked)
+
+
 class FilterChain(LineFilter):
     """Several filters as one: Textual makes a strip, with seven caches, for each."""
 

@@ -17,14 +17,16 @@ from gpulab.report.sentences import sentence
 
 NOTHING_PICKED = "m marks scenarios in the list, R then runs them one after the other"
 
+NOTHING_RUNS = "nothing runs: r runs the lesson under the cursor"
 BY_COURSE = "in the order of the course: each lesson has its questions below its text"
+NO_COURSE = "a replay alone has no next lesson: gpulab lists them"
 BY_TOPIC = "by topic"
 NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
 
 
 def no_operations(name: str) -> str:
     """Why its operations cannot be shown."""
-    return f"no operations of {name} were recorded: the profile of a run does, at its end"
+    return f"no operations of {name} so far: the profile records them, at the end of a run"
 
 
 def nothing_to_predict(name: str) -> str:
@@ -48,13 +50,14 @@ def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: i
     beside = plural(settings.threads, "thread") if device == "cpu" else gpu_model()
     parts = [f"{device}, {beside}" if beside else device]
     count = sum(not (row.missing or row.error) for row in rows)
-    lessons = f"{plural(len(rows), 'lesson')}, {count} run here"
+    lessons = f"{count} of {plural(len(rows), 'lesson')} can run here"
     if measured:
         lessons = f"{measured} of {plural(len(rows), 'lesson')} measured"
     text = line("").append(" · ".join([*parts, lessons]))
     hints = [("your program: ", "gpulab -- python train.py")]
     if not measured:
-        hints = [("new here? ", "enter: lesson 1"), *hints]
+        about = ("which variant is faster, and why", "")
+        hints = [("new here? ", "enter: lesson 1"), about, *hints]
     if version := torch_version():
         hints.append((f"torch {version}", ""))
     for words, key in hints:
@@ -66,6 +69,10 @@ def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: i
 def longer(name: str, time_s: float | None) -> str:
     """Ask whether to run it for so long."""
     return f"Run {name} again for {time_s:g} s?" if time_s else f"Run {name} again?"
+
+
+def nothing_to_repeat(name: str) -> str:
+    return f"{name} has no result to measure for longer: r runs it"
 
 
 def sweep_of(name: str, parameter: str, values: Sequence[object]) -> str:

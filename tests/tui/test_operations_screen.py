@@ -15,7 +15,7 @@ def status(pilot):
 def test_o_shows_all_operations_and_keys_sort_and_sum_them(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("o")
-        await until(pilot, lambda: "no operations of recorded were recorded" in flat(pilot))
+        await until(pilot, lambda: "no operations of recorded so far" in flat(pilot))
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot))
         await pilot.press("o")

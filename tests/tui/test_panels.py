@@ -90,7 +90,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         assert not list(tmp_path.glob("*.md"))
         await pilot.press("question_mark")
         await until(pilot, lambda: "run it" in flat(pilot))
-        assert "1 show its lesson" in flat(pilot)
+        assert "n the next lesson of the course" in flat(pilot)
         await pilot.press("escape", "r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")
@@ -168,7 +168,7 @@ def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp
         )
         with Store() as store:
             (kept,) = store.kept("predictions", "", Answered)
-        assert "your prediction: memory-bound; measured: compute-bound" in flat(pilot)
+        assert "you predicted: limited by memory; measured: compute-bound" in flat(pilot)
         assert kept.prediction == Prediction((4.0, 8.0, 20.0), "memory")
         assert kept.measured.measured == pytest.approx(29.46, rel=0.01)
         assert kept.limit_right is False

@@ -254,7 +254,7 @@ def facts(run: PastRun) -> str:
     if run.params:
         parts.append(assignments(run.params))
     parts.append(f"torch {run.environment.get('torch') or '?'}")
-    parts += [duration(run.elapsed_s), plural(run.rounds, "round"), run.run_file]
+    parts += [duration(run.elapsed_s), plural(run.rounds, "round")]
     return " · ".join(parts)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import log
 from statistics import median
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.units import times, with_interval
 from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
-from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import Block, Fitted, Text
 from gpulab.draw.canvas import Canvas
 from gpulab.features.predictions.report import (
     LIMITS,
@@ -33,7 +34,7 @@ from gpulab.stats.comparison import Comparison
 _LEAST, _MOST = 0.25, 128.0
 _ROWS = 4
 _MOST_PREDICTIONS = 200
-_PROMISED, _MEASURED = "promised", "measured"
+_PROMISED, _MEASURED = "claim", "measured"
 
 
 def predictions_of(text: str) -> list[float]:
@@ -136,26 +137,33 @@ def record_line(answered: int, near: int) -> str:
     return f"your record: {near} of {answered} within a factor of 2"
 
 
-def outcome(report: RunReport, prediction: Prediction, *, width: int) -> list[Text]:
+def outcome(report: RunReport, prediction: Prediction) -> list[Block]:
     """After a run: prediction, claim and measurement on one axis, and in words. Empty without a
     speedup.
     """
     comparison = best_comparison(report)
     if comparison is None or not comparison.speedup:
         return []
-    word = "median prediction" if len(prediction.speedups) > 1 else "predicted"
+    speedups = prediction.speedups
+    several = len(speedups) > 1
+    word = "median prediction" if several else "predicted"
     measured = f"measured {with_interval(comparison.speedup)}"
     judgement = _judgement(prediction.middle, comparison)
     words = f"{word} {times(prediction.middle)}; {measured}: {judgement}"
     promise = promised(report.claim)
-    rows = min(len(prediction.speedups), _ROWS)
-    drawn = axis_view(
-        prediction.speedups, width=width, promise=promise, measured=comparison, rows=rows
-    )
-    lines = [drawn, Text(words, "bold")]
+    rows = min(len(speedups), _ROWS)
+
+    def drawn(width: int) -> Iterator[Block]:
+        yield axis_view(speedups, width=width, promise=promise, measured=comparison, rows=rows)
+
+    lines: list[Block] = [Fitted(drawn), Text(words, "bold")]
+    if several:
+        value = comparison.speedup.value
+        best = min(speedups, key=lambda guess: abs(log(guess / value)))
+        lines.append(Text(f"nearest: {best:g}"))
     if limit := limit_right(prediction, report):
         bound, right = limit
-        words = f"your prediction: {prediction.limit}-bound; measured: {bound}-bound"
+        words = f"you predicted: limited by {prediction.limit}; measured: {bound}-bound"
         if right and prediction.limit == "memory" and waits_for_memory(report):
             words += ", waiting for memory accesses"
         lines.append(Text(words, "bold green" if right else "bold"))

@@ -66,6 +66,10 @@ def limits(variants: Sequence[VariantReport]) -> Text:
     return text
 
 
+_NAME = 14
+"""Cells that a name keeps in a narrow table."""
+
+
 def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -> Table | None:
     """A row a variant: what limits it, its share of the roof, and by its name what to change; None
     of less than two.
@@ -75,11 +79,11 @@ def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -
     if len(rows) < 2:
         return None
     table = columns_table()
-    table.add_column("variant", overflow="fold")
+    table.add_column("variant", no_wrap=True, overflow="ellipsis", min_width=_NAME)
     table.add_column("limit", no_wrap=True)
     has_points = any(variant.roofline for variant, _ in rows)
     if has_points:
-        table.add_column("of roof", no_wrap=True)
+        table.add_column("of roof", overflow="fold")
     if changes:
         table.add_column("change", overflow="fold")
     for variant, cause in rows:

@@ -47,6 +47,8 @@ WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 130
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
 ages: what it is about keeps 78 of them.
 """
+_TWO_PANES, _ROOM_FOR_ALL = 160, 190
+"""Columns between which the list leaves its ages out: a lesson has its code beside it."""
 _MEASURED, _GUESSED, _READ, _MARKED = "●", "◐", "○", "*"
 
 ABOUT_LIST = (
@@ -94,7 +96,7 @@ class ScenarioList(OptionList):
         width = _NAME + self._name_width + _MARK
         if columns >= _WITH_VERDICTS:
             width += _VERDICT
-        if columns >= _WITH_AGES:
+        if columns >= _WITH_AGES and not _TWO_PANES <= columns < _ROOM_FOR_ALL:
             width += _AGE
         return width + _FRAME
 
@@ -116,7 +118,7 @@ class ScenarioList(OptionList):
     @property
     def measured(self) -> int:
         """Return how many have a result."""
-        return sum(bool(mark.verdict) for mark, _ in self._outcomes.values())
+        return sum(_is_result(mark) for mark, _ in self._outcomes.values())
 
     @property
     def order(self) -> list[str]:
@@ -184,8 +186,8 @@ class ScenarioList(OptionList):
             row.name for _, members in self._groups(rows) for row in members if row.name in best
         ]
         if names:
-            chosen = before if before in names else names[0]
-            self.highlighted = self.get_option_index(chosen)
+            stays = found is None and before in names
+            self.highlighted = self.get_option_index(before if stays and before else names[0])
 
     def mark(self, name: str, mark: OutcomeMark, ago: str = "now") -> None:
         """Put what a run came to beside its scenario, and how long ago it was."""
@@ -256,7 +258,7 @@ class ScenarioList(OptionList):
         """Return how far somebody is with it."""
         if row.name in self._marked:
             return _MARKED
-        if row.name in self._outcomes and self._outcomes[row.name][0].verdict:
+        if row.name in self._outcomes and _is_result(self._outcomes[row.name][0]):
             return _MEASURED
         if row.name in self.guessed:
             return _GUESSED
@@ -294,6 +296,12 @@ class ScenarioList(OptionList):
         able = [row for row in own or rows if not row.error]
         able = [row for row in able if row.recording or not row.missing] or able or rows
         return able[0].name if able else None
+
+
+def _is_result(mark: OutcomeMark) -> bool:
+    return (
+        bool(mark.verdict) or mark.text.startswith("timed") or mark.text.rstrip("*").endswith("?")
+    )
 
 
 def _row_note(row: ScenarioRow) -> str:
@@ -417,6 +425,13 @@ class CatalogColumn(Vertical):
         # at once: what is typed next may be in the terminal already
         self.screen.set_focus(self._bar)
 
+    def leave_search(self) -> None:
+        """List all scenarios again, where a search had found some."""
+        if self._bar is not None and self._bar.display:
+            self._bar.value = ""
+            self._bar.display = False
+            self.scenarios.show_only(None)
+
     def read_history(self) -> None:
         """In a thread: what earlier runs came to, so that the list knows it after a restart."""
         from gpulab.tui.earlier import previous_runs
@@ -438,3 +453,4 @@ class CatalogColumn(Vertical):
             if name not in self._marked:
                 self.earlier[name] = earlier
                 self.scenarios.mark(name, mark(earlier.shown), earlier.age)
+        self.screen.refresh_rows()  # type: ignore[attr-defined]

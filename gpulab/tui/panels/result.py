@@ -32,9 +32,9 @@ def content(selection: Selection) -> Block:
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
         return drawn
-    predicted: list[Text] = []
+    predicted: list[Block] = []
     if prediction is not None:
-        predicted = needed("predictions.view").outcome(run.report, prediction, width=width)
+        predicted = needed("predictions.view").outcome(run.report, prediction)
     shown = Shown(
         run.report,
         Target.SCREEN,

@@ -178,9 +178,9 @@ class HistoryList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        name = name_width(self._longest, width - 2)
+        name = name_width(self._longest, width - 3)
         if y < _HEAD:
-            return self._strip(Text("  ").append(columns(width - 2, name)), width)
+            return self._strip(Text("   ").append(columns(width - 3, name)), width)
         place = y - _HEAD + self.scroll_offset.y
         if place >= len(self._runs):
             return Strip.blank(width, self.rich_style)
@@ -191,7 +191,7 @@ class HistoryList(ScrollView, can_focus=True):
         text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
         scenario = self._scenarios.get((run.path, run.scenario))
         differ = differing(run, scenario) if scenario else ""
-        text.append(line(run, self._now, width - 2, name, differ))
+        text.append(" ").append(line(run, self._now, width - 3, name, differ))
         return self._strip(text, width, _CURSOR if place == self._cursor else None)
 
     def _strip(self, text: Text, width: int, style: Style | None = None) -> Strip:
@@ -250,7 +250,6 @@ class Opened:
 _LOWER_ROWS = 7
 """Rows of what the run under the cursor stands among."""
 _WAIT_S = 0.25
-_TITLE = "history ▸ A and B"
 
 
 class HistoryScreen(ModalScreen[None]):
@@ -469,7 +468,8 @@ class ComparePage(Page):
         of_scenario: Callable[[PastRun], Sequence[PastRun]],
     ) -> None:
         """`of_scenario` gives the runs of a run's scenario, the oldest first."""
-        super().__init__(_TITLE, lambda width: self._compared(), wide=True)
+        self._of_both = f"history ▸ {both[0][0].scenario}, A and B"
+        super().__init__(self._of_both, lambda width: self._compared(), wide=True)
         self._both, self._of_scenario = list(both), of_scenario
         self._all_lines = False
 
@@ -480,7 +480,7 @@ class ComparePage(Page):
         return drawn
 
     def _say(self, message: str = "") -> None:
-        self._title = message or _TITLE
+        self._title = message or self._of_both
         self._draw()
 
     def action_swap(self) -> None:
@@ -502,7 +502,9 @@ class ComparePage(Page):
         runs = [run for run in self._of_scenario(second) if run is not first]
         place = next(place for place, run in enumerate(runs) if run is second) + by
         if not 0 <= place < len(runs):
-            return self._say(f"{_TITLE}: no run of B's lesson is {'older' if by < 0 else 'newer'}")
+            return self._say(
+                f"{self._of_both}: no run of B's lesson is {'older' if by < 0 else 'newer'}"
+            )
         opened = await asyncio.to_thread(_read, runs[place])
         if isinstance(opened, str):
             return self._say(opened)

@@ -84,6 +84,8 @@ class LabScreen(Screen[int]):
         lesson beside it.
         """
         self._tab = ""
+        self._in_list = False
+        """Whether the list had the focus before a panel filled the screen."""
         self._footer: tuple[str, ...] = ()
         """The keys that the last line names."""
         self._runs_first = runs_first
@@ -176,11 +178,14 @@ class LabScreen(Screen[int]):
         elif (name := self._list.chosen) is not None:
             has_run = self.runs.of(name) or name in self._catalog.earlier
             self.action_show("result" if has_run else "lesson")
+            if self._detail is not None:
+                self._detail.pane.focus()
 
     def action_next(self) -> None:
         """Show the lesson that comes next in the course."""
         names = self._list.order
         if (name := self._list.chosen) in names[:-1]:
+            self._catalog.leave_search()
             self._list.go_to(names[names.index(name) + 1])
             self.action_show("lesson")
 
@@ -189,6 +194,7 @@ class LabScreen(Screen[int]):
         if self._detail is not None and (name := self._list.chosen) is not None:
             self._detail.answered ^= {name}
             self.action_show("lesson")
+            self.call_after_refresh(self._detail.pane.scroll_to_text, "questions")
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
@@ -301,7 +307,7 @@ class LabScreen(Screen[int]):
     def action_stop(self) -> None:
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
-            return
+            return self.say(status.NOTHING_RUNS, "yellow")
         # a second `s` within 3 s stops the run
         if self._stop_pressed_at is not None and monotonic() - self._stop_pressed_at <= 3.0:
             self.runs.stop()
@@ -315,6 +321,8 @@ class LabScreen(Screen[int]):
         self._line.say()
         if self._detail is not None and self._detail.zoomed:
             return self.action_zoom()
+        if self.focused is self._list:
+            self._catalog.leave_search()
         self.remove_class("-detail", "-alone")
         self.set_focus(self._list)
         self.refresh_rows()
@@ -330,7 +338,7 @@ class LabScreen(Screen[int]):
         self.add_class("-detail")
         self._detail.active = tab
         self._rest()
-        if in_pane or self.has_class("-narrow"):  # else the focus would stay in what is now hidden
+        if in_pane or self._hides_list:  # else the focus would stay in what is now hidden
             self._detail.pane.focus()
         self.call_after_refresh(self._resized)
 
@@ -375,9 +383,11 @@ class LabScreen(Screen[int]):
         if detail := self._shows_run:
             detail.zoomed = not detail.zoomed
             self.set_class(detail.zoomed, "-zoomed")
-            self.set_focus(
-                detail.pane if detail.zoomed or self.has_class("-narrow") else self._list
-            )
+            if not detail.zoomed and self._in_list and not self._hides_list:
+                self.set_focus(self._list)
+            else:
+                self._in_list = detail.zoomed and self.focused is self._list
+                self.set_focus(detail.pane)
             self.call_after_refresh(self.refresh_rows)
 
     def action_hide_list(self) -> None:
@@ -394,11 +404,21 @@ class LabScreen(Screen[int]):
         screen.
         """
         detail = self._shows_run
-        if detail and (detail.zoomed or isinstance(self.focused, Pane)):
+        if detail and (detail.zoomed or self.runs.running or isinstance(self.focused, Pane)):
+            detail.pane.focus()
             detail.choose_panel(by)
             self.refresh_rows()
         elif by > 0:
             self.focus_next()
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor of the list, or scroll the text."""
+        if isinstance(self.focused, Pane):
+            self.focused.scroll_relative(y=by, animate=False)
+        elif by > 0:
+            self._list.action_cursor_down()
+        else:
+            self._list.action_cursor_up()
 
     def action_mark(self) -> None:
         """Mark the scenario under the cursor, for R."""
@@ -412,6 +432,11 @@ class LabScreen(Screen[int]):
         ):
             detail.frozen = not detail.frozen
             self.refresh_rows()
+
+    @property
+    def _hides_list(self) -> bool:
+        """Return whether a lesson, or a run, has all of the screen."""
+        return self.has_class("-narrow") or self.has_class("-alone")
 
     @property
     def _shows_run(self) -> Detail | None:
@@ -478,7 +503,11 @@ class LabScreen(Screen[int]):
             return *bindings.RUNNING_KEYS, *bindings.ALWAYS
         if detail is None or self.focused is self._list:
             return bindings.LIST_KEYS
+        if isinstance(self.focused, Input):
+            return "open", "back"
         keys = bindings.PANE_KEYS.get(detail.tab, bindings.PANE_KEYS["result"])
+        if detail.tab not in ("lesson", "code") and self.runs.of(self._list.chosen) is None:
+            keys = bindings.WITHOUT_RUN
         return *keys, *bindings.ALWAYS
 
     @property

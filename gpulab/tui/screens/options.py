@@ -67,6 +67,7 @@ class OptionsScreen(ModalScreen["Chosen | None"]):
         self._entry, self._settings = entry, settings
         self._fields = list(_fields(entry.row, settings))
         self._first = _SWEEP if at_sweep else self._fields[0].id
+        self._sweeps = at_sweep
 
     def compose(self) -> ComposeResult:
         width = max(len(field.name) for field in self._fields) + 2
@@ -100,6 +101,9 @@ class OptionsScreen(ModalScreen["Chosen | None"]):
         """Take what was typed, unless a problem is on screen."""
         if self._problem() is None:
             settings, sweep = self._typed()
+            if self._sweeps and run and not sweep:
+                words = Text("\na sweep needs a parameter and its values: n=16,32,64", "bold red")
+                return self.query_one("#problem", TextPane).show(words)
             self.dismiss(Chosen(settings, sweep, run))
 
     def action_leave(self) -> None:

@@ -64,8 +64,9 @@ class PredictScreen(ModalScreen["Prediction | None"]):
             yield TextPane(id="axis")
 
     def on_mount(self) -> None:
-        for field in self.query(InputLine):
-            field.on_keys = {**field.on_keys, "enter": self.action_commit}
+        first, second = self.query(InputLine)
+        first.on_keys = {**first.on_keys, "enter": self._go_on}
+        second.on_keys = {**second.on_keys, "enter": self.action_commit}
         self.set_focus(self.query_one("#speedup"))
 
     def on_resize(self, event: Resize) -> None:
@@ -75,6 +76,13 @@ class PredictScreen(ModalScreen["Prediction | None"]):
     def _changed(self) -> None:
         is_wrong = bool(self._typed("speedup").strip()) and not self._predictions()
         self._say(_HINT, "yellow" if is_wrong else "")
+
+    def _go_on(self) -> None:
+        """Ask the second question once the first has an answer."""
+        if self._predictions():
+            self.set_focus(self.query_one("#limit"))
+        else:
+            self.action_commit()
 
     def action_commit(self) -> None:
         """Run it, where there is a prediction."""

@@ -85,14 +85,24 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         origin = Origin(ready.device if ready else None, environment, playback.started.at)
         self.facts = {"recorded on": made_on(origin)}
         self._line = ReplayLine(self.runs, playback, origin)
-        self._bar = InputLine(placeholder="go to 90, 1:30, or 45%", id="time")
+        self._bar = InputLine(placeholder="go to 90, 1:30, or 45%; 100% is the end", id="time")
         self._bar.on_keys = {"escape": self._leave_bar}
         self._bar.display = False
         self._before: Widget | None = None
         """What had the focus before somebody typed a time."""
 
     def _keys_of_focus(self) -> tuple[str, ...]:
-        return *bindings.REPLAY_KEYS, *bindings.ALWAYS
+        keys = bindings.REPLAYED_KEYS if self._playback.ended else bindings.REPLAY_KEYS
+        return *keys, *bindings.ALWAYS
+
+    def action_next(self) -> None:
+        """Leave the replay for the lesson after the one that it was opened from."""
+        if len(self.app.screen_stack) == 1:
+            return self.say(status.NO_COURSE, "yellow")
+        self.app.pop_screen()
+        if isinstance(lab := self.app.screen, LabScreen):
+            lab.action_next()
+        return None
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
