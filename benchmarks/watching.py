@@ -230,7 +230,7 @@ def times(options, env):
     nobody += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     nobody += ["env", "HOME=/", "XDG_STATE_HOME=/nonexistent", *watching(shared)]
     with Crowd(nobody, 3, env) as crowd:
-        crowd.until(["no run goes on"])
+        crowd.until(["no run is going on"])
         command = [*GPULAB, "--run", str(scenario), *flags]
         run = subprocess.Popen(
             command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

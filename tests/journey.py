@@ -79,7 +79,7 @@ def visit(journey, *paths, size=(80, 24), settings=QUICK, ascii_only=False, **op
     asyncio.run(go())
 
 
-async def until(pilot, condition, within=5.0):
+async def until(pilot, condition, within=60.0):
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, shown(pilot)
