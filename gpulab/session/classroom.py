@@ -23,6 +23,24 @@ _MOST_OLD_S = 12 * 3600
 """Of the file of a teacher whose process was killed."""
 
 
+class Replayed(msgspec.Struct, frozen=True):
+    """The recording of a lesson that is played: at `at_s` of it since `since`, in seconds since the
+    epoch, and what a class has guessed of it.
+    """
+
+    at_s: float
+    since: float
+    speed: float
+    playing: bool
+    guesses: tuple[float, ...] = ()
+
+    @property
+    def position_s(self) -> float:
+        """Return where it is by now."""
+        passed_s = max(0.0, time() - self.since) if self.playing else 0.0
+        return self.at_s + passed_s * self.speed
+
+
 class Place(msgspec.Struct, frozen=True):
     """A place of the screen: the scenario under the cursor, its tab, and the panel of its run that
     was chosen; empty where there is none.
@@ -32,6 +50,7 @@ class Place(msgspec.Struct, frozen=True):
     tab: str
     panel: str = ""
     zoomed: bool = False
+    replayed: Replayed | None = None
 
 
 class Shown(msgspec.Struct, frozen=True):

@@ -79,6 +79,11 @@ class Playback:
         return self._taken == len(self._events)
 
     @property
+    def moved(self) -> tuple[float, float, float, bool]:
+        """Return what is another after somebody has moved, paused or hurried it."""
+        return self._since, self._from_s, self.speed, self.playing
+
+    @property
     def position_s(self) -> float:
         """Return the position in the run, in seconds from its start."""
         if not self.playing:
@@ -155,6 +160,13 @@ class Playback:
             position_s -= min(self.speed, SPEEDS[-2])
         place = bisect_left(starts, position_s)
         return self.seek(starts[place - 1] if place else 0.0)
+
+    def go_on_from(self, position_s: float, speed: float, *, playing: bool) -> bool:
+        """Play as somebody else does, from there."""
+        again = self.seek(position_s)
+        self.speed = min(SPEEDS[:-1], key=lambda known: abs(known - speed))
+        self.playing = playing
+        return again
 
     def step(self) -> None:
         """Pause, and go on by the next events: those that came together."""

@@ -52,6 +52,8 @@ class Runs:
         """Scenarios that are to run after this one, in their order."""
         self.predictions: dict[str, Prediction] = {}
         """What somebody expects of a scenario, by its name."""
+        self.keeps = True
+        """Whether predictions are kept with what came out."""
         self.answered: dict[str, Answered] = {}
         """Predictions beside what came out, of this session."""
         self.reopened: set[str] = set()
@@ -219,9 +221,11 @@ class Runs:
         return True
 
     def _keep_prediction(self, name: str, run: Run) -> None:
-        if (prediction := self.predictions.get(name)) and (
-            best := best_comparison(run.report)
-        ) is not None:
+        if (
+            self.keeps
+            and (prediction := self.predictions.get(name))
+            and (best := best_comparison(run.report)) is not None
+        ):
             predictions = needed("predictions.report")
             self.answered[name] = predictions.keep(run.report, best, prediction)
 

@@ -5,14 +5,18 @@ under the cursor.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import time
 
 from gpulab.catalog.catalog import ScenarioRow
+from gpulab.catalog.recordings import recording
 from gpulab.core.host import host_name
 from gpulab.draw.blocks import Text
 from gpulab.options import Options
-from gpulab.session.classroom import ClassFile, Place, watch_command
+from gpulab.session.classroom import ClassFile, Place, Replayed, watch_command
+from gpulab.session.playback import SPEEDS
 from gpulab.tui import status
 from gpulab.tui.app import LabApp, open_lab
+from gpulab.tui.screens.replay import ReplayScreen
 
 _POLL_S = 0.5
 
@@ -25,6 +29,8 @@ class TeachApp(LabApp):
     _class: ClassFile | None = None
     _stands: Place | None = None
     _told: Place | None = None
+    _played: tuple[object, Replayed] | None = None
+    """What moved it last, and what watchers were told of it."""
 
     def on_mount(self) -> None:  # that of the base class is called by itself
         assert self._settings.share is not None
@@ -48,10 +54,29 @@ class TeachApp(LabApp):
             self._lab.say(f"the class cannot follow: {error.strerror or error}", "yellow")
 
     def _place(self) -> Place | None:
-        entry, detail = self._bottom.chosen, self._bottom._detail
+        lab = self._lab
+        entry, detail = lab.chosen, lab._detail
         if entry is None or detail is None:
             return None
-        return Place(entry.name, detail.tab, detail._panel or "", detail.zoomed)
+        replayed = self._replayed(lab) if isinstance(lab, ReplayScreen) else None
+        return Place(entry.name, detail.tab, detail._panel or "", detail.zoomed, replayed)
+
+    def _replayed(self, screen: ReplayScreen) -> Replayed | None:
+        """Return what is played, where it is a recording that a watcher has too; the same object as
+        long as nobody moves it.
+        """
+        playback, (name,) = screen.playback, screen.names
+        if playback.path != recording(name):
+            return None
+        prediction = screen.runs.predictions.get(name)
+        guesses = prediction.speedups if prediction else ()
+        moved = playback.moved, guesses
+        if self._played is None or self._played[0] != moved:
+            speed = min(playback.speed, SPEEDS[-2])
+            at_s = playback.position_s
+            shown = Replayed(at_s, time(), speed, playback.playing and not playback.at_end, guesses)
+            self._played = moved, shown
+        return self._played[1]
 
     def _end_processes(self) -> None:
         super()._end_processes()

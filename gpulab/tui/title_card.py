@@ -29,7 +29,7 @@ class TitleCard(Screen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter", "app.pop_screen", "back", tooltip="the list"),
+        Binding("escape,enter", "app.look_around", "look around", tooltip="the list"),
         Binding("q", "app.quit", "quit", show=False),
     ]
 
@@ -53,7 +53,7 @@ class TitleCard(Screen[None]):
         text.append(f"{one_line(shown.place.lesson)}\n", "bold")
         if title:
             text.append(f"{title}\n")
-        text.append("\nstarts when the teacher presses r\n\n", "green")
+        text.append("\nbegins when the teacher runs or replays it\n\n", "green")
         text.append("to join:  ")
         text.append(self._command, "bold")
         text.append("\n\nesc: look around   q: quit")

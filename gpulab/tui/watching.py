@@ -12,6 +12,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
+from gpulab.catalog.recordings import recording
 from gpulab.catalog.source import is_folder
 from gpulab.core.files import PACKED
 from gpulab.core.findings import Finding
@@ -19,9 +20,11 @@ from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
+from gpulab.features.predictions.report import Prediction
 from gpulab.options import Options, UsageError
 from gpulab.session.active_runs import RunInfo, RunsFolder, place_of, source_of
-from gpulab.session.classroom import ClassFile, Place, Shown, watch_command
+from gpulab.session.classroom import ClassFile, Place, Replayed, Shown, watch_command
+from gpulab.session.playback import Playback
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
@@ -31,6 +34,7 @@ from gpulab.tui.app import LabApp
 from gpulab.tui.bindings import KeyBinding
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.tabs import TABS
+from gpulab.tui.screens.replay import ReplayScreen
 from gpulab.tui.title_card import TitleCard
 
 _POLL_S = 1.0
@@ -195,10 +199,14 @@ class WatchApp(LabApp):
         if place is None or place.tab not in TABS or place == self._went_to:
             return
         self._went_to = place
+        if place.replayed is not None:
+            return self._follow_replay(place, place.replayed)
+        if isinstance(self.screen, ReplayScreen):
+            self.pop_screen()
         runs = [name for name, scenario in self._scenarios.items() if scenario == place.lesson]
         names = [entry.name for entry in self._listed if entry.name in (place.lesson, *runs)]
         if not names:
-            return
+            return None
         chosen, detail = self._bottom.chosen, self._bottom._detail
         if chosen is None or chosen.name != names[0]:
             self._bottom.go_to(names[0])
@@ -207,6 +215,28 @@ class WatchApp(LabApp):
             detail._panel = place.panel or None
             if detail.zoomed != place.zoomed:
                 self._bottom.action_zoom()
+        return None
+
+    def _follow_replay(self, place: Place, replayed: Replayed) -> None:
+        """Play the recording that the teacher plays, which ships here too."""
+        path = recording(place.lesson)
+        if path is None:
+            return
+        if self.screen is self._card:
+            self.pop_screen()
+        front = self.screen
+        replay = front if isinstance(front, ReplayScreen) else None
+        if replay is None or replay.playback.path != path:
+            if replay is not None:
+                self.pop_screen()
+            guessed = Prediction(replayed.guesses) if replayed.guesses else None
+            replay = ReplayScreen(Playback(path), self._tick_s, guessed)
+            replay.runs.keeps = False  # they are the teacher's
+            self.push_screen(replay)
+        if not replay.complete:
+            self._went_to = None  # look again
+            return
+        replay.go_where(replayed, place.tab, place.panel or None, zoomed=place.zoomed)
 
     def action_follow(self) -> None:
         """Follow the teacher from now on, or leave and look around."""
@@ -216,6 +246,12 @@ class WatchApp(LabApp):
         self._follows, self._went_to = not self._follows, None
         if self._follows:
             self._follow()
+        self._bottom.say("")
+
+    def action_look_around(self) -> None:
+        """Leave the card for the list, and the teacher."""
+        self.pop_screen()
+        self._follows = False
         self._bottom.say("")
 
     def _words_of_class(self) -> str:

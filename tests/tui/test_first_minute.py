@@ -33,7 +33,9 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
         await pilot.press("enter")
         await until(pilot, lambda: "median prediction 4.00x; measured 6.21x" in flat(pilot))
         assert "nearest: 5" in flat(pilot)
-        await pilot.press("z", "escape", "pagedown")  # a hidden list had the focus, and ended it all
+        await pilot.press(
+            "z", "escape", "pagedown"
+        )  # a hidden list had the focus, and ended it all
         await pilot.press("escape")
         (line,) = [line for line in rows(pilot) if "pinned_memory" in line]
         assert line.startswith("◐")

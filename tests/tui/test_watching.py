@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from time import time
 
 import pytest
 from conftest import wait_for
@@ -15,7 +16,7 @@ from gpulab.core.events import RunStarted, Samples
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.session import tail
 from gpulab.session.active_runs import place_of
-from gpulab.session.classroom import ClassFile, Place
+from gpulab.session.classroom import ClassFile, Place, Replayed
 from gpulab.tui import watching
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.title_card import TitleCard
@@ -109,6 +110,12 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
         await pilot.press("L")
         await until(pilot, lambda: pilot.app.screen.chosen.name == "small_kernels")
         assert pilot.app.screen._detail.tab == "lesson"
+        played = Replayed(at_s=30.0, since=time(), speed=1.0, playing=False, guesses=(3.0, 8.0))
+        teacher.write("GPU 101", Place("pinned_memory", "result", replayed=played))
+        await until(pilot, lambda: "paused 1x 0:30" in shown(pilot))
+        assert "hidden until the verdict is final" in flat(pilot)
+        teacher.write("GPU 101", Place("small_kernels", "lesson"))
+        await until(pilot, lambda: pilot.app.screen.chosen.name == "small_kernels")
         teacher.remove()
         await until(pilot, lambda: "teacher" not in shown(pilot))
         await pilot.press("L")
@@ -121,18 +128,22 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
 def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
     words = ["--class", "GPU 101", "--share", str(lab.folder), "--device", "cpu"]
     terminal = Pty([sys.executable, "-m", "gpulab", *words], env=lab.env, cwd=lab.folder)
-    terminal.read(30, until=b"batched_matmul")
+    terminal.read(30, until=b"cold_start")
     terminal.press(b"2")
     file = lab.folder / "class.json"
-    wait_for(
-        lambda: (
-            file.exists()
-            and json.loads(file.read_bytes() or "{}").get("place", {}).get("tab") == "code"
-        )
-    )
+
+    def place():
+        return json.loads(file.read_bytes() or "{}").get("place", {}) if file.exists() else {}
+
+    wait_for(lambda: place().get("tab") == "code")
     watcher = Pty([sys.executable, "-m", "gpulab", "--watch", str(lab.folder)], env=lab.env)
-    watcher.read(30, until=b"starts when the teacher presses r")
+    watcher.read(30, until=b"begins when the teacher runs or replays it")
     assert b"GPU 101" in watcher.output
+    terminal.press(b"v")
+    wait_for(lambda: place().get("replayed"))
+    watcher.read(30, until=b"replay")
+    terminal.press(b"\x1b")
+    wait_for(lambda: "replayed" in place() and place()["replayed"] is None)
     for each in (terminal, watcher):
         each.press(b"q")
         assert each.end() == 0

@@ -48,7 +48,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
-    if run.report.functions:  # compared with nothing
+    if run.report.functions or not run.report.compares:
         return Rows(0, 0, 0, 1)
     return Rows(3, _ENOUGH, _MOST, 2)
 

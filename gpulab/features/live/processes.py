@@ -27,6 +27,8 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
+    if not run.report.compares:  # no block is timed
+        return Rows(0, 0, 0, 1)
     count = max(2, len(run.variants))
     return Rows(1 + min(count, 3), 1 + count, 1 + 3 * count, count)
 

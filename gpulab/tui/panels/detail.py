@@ -70,6 +70,10 @@ class Detail(TabbedContent):
         self._family = None
         self.pane.to_top()
 
+    def look_at(self, panel: str | None) -> None:
+        """Choose a panel of the run by its name; None for no one."""
+        self._panel = panel
+
     def choose_panel(self, by: int) -> None:
         """Choose another panel of the run."""
         from gpulab.tui.panels.result import next_panel

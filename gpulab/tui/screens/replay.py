@@ -18,6 +18,7 @@ from gpulab.draw.blocks import Text
 from gpulab.features.predictions.report import Prediction
 from gpulab.features.replay.view import Origin, ReplayPosition, made_on, replay_line
 from gpulab.options import Options
+from gpulab.session.classroom import Replayed
 from gpulab.session.playback import Playback
 from gpulab.session.run import Run
 from gpulab.session.saved import entry_of
@@ -169,6 +170,21 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
             return super().action_back()
         self.app.pop_screen()
         return None
+
+    @property
+    def playback(self) -> Playback:
+        return self._playback
+
+    def go_where(self, replayed: Replayed, tab: str, panel: str | None, *, zoomed: bool) -> None:
+        """Show what a teacher shows of the same recording."""
+        playback, place = self._playback, replayed.position_s
+        again = playback.go_on_from(place, replayed.speed, playing=replayed.playing)
+        if self._detail is not None:
+            self.action_show(tab)
+            self._detail.look_at(panel)
+            if self._detail.zoomed != zoomed:
+                self.action_zoom()
+        self._moved(again=again)
 
     def _moved(self, *, again: bool) -> None:
         """Show where it is by now; `again`: all of it has to be folded anew."""
