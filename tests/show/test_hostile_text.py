@@ -124,7 +124,7 @@ def of_report(report):
     compared = compare_sides(report.title, report.title, *sides)
     yield "comparison_view", comparison_view(compared)
     yield "comparison_markdown", comparison_markdown(compared)
-    for line in predict.outcome(report, Prediction((1.0, 2.0), "memory"), width=80):
+    for line in predict.outcome(report, Prediction((1.0, 2.0), "memory")):
         yield "outcome", line
     run = past_of(report)
     yield "line", history.line(run, datetime.now(UTC), 100)

@@ -66,7 +66,7 @@ def limits(variants: Sequence[VariantReport]) -> Text:
     return text
 
 
-_NAME = 14
+_NAME = 12
 """Cells that a name keeps in a narrow table."""
 
 
