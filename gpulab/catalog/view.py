@@ -191,10 +191,10 @@ def by_course(rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]
     named = {row.name: row for row in rows if not row.own}
     steps = [
         (
-            f"{number}. {stage.title}",
-            [named.pop(lesson.name) for lesson in stage.lessons if lesson.name in named],
+            f"{number}. {title}",
+            [named.pop(name) for name in names if name in named],
         )
-        for number, stage in enumerate(course.course(), 1)
+        for number, (title, names) in enumerate(course.stages_of_lessons(), 1)
     ]
     topics = {row.topic for _, members in steps for row in members} | {_UNREADABLE}
     others = by_topic([row for row in rows if row.own or row.name in named])

@@ -33,8 +33,8 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.settings import check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
+from gpulab.tui.ask import Ask
 from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_keys
-from gpulab.tui.derived import Ask
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,

@@ -20,7 +20,6 @@ from gpulab.options import Options
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
 from gpulab.show.terminal import of_text
-from gpulab.tui.panels.pane import TextPane
 
 if TYPE_CHECKING:
     from gpulab.tui.screens.lab import LabScreen
@@ -53,28 +52,6 @@ class ChooseScreen(ModalScreen[int | None]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
-
-
-class Ask(ModalScreen[bool]):
-    """A question before something that takes long: dismissed with the answer."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "answer(True)", "yes"),
-        Binding("escape", "answer(False)", "back"),
-    ]
-
-    def __init__(self, question: str) -> None:
-        super().__init__()
-        self._question = question
-
-    def compose(self) -> ComposeResult:
-        box = TextPane(classes="box")
-        box.border_subtitle = "enter starts, esc goes back"
-        box.show(Text(self._question))
-        yield box
-
-    def action_answer(self, agreed: bool) -> None:
-        self.dismiss(agreed)
 
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from gpulab.draw.blocks import Text
 from gpulab.features import modules, taken_out
 from gpulab.options import Options
 from gpulab.tui import bindings, status
-from gpulab.tui.derived import Ask
+from gpulab.tui.ask import Ask
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.status_line import StatusLine
@@ -86,7 +86,7 @@ class LabScreen(Screen[int]):
         self._tab = ""
         self._in_list = False
         """Whether the list had the focus before a panel filled the screen."""
-        self._footer: tuple[str, ...] = ()
+        self._footer: tuple[str, ...] = bindings.LIST_KEYS[:-1]
         """The keys that the last line names."""
         self._runs_first = runs_first
         self.facts: Mapping[str, str] = {}

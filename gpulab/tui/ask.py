@@ -1,0 +1,34 @@
+"""A question before something that takes long."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from gpulab.draw.blocks import Text
+from gpulab.tui.panels.pane import TextPane
+
+
+class Ask(ModalScreen[bool]):
+    """Dismissed with the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "answer(True)", "yes"),
+        Binding("escape", "answer(False)", "back"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        box = TextPane(classes="box")
+        box.border_subtitle = "enter starts, esc goes back"
+        box.show(Text(self._question))
+        yield box
+
+    def action_answer(self, agreed: bool) -> None:
+        self.dismiss(agreed)
