@@ -124,7 +124,7 @@ def test_a_sweep_runs_every_value_and_the_final(sized):
 @pytest.mark.slow
 def test_a_sweep_that_is_stopped_keeps_what_it_has(sized):
     async def journey(pilot):
-        await pilot.press("S")
+        await pilot.press("S", "enter")
         await until(pilot, lambda: "n=2, 2 of 2" in shown(pilot))
         await pilot.press("s", "s")
         await until(pilot, lambda: idle(pilot))
@@ -148,16 +148,16 @@ def test_the_theme_is_kept(sized, monkeypatch):
     async def change(pilot):
         assert pilot.app.theme == "terminal"
         await pilot.press("T")
-        await until(pilot, lambda: "theme: dark" in shown(pilot))
-        await pilot.press("T")
+        await until(pilot, lambda: "theme: mono" in shown(pilot))
+        assert not has_colours(pilot)
+        await pilot.press("T", "T")
         assert pilot.app.theme == "light"
         assert has_colours(pilot)
 
     async def look(pilot):
         assert pilot.app.theme == "light"
         await pilot.press("T")
-        assert pilot.app.theme == "mono"
-        assert not has_colours(pilot)
+        assert pilot.app.theme == "contrast"
         await pilot.press("T")
         assert pilot.app.theme == "terminal"
 

@@ -38,7 +38,6 @@ for name in ("pipe2", "fork", "pidfd_open", "sched_getaffinity"):
 del signal.pidfd_send_signal
 from gpulab.session.playback import Playback
 from gpulab.tui.app import LabApp
-from gpulab.tui.panels.pane import Pane
 
 async def go():
     playback = Playback(Path(sys.argv[1]))
@@ -49,7 +48,7 @@ async def go():
         text = ""
         while "FASTER" not in text:
             await pilot.pause(0.05)
-            text = "\\n".join(pane.text for pane in app.screen.query(Pane))
+            text = "\\n".join(pane.text for pane in app.screen.query("TextPane, Pane"))
         print(text)
 
 asyncio.run(go())
