@@ -138,7 +138,7 @@ APP_HANGS = """
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [b"q", b"\x03", signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("key", [b"w", b"f"])
+@pytest.mark.parametrize("key", [b"w", b"F"])
 def test_the_app_can_be_quit_while_it_looks_at_a_step(lab, key, how):
     file = lab.write("hangs.py", APP_HANGS)
     command = [*GPULAB, str(file), "--telemetry", "off"]
@@ -146,6 +146,9 @@ def test_the_app_can_be_quit_while_it_looks_at_a_step(lab, key, how):
     terminal.read(60, until=b"quit")
     terminal.read(1)
     terminal.press(key)
+    if key == b"F":
+        terminal.read(30, until=b"all fixes that apply")
+        terminal.press(b"\r")
     terminal.read(60, until=b"analyzing a step")
     wait_for(lambda: any(b"gpulab.engine.look" in command for command in lab.processes().values()))
     time.sleep(0.5)
