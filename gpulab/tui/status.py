@@ -42,6 +42,10 @@ def line(text: str) -> Text:
     return made.append(_NAME, "bold cyan").append(f"  {text}")
 
 
+_NEW_HERE = 28
+"""Cells of the first hint, which a device with a long name makes room for."""
+
+
 def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
     """Return the first line while nothing runs: what there is to run on, how many lessons were
     measured, and what one may do, as far as it has room.
@@ -53,7 +57,10 @@ def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: i
     lessons = f"{count} of {plural(len(rows), 'lesson')} can run here"
     if measured:
         lessons = f"{measured} of {plural(len(rows), 'lesson')} measured"
-    text = line("").append(" · ".join([*parts, lessons]))
+    parts.append(lessons)
+    text = line("").append(" · ".join(parts))
+    if not measured and text.cell_len + _NEW_HERE > width:
+        text = line("").append(lessons)
     hints = [("your program: ", "gpulab -- python train.py")]
     if not measured:
         about = ("which variant is faster, and why", "")

@@ -124,11 +124,11 @@ def test_what_cannot_run_here_says_what_it_needs_and_the_cursor_starts_behind_it
         assert first.startswith("first ")
         assert first.split("a lesson.")[1].split() == ["needs", "a", "GPU"]
         assert other.startswith(">other")
-        assert "gpulab cpu, 1 thread" in flat(pilot)
         await pilot.resize_terminal(100, 30)
         await until(pilot, lambda: listed(pilot)[1].endswith("  G"))
         await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: listed(pilot)[1].endswith(" needs a GPU"))
+        assert "gpulab cpu, 1 thread" in flat(pilot)
         await until(pilot, lambda: "Text of other." in flat(pilot))
         await pilot.press("up")
         assert listed(pilot)[1].startswith(">first")
