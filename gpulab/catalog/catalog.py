@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.findings import hides_another, takes_arguments
+from gpulab.catalog.kept import KeptTexts
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import EMPTY, PlainFunction, ScenarioText, read_text
 from gpulab.catalog.recordings import recorded_on, recording
@@ -206,8 +207,10 @@ class Entry:
         return self._plain_function.summary if self._plain_function else self.text.lesson
 
 
-def read_file(path: Path) -> Entry:
-    """Read one file, once. A file with any fault is an entry with its error."""
+def read_file(path: Path, kept: KeptTexts | None = None) -> Entry:
+    """Read one file, once, or take what was kept of it. A file with any fault is an entry with its
+    error.
+    """
     path = real_path(path)
     name, digest, source = shown_path(path.stem), "", ""
     try:
@@ -215,7 +218,7 @@ def read_file(path: Path) -> Entry:
         data = read_regular(path, SOURCE_BYTES)
         digest = sha256(data).hexdigest()
         source = source_of(data)
-        text, judging = _judged(read_text(source))
+        text, judging = _judged(kept.read(digest, source) if kept else read_text(source))
         return Entry(name, path, digest, text, source=source, judge=judging)
     except UnreadableError as raised:
         error = raised
@@ -296,8 +299,9 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
     folder too. ScenarioNotFoundError where a folder that is named has nothing to run.
     """
     entries: dict[str, Entry] = {}
+    kept = KeptTexts()
     for path in paths:
-        named = _entries_in(path) if is_folder(path) else _entries_of(path)
+        named = _entries_in(path, kept) if is_folder(path) else _entries_of(path)
         if not named:
             raise ScenarioNotFoundError(
                 f"{path}: no scenario in this folder; gpulab --new FILE writes one"
@@ -310,11 +314,12 @@ def catalog(paths: Iterable[Path] = ()) -> list[Entry]:
     others: dict[str, Entry] = {}
     *_, shipped = places = [real_path(folder) for folder in folders()]
     for folder in dict.fromkeys(places):  # in a checkout, ./scenarios are the ones that ship
-        for entry in _entries_in(folder) if is_folder(folder) else ():
+        for entry in _entries_in(folder, kept) if is_folder(folder) else ():
             found = entries if entry.name in entries else others
             namesake = found.setdefault(entry.name, entry)
             if namesake.path != entry.path:
                 found[entry.name] = _hiding(namesake, entry, lesson=folder == shipped)
+    kept.keep()
     return [*entries.values(), *sorted(others.values(), key=_order)]
 
 
@@ -346,8 +351,8 @@ def _hiding(entry: Entry, hidden: Entry, *, lesson: bool) -> Entry:
     return replace(entry, hides=hides_another(file=file, hidden=other, lesson=lesson))
 
 
-def _entries_in(folder: Path) -> list[Entry]:
-    entries = map(read_file, python_files(folder))
+def _entries_in(folder: Path, kept: KeptTexts) -> list[Entry]:
+    entries = [read_file(path, kept) for path in python_files(folder)]
     return sorted((entry for entry in entries if entry.error or entry.scenario), key=_order)
 
 

@@ -12,7 +12,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import cleandoc
 from math import isfinite
 from typing import Any
@@ -240,6 +240,7 @@ def _add_variant(
     _construct(
         function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder)
     )
+    scenario.variants[function.name] = replace(scenario.variants[function.name], function=None)
     if not (function.args.posonlyargs or function.args.args):
         raise UnreadableError(
             function.lineno,

@@ -27,7 +27,7 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
         await until(pilot, lambda: "predicted 4.00x" in flat(pilot))
         assert "measure 1" in shown(pilot).splitlines()[0]
-        assert "claim: hidden until the verdict is final" in flat(pilot)
+        await until(pilot, lambda: "claim: hidden until the verdict is final" in flat(pilot))
         await pilot.press("colon")
         await type_in(pilot, "100%")
         await pilot.press("enter")

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Resize
+from textual.reactive import reactive
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _NAME, _MARK, _VERDICT, _AGE = 3, 7, 8, 7
 """Cells: of what stands before a name, and of the columns at the right edge."""
-_FRAME = 4
+_FRAME = 3
 """Cells of the list's frame and scrollbar."""
 WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 130
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
@@ -71,6 +72,9 @@ class ScenarioList(OptionList):
         Binding("enter", "screen.open", "open", key_display="enter", id="open")
     ]
 
+    # Textual would paint all of them for each step of the cursor
+    highlighted: reactive[int | None] = reactive(None, repaint=False)
+
     def __init__(self, rows: Sequence[ScenarioRow], columns: int, **options: str) -> None:
         """In so many columns of the terminal: what fits is not drawn twice."""
         self._outcomes: dict[str, tuple[OutcomeMark, str]] = {}
@@ -90,6 +94,11 @@ class ScenarioList(OptionList):
         self._name_frame()
         if first := self._first_to_run():
             self.highlighted = self.get_option_index(first)
+
+    def _watch_highlighted(self, before: int | None, now: int | None) -> None:
+        for line in (before, now):
+            if line is not None:
+                self.refresh_lines(line)
 
     def width_beside(self, columns: int) -> int:
         """Cells that it takes beside what it is about, in so many columns."""

@@ -18,7 +18,7 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
 from gpulab.draw.blocks import Text
@@ -27,6 +27,7 @@ from gpulab.options import Options
 from gpulab.tui import bindings, status
 from gpulab.tui.ask import Ask
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
+from gpulab.tui.panels.footer import KeysFooter
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.status_line import StatusLine
 from gpulab.tui.runs import Runs, Starter
@@ -96,18 +97,20 @@ class LabScreen(Screen[int]):
         yield self._line
         with Horizontal(id="body"):
             yield self._catalog
-        yield Footer(show_command_palette=False)
+        yield KeysFooter()
 
     def on_mount(self) -> None:
         self._ticks = self.set_interval(self._tick_s, self._tick, pause=True)
         self._list.focus()
         self.refresh_rows()
-        self.call_after_refresh(self._add_detail)
 
+    @on(KeysFooter.Drawn)
     async def _add_detail(self) -> None:
-        """The rest, once the list is on screen: it is what one looks at first, and this takes as
-        long again.
+        """Add the rest, once the list and its keys are on screen: they are what one looks at first,
+        and this takes as long again.
         """
+        if self._detail is not None:
+            return
         from gpulab.tui.panels.detail import Detail
 
         beside = Pane(id="beside")
