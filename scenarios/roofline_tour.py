@@ -54,7 +54,7 @@ scenario = Scenario(
     },
     smoke={"mib": 1, "rows_mib": 1, "small": 16, "large": 64, "batch": 1, "heads": 1, "length": 64},
     claim="performance basics: low intensity is memory-bound, high intensity compute-bound",
-    terms=("ncu", "nsight compute", "memory-bound", "compute-bound", "bandwidth"),
+    terms=("hbm", "ncu", "nsight compute", "memory-bound", "compute-bound", "bandwidth"),
 )
 COLUMNS = 1024
 

@@ -59,7 +59,7 @@ scenario = Scenario(
     sweep={"mib": (1, 8, 64, 512)},
     item="element",
     claim="performance basics: pitfall 3",
-    terms=("torch profiler", "cuda events", "benchmark", "synchronize"),
+    terms=("stream", "torch profiler", "cuda events", "benchmark", "synchronize"),
 )
 
 

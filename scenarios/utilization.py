@@ -70,7 +70,7 @@ scenario = Scenario(
     claim="performance basics: GPU utilization > 80 % is good",
     no_effect_reason="one block works at a time in either case, however many launches it takes",
     ladder=True,
-    terms=("nsys", "nsight", "nvidia-smi", "nvml", "gpu busy"),
+    terms=("sm", "multiprocessor", "nsys", "nsight", "nvidia-smi", "nvml", "gpu busy"),
 )
 _PIECE, _WARPS = 32 * KiB // 4, 32
 
