@@ -34,6 +34,7 @@ from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.readable import readable
+from gpulab.core.statuses import Shows
 from gpulab.core.text import one_line, plain
 from gpulab.features import present
 from gpulab.scenario import FIRST, Param, Scenario
@@ -156,6 +157,15 @@ class Entry:
         variants = self.scenario.variants.values() if self.scenario else ()
         needs = {variant.name: first_missing(variant.needs, device) for variant in variants}
         return {name: reason for name, reason in needs.items() if reason is not None}
+
+    @property
+    def can_be_guessed(self) -> bool:
+        """Return whether there is a speedup to guess, of a run here or of its recording."""
+        if self.saved or self.scenario is None or len(self.scenario.variants) < 2:
+            return False
+        if self.scenario.shows in (Shows.CURVE, Shows.CLOCKS):
+            return False
+        return not self.missing or bool(self.row.recording)
 
     @cached_property
     def row(self) -> ScenarioRow:

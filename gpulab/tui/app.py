@@ -328,6 +328,7 @@ class LabApp(App[int]):
         path = lab.run_file(name) or recording(name)
         if path is None:
             return lab.say(status.nothing_to_replay(name), "yellow")
+        lab.show_expected(name)
         lab.say("")
         self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
 
@@ -368,13 +369,14 @@ class LabApp(App[int]):
         runs = not (lab.read_only or entry.row.missing)
         runs = runs and len(entry.row.variants) - len(skipped) >= 2
         recorded = None if runs else recording(entry.name)
-        if not runs and recorded is None:
+        if not entry.can_be_guessed or not (runs or recorded):
             return lab.say(status.nothing_to_predict(entry.name), "yellow")
 
         def go_on(prediction: Prediction | None) -> None:
             if prediction is None:
                 return
             lab.query_one(ScenarioList).mark_read([entry.name], guessed=True)
+            lab.show_expected(entry.name)
             if recorded is not None:
                 self.run_worker(self.show_replay(recorded, lab.say, prediction), group="replay")
                 return

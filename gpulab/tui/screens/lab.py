@@ -196,6 +196,11 @@ class LabScreen(Screen[int]):
             self.action_show("lesson")
             self.call_after_refresh(self._detail.pane.scroll_to_text, "questions")
 
+    def show_expected(self, name: str) -> None:
+        """Show what a lesson expects from now on."""
+        if self._detail is not None:
+            self._detail.show_expected(name, keeps=getattr(self.app, "keeps_files", True))
+
     def action_run(self) -> None:
         """Run the scenario under the cursor."""
         self.run()
