@@ -171,6 +171,8 @@ _PLAYBACK = (
     ),
     KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
     KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),
+    KeyBinding("to_end", "end", "go_to(1)", "go to its end", at_once=True),
+    KeyBinding("to_start", "home", "go_to(0)", "go to its start", at_once=True),
 )
 
 
