@@ -161,7 +161,7 @@ class Entry:
     @property
     def can_be_guessed(self) -> bool:
         """Return whether there is a speedup to guess, of a run here or of its recording."""
-        if self.saved or self.scenario is None or len(self.scenario.variants) < 2:
+        if self.saved or self.scenario is None or not self.row.against:
             return False
         if self.scenario.shows in (Shows.CURVE, Shows.CLOCKS):
             return False

@@ -55,6 +55,7 @@ from gpulab.tui.themes import (
     PALETTES,
     TERMINAL,
     THEMES,
+    TITLES,
     keep_theme,
     kept_theme,
 )
@@ -207,8 +208,14 @@ class LabApp(App[int]):
                 yield SystemCommand(
                     f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
                 )
-        for name in NAMES:
-            yield SystemCommand(f"theme {name}", "from now on", partial(self._take_theme, name))
+            yield SystemCommand(
+                "page: write this result as HTML", "beside its run file", self.action_page
+            )
+        for name, title in TITLES.items():
+            yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
+        yield SystemCommand(
+            "class: how to start one", status.CLASS, partial(self._lab.say, status.CLASS)
+        )
 
     async def run_action(
         self,
@@ -316,6 +323,16 @@ class LabApp(App[int]):
 
         together = self._lab.runs.together.get(entry.name)
         self._lab.say(copy(self, run.report, together, keeps=not self._lab.read_only))
+
+    def action_page(self) -> None:
+        """Write the run of the scenario under the cursor as a page."""
+        name = self._lab.chosen.name if self._lab.chosen else ""
+        run = self._lab.runs.of(name)
+        if run is None:
+            return self._lab.say(f"{name} has no result here: r runs it, v replays it", "yellow")
+        from gpulab.tui.copying import write_page
+
+        self._lab.say(write_page(run.report, keeps=self.keeps_files and not self._lab.read_only))
 
     def action_replay(self) -> None:
         """Play the run of the scenario under the cursor again, or a recording that ships."""
