@@ -3,8 +3,8 @@
 **In short:** with few FLOPs per byte memory is the limit, with many arithmetic is, and the ridge lies between.
 
 ```text
- 780T │                                    /──────I───H──── bf16 peak
-      │                               /
+ 780T │                                    /──────────H──── bf16 peak
+      │                               /           I
   50T │                          /─────────────────F─────── fp32 peak
       │                     /
    8T │                /            E  G
