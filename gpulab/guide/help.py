@@ -54,7 +54,6 @@ def _table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _is_in(word: str, shown: str) -> bool:
-    """Return whether it is there, also at the beginning of a sentence."""
-    parts = [part.strip() for part in word.split(",")]
-    forms = [form for part in parts for form in {part, part[:1].upper() + part[1:]}]
-    return any(re.search(rf"(?<!\w){re.escape(form)}s?(?!\w)", shown) for form in forms)
+    return any(
+        re.search(rf"(?<!\w){re.escape(part.strip())}s?(?!\w)", shown) for part in word.split(",")
+    )

@@ -289,14 +289,16 @@ class LabApp(App[int]):
         screen = self.screen
         panes: Any = screen.query("TextPane, Pane, HistoryList")
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
+        read_only = bool(self._lab.read_only)
         if screen is self._lab:
             about = self._lab.about
-            read_only = bool(self._lab.read_only)
             keys = key_names(self._lab.keys, self._keymap_of_user, read_only=read_only)
         else:
             about = ""
             keys = keys_of(screen, self._keymap_of_user)
-        self.push_screen(help_page(about, shown, keys, of_the_list=screen is self._lab))
+        of_the_list = screen is self._lab
+        beside = of_the_list and not read_only
+        self.push_screen(help_page(about, shown, keys, of_the_list=of_the_list, beside=beside))
 
     def action_edit(self) -> None:
         """Open the file of the scenario under the cursor in an editor, where it failed if it

@@ -64,12 +64,19 @@ class Page(ModalScreen[None]):
 
 
 def help_page(
-    about: str, shown: str, keys: Sequence[tuple[str, str]], *, of_the_list: bool
+    about: str,
+    shown: str,
+    keys: Sequence[tuple[str, str]],
+    *,
+    of_the_list: bool,
+    beside: bool = False,
 ) -> Page:
-    """For a screen that shows this text, with its keys and what they do."""
+    """For a screen that shows this text, with its keys and what they do; `beside`: what no key is
+    for too.
+    """
     path = at_home(keymap_path())
     changed_by = f"{path} changes the keys of the list; of these, only that of this page"
     if of_the_list:
         changed_by = f'{path} changes them, with lines such as: run = "ctrl+r"; ids as in ctrl+p'
-    beside = BESIDE if of_the_list else ()
-    return Page("keys and words", lambda width: help_view(about, shown, keys, changed_by, beside))
+    more = BESIDE if beside else ()
+    return Page("keys and words", lambda width: help_view(about, shown, keys, changed_by, more))
