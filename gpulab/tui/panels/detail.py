@@ -125,7 +125,7 @@ class Detail(TabbedContent):
             self.zoomed,
             self._family,
             answers=entry.name in self.answered,
-            expected=run is not None or earlier is not None or self._may_expect(entry),
+            expected=run is not None or self._may_expect(entry, earlier),
         )
         settings = self._runs.settings(entry.name)
         opened = (entry.name, name)
@@ -143,8 +143,10 @@ class Detail(TabbedContent):
             if words := tab.first_in_sight(selection):
                 pane.scroll_to_text(words)
 
-    def _may_expect(self, entry: Entry) -> bool:
-        return entry.name in self._guessed | self.answered or not entry.can_be_guessed
+    def _may_expect(self, entry: Entry, earlier: PreviousRuns | None) -> bool:
+        if entry.name in self._guessed | self.answered or not entry.can_be_guessed:
+            return True
+        return earlier is not None and earlier.shown.measured
 
     def _selection(
         self, entry: Entry, layout: TabLayout, earlier: PreviousRuns | None
