@@ -3,7 +3,7 @@
 **In short:** three engines work at once if each has a stream, and events say what really has to wait.
 
 ```text
-              time ──────────────────────────────────────▶
+              time ──────────────────────────────▶
 synchronized  in    1111        2222        3333
               GPU       1111        2222        3333
               out           1111        2222        3333

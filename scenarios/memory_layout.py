@@ -3,14 +3,13 @@
 **In short:** reading across the rows fetches a whole cache line, or sector, for each number; make the copy in row order once.
 
 ```text
-transposed_view          contiguous_once
-█ · · · · · · ·          █ █ █ █ █ █ █ █    ─▶ memory, row 0
-█ · · · · · · ·          · · · · · · · ·    ─▶ row 1
-█ · · · · · · ·          · · · · · · · ·    ─▶ row 2
-█ · · · · · · ·          · · · · · · · ·    ─▶ row 3
-32 sectors for a warp    4 sectors for a warp
-
-█ read by the threads of one warp, one number each
+memory   transposed_view     contiguous_once
+row 0    █░░░░░░░░░░░░░░░    ████████████████
+row 1    █░░░░░░░░░░░░░░░    ░░░░░░░░░░░░░░░░
+row 2    █░░░░░░░░░░░░░░░    ░░░░░░░░░░░░░░░░
+row 3    █░░░░░░░░░░░░░░░    ░░░░░░░░░░░░░░░░
+         32 sectors          4 sectors
+         █ what the threads of one warp read
 ```
 
 | variant | what changes | expected (H200) | why |

@@ -8,7 +8,7 @@ fresh          ▒▒▒▒▒▒▒██▒▒▒▒▒▒▒██        █
 staged_once    ██▒▒▒▒▒▒▒██               ████
 out_argument   ████                      ████
 cache_emptied  needs a GPU               ▒▒▒▒▒████
-               ▒ memory from the system, or from the driver
+               ▒ memory from the system or driver
                █ the copy, and the multiplication
                not to scale
 ```

@@ -3,14 +3,14 @@
 **In short:** half the bits are half the bytes, and tensor cores do several times the arithmetic with them.
 
 ```text
-      the bits of a number                 time (H200, sustained)
-fp32  s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm   ████████████████████
-tf32  s eeeeeeee mmmmmmmmmm                ███
-fp16  s eeeee mmmmmmmmmm                   █▌
-bf16  s eeeeeeee mmmmmmm                   █▌
-fp8   s eeee mmm                           ▊
-int8  iiiiiiii                             on a CPU
-      s sign   e exponent: range   m mantissa: exactness
+      the bits of a number                 bytes
+fp32  s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm   ████
+tf32  s eeeeeeee mmmmmmmmmm                ████  as fp32
+fp16  s eeeee mmmmmmmmmm                   ██
+bf16  s eeeeeeee mmmmmmm                   ██
+fp8   s eeee mmm                           █
+int8  iiiiiiii                             █
+      s sign    e exponent: range    m mantissa: digits
 ```
 
 | variant | what changes | expected (H200, sustained) | why |

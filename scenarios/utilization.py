@@ -5,12 +5,12 @@
 ```text
                            time ────────────────────────▶
 small_kernels   SM 1       ████ ████ ████ ████ ████ ████
-                SM 2..132  ·····························
+                SM 2..132  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
 one_block       SM 1       █████████████████████████████
-                SM 2..132  ·····························
+                SM 2..132  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
 full_grid       SM 1       █
                 SM 2..132  █
-                           █ works   · has nothing to do
+                           █ works   ░ has nothing to do
 ```
 
 | variant | what changes | expected (H200) | why |
