@@ -131,6 +131,8 @@ class LabScreen(Screen[int]):
     def on_descendant_focus(self) -> None:
         self.refresh_rows()
 
+    on_screen_resume = on_descendant_focus
+
     def _resized(self) -> None:
         self._catalog.resize(self.size.width)
         reads = self._detail is not None and self._detail.tab == "lesson"
