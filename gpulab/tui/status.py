@@ -31,7 +31,7 @@ def no_operations(name: str) -> str:
 
 
 def nothing_to_predict(name: str) -> str:
-    return f"{name} compares no variants here: there is no speedup to predict"
+    return f"{name} has no speedup to guess here"
 
 
 _NAME = " gpulab"
