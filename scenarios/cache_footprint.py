@@ -1,31 +1,56 @@
 """Cache footprint: the same reads are faster where the data is still in the cache.
 
+**In short:** read a chunk that fits into the cache as often as you need before the next one, and it comes from memory once.
+
+```text
+              time of 8 passes ────────────────────────────▶
+eight_times   ████████████████████████████████████████████
+twice         ████████████████████████████████████████████
+exactly       ████████████████████████████████████████████
+half          ██▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒▒▒▒▒▒▒
+eighth        █▒▒▒▒█▒▒▒▒█▒▒▒▒█▒▒▒▒█▒▒▒▒
+              █ first pass over a chunk, from memory
+              ▒ its other passes, from the cache
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `eight_times` | one chunk, eight times the cache | baseline, 946 us | each pass comes from memory |
+| `twice` | chunks of twice the cache | *same* | a pass pushes out what the next one reads first |
+| `exactly` | chunks as large as the cache | *same* | little or nothing is left for the next pass |
+| `half` | chunks of half the cache | 1.7x | only the first pass comes from memory |
+| `eighth` | chunks of an eighth | 1.8x | as for `half`, and 6 % better still |
+
+## What is the same
+
 Every variant reads the same array the same number of times, and sums up each row every time. Only
-the order differs. The array is divided into chunks, and all passes over a chunk are made before the
-next chunk. A chunk that fits into the last-level cache (on a GPU the L2) comes from memory in its
-first pass only; one that does not fit comes from memory in every pass. This is cache blocking, or
-tiling: it is how a matrix product (matmul) reads its operands from memory far fewer times than it
-uses them.
+the order differs: all passes over a chunk are made before the next chunk. This is cache blocking,
+or tiling, as a matrix product (matmul) does it. All of it is one call, on a GPU one kernel, so small
+chunks cost no more launches.
 
-All of it is one call, on a GPU one kernel, so that small chunks cost no more launches than large
-ones. The scenario declares every byte that is read, so a rate well above 100 % of the device-memory
-roof is correct. It says that most of the bytes came from the cache. The first pass limits the gain:
-of n passes one n-th comes from memory, so with 3 passes, as on a CPU here, at most 3x is possible,
-and with 8 on a GPU at most 8x, however fast the cache is. On a GPU the cache itself is the nearer
-bound: an H200's L2 reads 8.4 TB/s, twice as much as its memory, and chunks that fit gained 1.7-1.8x
-(measured here).
+## How much it can gain
 
-The step may come early. On an H200 (60 MiB of L2) chunks of 60 MiB gained nothing, and chunks of 30
-MiB all that there is to gain: the two halves of the L2 may keep copies of the same data, and
-reading in a circle pushes out just what comes next. On a CPU 16 MiB stand for the last level,
-whatever it is, and `cache_mib` names another size. Where the real one is larger (hundreds of MiB on
-a server, shared with other programs), the rate rises little from `twice` on, and more at an eighth,
-2 MiB, which a core's own L2 may hold (1.3x at half, 1.7-2.0x at an eighth, measured here).
+The first of n passes comes from memory:
 
-A benchmark on small data looks too fast for the same reason: its second step finds all of it in the
-cache. In a model the data of one layer is rarely still there when that layer runs again. Measure
-with the sizes that the program has, or empty the caches between steps, as `Scenario(cache="cold")`
-does.
+    gain <= n, which is 8 on a GPU and 3 on a CPU
+
+On a GPU the cache itself is the nearer bound: an H200's L2 reads 8.4 TB/s, twice as much as its
+memory. The scenario declares every byte that is read, so a rate well above 100 % of the memory roof
+is correct. It says that most bytes came from the cache.
+
+## Where the step comes
+
+It may come early. Of an H200's 60 MiB, the two halves may keep copies of the same data. Reading in
+a circle pushes out just what comes next.
+
+On a CPU 16 MiB stand for the last level, and `cache_mib` names another size. Where the real one is
+larger, `eighth` gains most, as a core's own L2 may hold 2 MiB (1.3x at half, 1.7-2.0x at an eighth,
+measured here).
+
+## What a benchmark on small data reports
+
+Its second step finds all of it in the cache, as a model's layer rarely does. Measure with the sizes
+of the program, or empty the caches between steps, as `Scenario(cache="cold")` does.
 """
 
 import torch
@@ -41,6 +66,7 @@ scenario = Scenario(
     smoke={"cache_mib": 1, "passes": 2},
     item="mebibyte",
     claim="our own measurement: 1.7-1.8x on an H200 once a chunk fits",
+    terms=("l2", "cache blocking", "working set"),
 )
 UNKNOWN_MIB = 32
 _WIDTH = 1024  # floats in a row

@@ -1,28 +1,51 @@
 """Cold start: a process's first steps set things up, so do not average them in.
 
+**In short:** the first steps of a process pay for set-up, so time the later ones, and say what the first ones cost.
+
+```text
+          time ──────────────────────────────────────────────▶
+eager     ░ █████████████████████▓▌▌▌▌▌▌▌▌▌▌▌
+            step 1, 206 ms        step 5 and later, 0.24 ms
+warmed    ░░░░░░░░░░░░░░░░░░░░░░░ ▓▌▌▌▌▌▌▌▌▌▌
+          build, 289 ms           step 1, 0.65 ms
+compiled  ░░░░░░░░░░ ... ░ ██████████ ... █▓▌▌▌▌▌▌▌▌▌
+          build, 5.5 s     step 1, 4.2 s
+          ░ build   █ step 1   ▓ the next few   ▌ settled
+          an H200, not to scale
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `eager` | nothing is set up before step 1 | baseline: 206 ms, from step 5 on 0.24 ms | step 1 loads kernels, makes handles and takes memory |
+| `warmed` | the build takes three steps | step 1 in 0.65 ms, after a build of 289 ms | the same set-up, where nobody waits for it |
+| `compiled` | `torch.compile`, without a cache on disk | step 1 in 4.2 s, then as `eager` | step 1 also traces, generates and compiles code |
+
+## What the first step does
+
 The result is a curve: each of the first steps of a fresh process is timed by itself, over several
-processes, until the time settles. On a GPU the first step loads the code of every kernel (function
-on the GPU) that it launches, since CUDA modules are loaded lazily, creates the handles and
-workspaces of cuBLAS and cuDNN, lets cuDNN choose its algorithms, and takes memory from the driver
-with cudaMalloc, which PyTorch's allocator keeps and reuses from then on. The CUDA context itself is
-made before the build and is not shown here. On a CPU oneDNN generates code for each shape of a
-convolution, and pages of memory are touched for the first time. With torch.compile the first step
-also traces, generates and compiles code, which takes seconds: here with an empty cache on disk, as
-on a new machine.
+processes, until the time settles.
 
-Measured here on an H200, the first eager step took 206 ms and the fifth 0.24 ms, as all later ones;
-compiled, the first took 4.2 s. A mean over all steps mixes both: over 100 steps of eager it is over
-2 ms, which no step takes. So a benchmark drops the first steps until the time settles, or takes the
-median of many. The set-up does not go away when it is not measured: it is the latency of the first
-request after a deployment or an autoscaling event, and a large part of a job that runs for a
-minute.
+On a GPU the first step loads the code of every kernel (function on the GPU) that it launches. It
+creates the handles and workspaces of cuBLAS and cuDNN, and lets cuDNN choose its algorithms. It
+takes memory from the driver with `cudaMalloc`, which PyTorch's allocator keeps. The CUDA context
+is made before the build and is not shown.
 
-`warmed` takes a few steps in its build, as a server does before it accepts requests. Its curve
-starts far lower, though not flat (0.65 ms on the H200), and the time is in the column `build`
-instead: a warm-up moves the cost to where nobody waits for it, and saves nothing. It has to use the
-shapes of the later steps, since new shapes are set up anew. What does save time is a compiler cache
-on disk that is kept between starts, compiling ahead of time (AOTInductor), and one long-lived
-process for many jobs.
+On a CPU oneDNN generates code for each shape of a convolution, and pages of memory are touched for
+the first time.
+
+## Why a mean is wrong
+
+    (206 ms + 99 * 0.24 ms) / 100 = 2.3 ms, which no step takes
+
+So drop the first steps until the time settles, or take the median of many. What is not measured is
+still paid: by the first request after a deployment, and by every job that runs for a minute.
+
+## What helps
+
+A warm-up moves the cost, as a server does before it accepts requests, and saves nothing. It has to
+use the shapes of the later steps, since new shapes are set up anew. Three things save time: a
+compiler cache on disk that is kept between starts, compiling ahead of time (AOTInductor), and one
+long-lived process for many jobs.
 """
 
 import torch

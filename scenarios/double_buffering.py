@@ -1,29 +1,53 @@
 """Double buffering: copy batches in and results out while the GPU computes.
 
-A GPU has an engine for copies in each direction beside its streaming multiprocessors (SMs), and the
-three work at the same time if nothing makes them wait for each other. A single stream does, because
-it runs everything in order. With a stream for each engine, events say what really must wait
-(computing for its batch, the copy out for its result, a buffer for its last reader), and the device
-waits for them by itself while the host only queues. Two buffers of each kind let one be filled
-while the other is used.
+**In short:** three engines work at once if each has a stream, and events say what really has to wait.
 
-At best a step (a pass over 16 batches) takes as long as the busiest of the three engines alone: up
-to 3x where all take the same time, next to nothing where one takes far longer than the others. The
-sizes are such that on an H100 they are about equal: 32 MiB over PCIe 5 take 0.61 ms at 55 GB/s in
+```text
+              time ──────────────────────────────▶
+synchronized  in    1111        2222        3333
+              GPU       1111        2222        3333
+              out           1111        2222        3333
+queued        the same, without the gaps for the host
+overlapped    in    111122223333
+              GPU       111122223333
+              out           111122223333
+              1, 2, 3: batches
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `synchronized` | the host waits after each copy and computation | baseline, 32.1 ms | one engine works at a time |
+| `queued` | the host never waits; one stream | 1.02x | a stream runs everything in order: only the gaps go |
+| `overlapped` | a stream for each engine, two buffers of each kind | 2.5x, 13.1 ms | 89 % of the copies are hidden behind other work |
+
+## Who waits for whom
+
+A GPU has an engine for copies in each direction beside its streaming multiprocessors (SMs). A
+single stream lets one of the three work at a time. With a stream for each, events say what must
+wait: computing for its batch, the copy out for its result, a buffer for its last reader. The device
+waits by itself while the host only queues. Two buffers of each kind let one be filled while the
+other is used.
+
+## How much it can gain
+
+A step is a pass over 16 batches, and takes at best as long as its busiest engine alone:
+
+    speedup <= (in + compute + out) / longest of the three, at most 3x
+
+The sizes make the three about equal on an H100. 32 MiB over PCIe 5 take 0.61 ms at 55 GB/s in
 either direction, and the two matrix products (matmuls), 34 GFLOP, 0.66 ms at 52 TFLOP/s. Elsewhere
 sweep `hidden` for the balance. The first copy in and the last copy out have nothing to overlap
 with.
 
-On an H200 `queued` gained 1.02x and `overlapped` 2.49x, with 89 % of the copies hidden (our own
-measurement). In the goodput table the column "hidden" (not the parameter) is the share of the
-copies' time behind other work; what is left of them stands in the bar as copies.
+In the goodput table the column "hidden" (not the parameter) is the share of the copies' time behind
+other work.
 
-Host buffers must be page-locked, as they are in all variants here, or the host is held up in each
-copy and overlap is left to chance. Forget one event and the step is fast and wrong, and only
-sometimes: every variant takes the same batches here, and every result is checked. A step starts and
-ends on the current stream, so that no copy runs on into the next measurement.
+## Pitfalls
 
-The lesson needs a CUDA device.
+Host buffers must be page-locked, as they are in all variants, or the host is held up in each copy.
+Forget one event and the step is fast and wrong, and only sometimes: here every result is checked.
+A step starts and ends on the current stream, so no copy runs on into the next measurement. The
+lesson needs CUDA.
 """
 
 import torch

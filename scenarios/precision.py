@@ -1,27 +1,53 @@
 """Precision: fewer bits for each number, more matmuls in the same time.
 
-A matrix product (matmul) in half the bits moves half the bytes, and hardware made for it does
-several times the arithmetic: tensor cores on a GPU, the bf16 and int8 instructions of a recent CPU.
-Every variant multiplies the same two matrices and is checked against the fp32 result, within what
-its type can hold.
+**In short:** half the bits are half the bytes, and tensor cores do several times the arithmetic with them.
 
-TF32 keeps fp32 storage and rounds inside the tensor core: one setting, and much of the gain. fp16
-has a longer mantissa than bf16 and far less range. fp8 and int8 need scales: here one for each
-matrix, made beforehand, so that only the matmul is timed. A model needs more care than that, and
-pays for the conversions too.
+```text
+      the bits of a number                 bytes
+fp32  s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm   ████
+tf32  s eeeeeeee mmmmmmmmmm                ████  as fp32
+fp16  s eeeee mmmmmmmmmm                   ██
+bf16  s eeeeeeee mmmmmmm                   ██
+fp8   s eeee mmm                           █
+int8  iiiiiiii                             █
+      s sign    e exponent: range    m mantissa: digits
+```
 
-The sustained speedup heads the result: each variant runs by itself for seconds, as training and
-inference do. A GPU lowers its clock at its power limit, which dense arithmetic on tensor cores
-reaches; between slower variants it recovers. On an H100 of 700 W the interleaved speedups were 7.8x
-(tf32), 15.1x (bf16) and 27.5x (fp8), the sustained ones 6.9x, 13.3x and 24.0x (our own
-measurement).
+| variant | what changes | expected (H200, sustained) | why |
+|---|---|---|---|
+| `fp32` | both matrices and all arithmetic in 32 bits | baseline, 23.1 ms | no tensor cores |
+| `tf32` | fp32 in memory, 10-bit mantissas inside | 6.8x | one setting, and much of the gain |
+| `fp16` | 16 bits, a longer mantissa | 12.6x | half the bytes, twice the rate of TF32 |
+| `bf16` | 16 bits, the range of fp32 | 13.1x | as fp16 |
+| `fp8` | 8 bits, a scale for each matrix | 24.0x | a quarter of the bytes, twice the rate again |
+| `int8` | 8-bit whole numbers, a scale for each matrix | not on a GPU | a recent CPU has instructions for it |
+
+## What is compared
+
+Every variant multiplies the same two matrices (a matmul), and is checked against the fp32 result,
+within what its type can hold. The scales of fp8 and int8 are made beforehand, so only the matmul is
+timed. A model needs more care than that, and pays for the conversions too.
+
+## Why the sustained speedup heads the result
+
+Each variant runs by itself for seconds, as training and inference do. A GPU lowers its clock at its
+power limit, which dense arithmetic on tensor cores reaches; between slower variants it recovers. An
+H100 of 700 W (our own measurement):
+
+    interleaved: tf32 7.8x, bf16 15.1x, fp8 27.5x
+    sustained:   tf32 6.9x, bf16 13.3x, fp8 24.0x
+
+## What the source says
 
 The Triton guide promises 10-100x of tensor cores. Datasheets say what to expect: an H100's peak is
-30 times that of fp32 in fp8 and 15 times in bf16 (a little more where fp32 stays further below its
-peak), a B200's 50 to 60 times in fp8; on GeForce cards bf16 gains about 2x and TF32 hardly
-anything. Nothing is gained where a matmul is small or memory bandwidth is the limit, nor where
-instructions are missing: a CPU without them multiplies bf16 and fp16 up to a hundred times slower
-than fp32, so gpulab skips those variants there.
+30 times that of fp32 in fp8 and 15 times in bf16, a B200's 50 to 60 times in fp8. The gain is a
+little more where fp32 stays further below its peak. On GeForce cards bf16 gains about 2x and TF32
+hardly anything.
+
+## Where nothing is gained
+
+Where a matmul is small or memory bandwidth is the limit. Where instructions are missing, a CPU
+multiplies bf16 and fp16 up to a hundred times slower than fp32: gpulab skips those variants there.
 """
 
 from contextlib import contextmanager

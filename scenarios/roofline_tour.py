@@ -1,29 +1,57 @@
 """The roofline, point by point: what limits an operation is its FLOPs per byte.
 
+**In short:** with few FLOPs per byte memory is the limit, with many arithmetic is, and the ridge lies between.
+
+```text
+ 780T │                                    /──────────H──── bf16 peak
+      │                               /           I
+  50T │                          /─────────────────F─────── fp32 peak
+      │                     /
+   8T │                /            E  G
+      │           C D
+ 0.8T │      B
+      │ /A
+FLOP/s└───┴─────────┴─────────┴─────────┴─────────┴────────▶
+          0.1       1         10        100       1000 FLOP/byte
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `vector_add` | A: 1 FLOP / 12 bytes | 105 % of memory | two loads and a store for one addition |
+| `axpy` | B: 2 / 12 an element | 105 % of memory | twice the FLOPs in the same time |
+| `softmax` | C: 5 / 8 an element | 99 % of memory | maximum, subtraction, exponential, sum, division |
+| `layernorm` | D: 7 / 8 an element | 66 % of memory | sum, subtraction, square, sum, scaling, shifting |
+| `small_matmul` | E: n/6 = 43, n = 256 | 7 % of fp32 | too small to fill the device |
+| `large_matmul` | F: n/6 = 1365, n = 8192 | 88 % of fp32 | it reuses every number it loads |
+| `small_matmul_bf16` | G: n/3 = 85 | 1.3 % of memory | still too small |
+| `large_matmul_bf16` | H: n/3 = 2731 | 100 % of bf16 | tensor cores |
+| `attention` | I: (4 D + 5) L^2 / 8 L D a head, bf16 | 60 % of bf16 | two matmuls and a softmax; the scores stay on the chip |
+
+## How to read the plot
+
 The arithmetic intensity of an operation is its FLOPs (floating-point operations) divided by the
-bytes that it must at least move. The plot has intensity to the right and FLOP/s upwards. The sloped
-line is the memory bandwidth, each flat line is a peak of arithmetic, and they meet at the *ridge*.
-Left of the ridge memory is the limit (the *roof*): a vector addition does one FLOP for twelve
-bytes, and no amount of arithmetic hardware makes it faster. Right of the ridge arithmetic is the
-limit: a large matrix product (matmul) reuses every number it loads.
+bytes that it must at least move. It grows to the right, FLOP/s grow upwards. The sloped line is the
+memory bandwidth, each flat line is a peak of arithmetic. They meet at the *ridge*:
 
-Each kind of arithmetic has its ridge. From the same memory, an H100's tensor cores compute bf16
-some fifteen times as fast as other cores compute fp32, so the ridges are at 17 and about 260
-FLOP/byte. The small matmul (n = 256) has 43 FLOP/byte, right of the fp32 ridge. In bf16 it has 85,
-left of the bf16 ridge. The large matmul is right of its ridge in both types.
+    ridge = peak in FLOP/s / memory bandwidth in bytes/s
 
-What counts as a FLOP is a convention, so it is stated here. Addition: 1 an element, over 12 bytes
-in fp32 (two loads, one store). axpy, y = a x + y: 2, over 12. Softmax: 5 (maximum, subtraction,
-exponential, sum, division) over 8 (a load, a store). LayerNorm: 7 (sum, subtraction, square, sum,
-and three for scaling and shifting) over 8. Matmul of n x n: 2 n^3 over 12 n^2, so n/6; in bf16 over
-6 n^2, so n/3. Attention in bf16: 4 L^2 D for the two matmuls and 5 L^2 for the softmax of each
-head, over 8 L D: the scores need never leave the chip.
+Left of it memory is the limit (the *roof*), and no arithmetic hardware makes a vector addition
+faster. Right of it arithmetic is the limit, as of a large matrix product (matmul).
+
+## Each kind of arithmetic has its ridge
+
+From the same memory, an H100's tensor cores compute bf16 some fifteen times as fast as other cores
+compute fp32. So its ridges are at 17 and about 260 FLOP/byte. The small matmul is right of the fp32
+ridge, and in bf16 left of the bf16 ridge; the large one is right of both.
 
 Attention is in bf16, as neither the fp32 nor the tf32 roof is that of the fused fp32 kernel: it
 computes each matmul as several in tf32.
 
-These are not variants of one another, so nothing is compared. A point far below its roof is not an
-error: ask what else limits it (launches, latency, too little work).
+## What a point does not say
+
+What counts as a FLOP is a convention: the table states ours. The points are no variants of one
+another, so nothing is compared. A point far below its roof is not an error: ask what else limits it
+(launches, latency, too little work).
 """
 
 import torch
@@ -54,7 +82,7 @@ scenario = Scenario(
     },
     smoke={"mib": 1, "rows_mib": 1, "small": 16, "large": 64, "batch": 1, "heads": 1, "length": 64},
     claim="performance basics: low intensity is memory-bound, high intensity compute-bound",
-    terms=("ncu", "nsight compute", "memory-bound", "compute-bound", "bandwidth"),
+    terms=("hbm", "ncu", "nsight compute", "memory-bound", "compute-bound", "bandwidth"),
 )
 COLUMNS = 1024
 

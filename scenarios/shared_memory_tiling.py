@@ -46,7 +46,7 @@ scenario = Scenario(
     sweep={"n": (128, 512, 2048, 4096, 8192), "pad": (0, 4)},
     ladder=True,
     claim="bottleneck guide and Triton guide: tile operands into shared memory",
-    terms=("gemm", "smem", "bank conflict"),
+    terms=("tile", "gemm", "smem", "bank conflict"),
 )
 cuda = CudaSource(r"""
 constexpr int TILE = 32, ROWS = 128, COLUMNS = 128, DEPTH = 8;

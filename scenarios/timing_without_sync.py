@@ -1,28 +1,49 @@
 """Timing without a sync: a timer that does not wait measures the launch, not the work.
 
+**In short:** a call returns when its kernel is queued, so a timer has to wait for the device before it is read.
+
+```text
+                   time ─────────────────────────────────▶
+one_launch    CPU  ▸│ no wait: 6.5 us
+              GPU   █████████████████████│ block: 256 us
+many_launches CPU  ▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸▸│ no wait: 2.86 ms
+              GPU   █ █ █ █ █ █ █ █ █ █ █│ block: 2.82 ms
+with_item     CPU  ▸ .item() waits ......│ no wait: 272 us
+              GPU   ████████████████████ │ block: 273 us
+                   ▸ launch   █ kernel   │ the timer is read
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `one_launch` | one long kernel | baseline: without a wait 0.025x of the block's time | the call returns after its launch |
+| `many_launches` | 512 short kernels | without a wait the same; device events 0.57x | the host is the slower side, and its gaps are hidden from events |
+| `with_item` | one kernel, then `.item()` | every clock agrees within 2 % | the step itself waits |
+
+## What a call does
+
 A GPU works through a queue (a *stream*) of kernels, the functions that it runs. The host, which is
-the CPU thread that runs Python, *launches* them: a call such as `torch.exp(x)` puts a kernel into
-the queue and returns after some microseconds, whether it runs for one microsecond or for a second.
-`time.perf_counter()` around the call shows the time of the launch. `torch.cuda.synchronize()` has
-to come before the timer starts, and again before it is read.
+the CPU thread that runs Python, *launches* them: `torch.exp(x)` puts a kernel into the queue and
+returns after some microseconds, even if it runs for a second. `torch.cuda.synchronize()` has to come
+before the timer starts, and again before it is read.
 
-One exponential function over a tensor is done by one long kernel, by many short ones, and by one
-with `.item()` after it. Four clocks time every step:
+## Four clocks
 
-- block, one wait: a block of steps with one synchronization at its end. This is what a loop in production takes,
-  launches included. The other columns are multiples of it.
-- no wait: the host's timer until the calls return. Too short where kernels take longer than their launches (H200, our
-  own measurement: 6.5 us for a step of 256 us, 0.025x). Right where the host is slower, and where the step waits by
-  itself (`.item()`, `print`, `.cpu()`).
-- wait each step: one synchronization per step adds some ten microseconds (a launch, and the wake-up of the host).
-- device events: CUDA events on the device's own clock. gpulab queues a block behind a kernel that only waits, which
-  hides launches, and gets the time of the kernels and of the device's own way from one to the next (512 on an H200:
-  1.60 ms, of which they run for 0.96; the block took 2.82). In your own loop events also contain gaps in which the
-  device waits for the host.
+- block, one wait: steps in a row with one synchronization at the end. It is what a loop in
+  production takes; the other columns are multiples of it.
+- no wait: until the calls return. It is right only where the host is slower, or where the step waits
+  by itself (`.item()`, `print`, `.cpu()`).
+- wait each step: adds some ten microseconds to a step, for a launch and the wake-up of the host.
+- device events: CUDA events on the device's clock. gpulab queues a block behind a kernel that only
+  waits, which hides launches. In your own loop events also contain gaps in which the device waits.
 
-Compare kernels by events, steps by blocks with one wait, the latency of a request by a wait each
-time. A time below what memory bandwidth allows is a sign of a forgotten wait. On a CPU calls wait:
-the lesson needs CUDA.
+Of the 1.60 ms that events show for `many_launches`, kernels run for 0.96; the rest is the device's
+way from one to the next.
+
+## Which clock to use
+
+Compare kernels by events, steps by blocks with one wait, and requests by a wait each time. A time
+below what memory bandwidth allows is a sign of a forgotten wait. On a CPU calls wait: the lesson
+needs CUDA.
 """
 
 import torch
@@ -38,7 +59,7 @@ scenario = Scenario(
     sweep={"mib": (1, 8, 64, 512)},
     item="element",
     claim="performance basics: pitfall 3",
-    terms=("torch profiler", "cuda events", "benchmark", "synchronize"),
+    terms=("stream", "torch profiler", "cuda events", "benchmark", "synchronize"),
 )
 
 

@@ -58,7 +58,7 @@ scenario = Scenario(
     ladder=True,
     item="element",
     claim="Triton guide: tiling and auto-tuning reach tensor-core throughput",
-    terms=("gemm", "autotune", "tensor core"),
+    terms=("tile", "gemm", "autotune", "tensor core"),
 )
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _CONFIGS = [

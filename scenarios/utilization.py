@@ -1,29 +1,53 @@
 """Utilization: nvidia-smi's 100 % says that a kernel is running, not that the GPU is used.
 
+**In short:** one block on one of 132 SMs makes a GPU 100 % busy, so look at the share of a roof instead.
+
+```text
+                           time ────────────────────────▶
+small_kernels   SM 1       ████ ████ ████ ████ ████ ████
+                SM 2..132  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
+one_block       SM 1       █████████████████████████████
+                SM 2..132  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
+full_grid       SM 1       █
+                SM 2..132  █
+                           █ works   ░ has nothing to do
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `small_kernels` | 32 launches of one block each | baseline, 7.17 ms: *busy* 99 %, *SM %* 0.75 | one block works at a time |
+| `one_block` | one launch of one block | *same*, 1.01x: *busy* 99 %, *SM %* 0.75 | launches were hidden: each kernel is longer than its launch |
+| `full_grid` | one launch, a block for each piece | 114x, 62.6 us | all SMs have blocks, and memory is the limit |
+
+## What busy counts
+
 `utilization.gpu` of nvidia-smi and NVML is the share of time in which at least one kernel was
-executing, whatever its size. One block on one of 132 streaming multiprocessors (SMs) makes it 100
-%, at 0.8 % of the SMs. The performance basics say that utilization above 80 % is good: it only
-shows that the device is rarely idle.
+executing, whatever its size. One block on one streaming multiprocessor (SM) is 0.8 % of them.
+The performance basics say that utilization above 80 % is good: it only shows that the device is
+rarely idle.
 
-All variants add up the same squares with the same kernel, in pieces of 32 KiB. `small_kernels`
-launches it many times with a single block, `one_block` once with a single block that goes through
-all pieces, `full_grid` once with a block for each piece. One block has 32 KiB under way at a time,
-and memory answers after half a microsecond or more: that is 65 GB/s at most, about 2 % of what an
-H100 can (an H200 reached 38 GB/s, 0.9 %). The first two take about the same time, since each kernel
-takes longer than launching it: what is missing is parallelism, not launches. Shorter kernels would
-add gaps between them, and lower even *busy*. Measured here on an H200: both are 99 % *busy*, *SM %*
-is 0.75 %, and `full_grid` is 114x as fast.
+## Why one block is slow
 
-Look at the solo run of each variant: *busy* is what nvidia-smi calls utilization; *SM %* is the
-share of time in which SMs had work, averaged over all SMs, and *DRAM %* the share of the memory
-bandwidth. They are counted on Hopper and newer; on other data-center GPUs DCGM has them (SM
-activity is field 1002). Power is a rough hint on any device.
+All variants add up the same squares with the same kernel, in pieces of 32 KiB. One block has one
+piece under way, and memory answers after half a microsecond or more:
 
-Even SM activity is necessary, not sufficient, since an SM with one waiting warp counts as active.
-The share of a roof says how well the device is used; for a whole training step it is the useful
-FLOP/s over the device's peak (MFU, model FLOPs utilization). A busy share far below 100 % does say
-something: the device waits for the host, for data or for other GPUs. The lesson needs a CUDA device
-and Triton, where the caller chooses the number of blocks.
+    32 KiB / 0.5 us = 65 GB/s at most, about 2 % of an H100
+
+An H200 reached 38 GB/s, 0.9 %. What is missing is parallelism, not launches. Shorter kernels would
+add gaps between them, and lower even *busy*.
+
+## What to look at instead
+
+*SM %* is the share of time in which SMs had work, averaged over all SMs; *DRAM %* is the share of
+the memory bandwidth. Hopper and newer count them; on other data-center GPUs DCGM does (SM activity
+is field 1002). Power is a rough hint on any device.
+
+SM activity is necessary, not sufficient: an SM with one waiting warp counts as active. The share of
+a roof says how well the device is used. For a training step it is useful FLOP/s over the device's
+peak (MFU, model FLOPs utilization).
+
+A *busy* share far below 100 % does say something: the device waits for the host, for data or for
+other GPUs. The lesson needs CUDA and Triton, where the caller chooses the number of blocks.
 """
 
 import torch
@@ -46,7 +70,7 @@ scenario = Scenario(
     claim="performance basics: GPU utilization > 80 % is good",
     no_effect_reason="one block works at a time in either case, however many launches it takes",
     ladder=True,
-    terms=("nsys", "nsight", "nvidia-smi", "nvml", "gpu busy"),
+    terms=("sm", "multiprocessor", "nsys", "nsight", "nvidia-smi", "nvml", "gpu busy"),
 )
 _PIECE, _WARPS = 32 * KiB // 4, 32
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -33,6 +35,7 @@ from gpulab.core.files import read_regular
 from gpulab.core.findings import Finding
 from gpulab.core.limits import SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.readable import readable
+from gpulab.core.statuses import Shows
 from gpulab.core.text import one_line, plain
 from gpulab.features import present
 from gpulab.scenario import FIRST, Param, Scenario
@@ -155,6 +158,15 @@ class Entry:
         variants = self.scenario.variants.values() if self.scenario else ()
         needs = {variant.name: first_missing(variant.needs, device) for variant in variants}
         return {name: reason for name, reason in needs.items() if reason is not None}
+
+    @property
+    def can_be_guessed(self) -> bool:
+        """Return whether there is a speedup to guess, of a run here or of its recording."""
+        if self.saved or self.scenario is None or not self.row.against:
+            return False
+        if self.scenario.shows in (Shows.CURVE, Shows.CLOCKS):
+            return False
+        return not self.missing or bool(self.row.recording)
 
     @cached_property
     def row(self) -> ScenarioRow:
@@ -417,16 +429,36 @@ _SYNONYMS = {
 """What lessons call it, by what somebody types; a word of one lesson stands in its `terms`."""
 
 
+_EMPTY_WORDS = (
+    "a about an and are avoid be can code do does explain fast faster for from get has have how i "
+    "in is it its lesson make me mean means model much my of on or our program run runs show slow "
+    "slower so than that the there this to too what what's when where which why with work works "
+    "you your"
+)
+"""Words of a question that say nothing of what it is about."""
+_SHORT = 2
+"""Letters of a word that is looked for as a whole first: sm is in small."""
+
+
 def search(entries: Iterable[Entry], text: str) -> dict[str, str]:
-    """Return where (name, terms, title, lesson, code), by the names of the entries in which every
-    word of the text, or a synonym of it, is found.
+    """Return where (name, terms, title, lesson, code), by the names of the entries in which most
+    words of the text, or synonyms of them, are found: all of them, if any entry has all. Where is
+    the place of the word that the fewest have.
     """
-    words = text.casefold().split()
-    found = {}
-    for entry in entries:
-        if (place := _place(entry, words)) is not None:
-            found[entry.name] = place
-    return found
+    words = _words(text)
+    read = {entry.name: _texts(entry) for entry in entries}
+    for has in (_has, _has_anywhere):
+        places = {name: _places(texts, words, has) for name, texts in read.items()}
+        if most := max(map(len, places.values()), default=0):
+            break
+    else:
+        return {}
+    counts = Counter(word for found in places.values() for word in found)
+    return {
+        name: _PLACES[found[min(found, key=counts.__getitem__)]]
+        for name, found in places.items()
+        if len(found) == most
+    }
 
 
 def by_name(found: Mapping[str, str]) -> list[str]:
@@ -435,17 +467,37 @@ def by_name(found: Mapping[str, str]) -> list[str]:
     return [name for name, place in found.items() if place == nearest]
 
 
-def _place(entry: Entry, words: list[str]) -> str | None:
-    """The first place that, with those before it, has all of the words."""
+def _words(text: str) -> list[str]:
+    """Return those that mean something; all of them where none does."""
+    typed = text.casefold().split()
+    empty = {"", *_EMPTY_WORDS.split()}
+    words = [word.strip("?!.,;:'\"()") for word in typed]
+    return [word for word in words if word not in empty] or typed
+
+
+def _texts(entry: Entry) -> list[str]:
+    """Return what is read in an entry, by place."""
     terms = entry.scenario.terms if entry.scenario else ()
     texts = (entry.name, "\n".join(terms), entry.title, entry.text.lesson, entry.source)
-    read = ""
-    for place, text in zip(_PLACES, texts, strict=True):
-        read += f"\n{text.casefold()}"
-        if all(_has(read, word) for word in words):
-            return place
-    return None
+    return [text.casefold() for text in texts]
+
+
+def _places(texts: list[str], words: list[str], has: Callable[[str, str], bool]) -> dict[str, int]:
+    """Return the first place of each word that is found."""
+    places: dict[str, int] = {}
+    for word in words:
+        for place, text in enumerate(texts):
+            if has(text, word):
+                places.setdefault(word, place)
+    return places
 
 
 def _has(text: str, word: str) -> bool:
-    return any(form in text for form in (word, *_SYNONYMS.get(word, ())))
+    if len(word) <= _SHORT:
+        return re.search(rf"(?<![a-z\d]){re.escape(word)}s?(?![a-z\d])", text) is not None
+    return _has_anywhere(text, word)
+
+
+def _has_anywhere(text: str, word: str) -> bool:
+    one = word[:-1] if word.endswith("s") else word
+    return any(form in text for form in (word, one, *_SYNONYMS.get(word, ())))

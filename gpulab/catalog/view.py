@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _WIDEST = 78
 """Cells of a line that is read with ease."""
 _WIDEST_TABLE = 110
+_EXPECTED = "g: guess first, a: show"
+"""What stands in place of the speedups to expect as long as nobody has guessed."""
 _TABLE_OF_VARIANTS = re.compile(r"^\| *variant *\|(?:.*\n\|)+.*$", re.MULTILINE)
 
 
@@ -36,10 +38,11 @@ def lesson(
     earlier: Mapping[str, str] | None = None,
     hides_claim: bool = False,
     answers: bool = True,
+    expected: bool = True,
 ) -> Block:
     """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
     before; `hides_claim`: a prediction waits for its answer; `answers`: those to the questions of
-    the course too.
+    the course too; `expected`: what to expect of each variant too.
     """
     if row.error:
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
@@ -49,8 +52,9 @@ def lesson(
     parts: list[Block] = [Text(title or row.title, "bold"), ""]
     if own_table:
         parts.append(_prose(rest[: own_table.start()]))
-        expected = Inside(Markdown(own_table[0]), width=_WIDEST_TABLE)
-        parts += ["", variants_table(row), ""] if hides_claim else [expected, ""]
+        table = own_table[0] if expected else _without_expected(own_table[0])
+        shown = Inside(Markdown(table), width=_WIDEST_TABLE)
+        parts += ["", variants_table(row), ""] if hides_claim else [shown, ""]
         rest = rest[own_table.end() :]
     if rest.strip():
         parts += [_prose(rest), ""]
@@ -73,6 +77,20 @@ def lesson(
             facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
     questions = Group(*_questions(row, answers=answers))
     return Group(*parts, facts, Inside(questions, width=_WIDEST))
+
+
+def _without_expected(table: str) -> str:
+    """Return a table of variants that says once how to see what to expect."""
+    rows = [row.strip("| ").split("|") for row in table.splitlines()]
+    place = next(
+        (place for place, cell in enumerate(rows[0]) if cell.strip().startswith("expected")), None
+    )
+    if place is None:
+        return table
+    for row in rows[2:]:
+        row[place : place + 1] = [""]
+    rows[2][place] = _EXPECTED
+    return "\n".join(f"|{'|'.join(row)}|" for row in rows)
 
 
 def _prose(text: str) -> Block:

@@ -8,10 +8,23 @@ from collections.abc import Iterable, Sequence
 from gpulab.draw.blocks import Block, Group, Table, Text, rows_table
 from gpulab.guide import words
 
+BESIDE = (
+    ("theme", "T: dark, light (for projectors), contrast, the terminal's own, mono"),
+    ("class", "gpulab --class NAME --share FOLDER: those who watch follow your screen"),
+    ("page", "ctrl+p, then page: writes a result as HTML; or gpulab --run NAME --export page.html"),
+)
+"""What no line of keys names."""
 
-def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_by: str) -> Group:
-    """Help for what is shown: its text, the words of the manual that are in it, and the keys.
-    Without such words all of them, below the keys.
+
+def help_view(
+    about: str,
+    shown: str,
+    keys: Sequence[tuple[str, str]],
+    changed_by: str,
+    beside: Sequence[tuple[str, str]] = (),
+) -> Group:
+    """Help for what is shown: its text, what there is `beside` it, the words of the manual that are
+    in it, and the keys. Without such words all of them, below the keys.
     """
     every = words()
     here = {word: meaning for word, meaning in every.items() if _is_in(word, shown)}
@@ -26,9 +39,10 @@ def help_view(about: str, shown: str, keys: Sequence[tuple[str, str]], changed_b
     ]
     first, second = (of_words, of_keys) if here else (of_keys, of_words)
     more = Text("more: gpulab --guide, gpulab --help", "dim")
-    if about:
-        return Group(Text(about), "", *first, *second, more)
-    return Group(*first, *second, more)
+    above: list[Block] = [Text(about), ""] if about else []
+    if beside:
+        above += [_table(beside), ""]
+    return Group(*above, *first, *second, more)
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Table:

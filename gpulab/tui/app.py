@@ -55,6 +55,7 @@ from gpulab.tui.themes import (
     PALETTES,
     TERMINAL,
     THEMES,
+    TITLES,
     keep_theme,
     kept_theme,
 )
@@ -207,8 +208,14 @@ class LabApp(App[int]):
                 yield SystemCommand(
                     f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
                 )
-        for name in NAMES:
-            yield SystemCommand(f"theme {name}", "from now on", partial(self._take_theme, name))
+            yield SystemCommand(
+                "page: write this result as HTML", "beside its run file", self.action_page
+            )
+        for name, title in TITLES.items():
+            yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
+        yield SystemCommand(
+            "class: how to start one", status.CLASS, partial(self._lab.say, status.CLASS)
+        )
 
     async def run_action(
         self,
@@ -282,14 +289,16 @@ class LabApp(App[int]):
         screen = self.screen
         panes: Any = screen.query("TextPane, Pane, HistoryList")
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
+        read_only = bool(self._lab.read_only)
         if screen is self._lab:
             about = self._lab.about
-            read_only = bool(self._lab.read_only)
             keys = key_names(self._lab.keys, self._keymap_of_user, read_only=read_only)
         else:
             about = ""
             keys = keys_of(screen, self._keymap_of_user)
-        self.push_screen(help_page(about, shown, keys, of_the_list=screen is self._lab))
+        of_the_list = screen is self._lab
+        beside = of_the_list and not read_only
+        self.push_screen(help_page(about, shown, keys, of_the_list=of_the_list, beside=beside))
 
     def action_edit(self) -> None:
         """Open the file of the scenario under the cursor in an editor, where it failed if it
@@ -317,6 +326,16 @@ class LabApp(App[int]):
         together = self._lab.runs.together.get(entry.name)
         self._lab.say(copy(self, run.report, together, keeps=not self._lab.read_only))
 
+    def action_page(self) -> None:
+        """Write the run of the scenario under the cursor as a page."""
+        name = self._lab.chosen.name if self._lab.chosen else ""
+        run = self._lab.runs.of(name)
+        if run is None:
+            return self._lab.say(f"{name} has no result here: r runs it, v replays it", "yellow")
+        from gpulab.tui.copying import write_page
+
+        self._lab.say(write_page(run.report, keeps=self.keeps_files and not self._lab.read_only))
+
     def action_replay(self) -> None:
         """Play the run of the scenario under the cursor again, or a recording that ships."""
         lab = self._lab
@@ -328,6 +347,7 @@ class LabApp(App[int]):
         path = lab.run_file(name) or recording(name)
         if path is None:
             return lab.say(status.nothing_to_replay(name), "yellow")
+        lab.show_expected(name)
         lab.say("")
         self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
 
@@ -368,13 +388,14 @@ class LabApp(App[int]):
         runs = not (lab.read_only or entry.row.missing)
         runs = runs and len(entry.row.variants) - len(skipped) >= 2
         recorded = None if runs else recording(entry.name)
-        if not runs and recorded is None:
+        if not entry.can_be_guessed or not (runs or recorded):
             return lab.say(status.nothing_to_predict(entry.name), "yellow")
 
         def go_on(prediction: Prediction | None) -> None:
             if prediction is None:
                 return
             lab.query_one(ScenarioList).mark_read([entry.name], guessed=True)
+            lab.show_expected(entry.name)
             if recorded is not None:
                 self.run_worker(self.show_replay(recorded, lab.say, prediction), group="replay")
                 return

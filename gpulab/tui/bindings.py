@@ -165,12 +165,14 @@ _PLAYBACK = (
         "{ }",
     ),
     KeyBinding("next_stage", "right_curly_bracket", "go_to_stage(1)", "go to the next stage"),
-    KeyBinding("step", "full_stop", "step", "pause, and take the next events", "step", "."),
     KeyBinding(
         "go_to", "colon", "ask_time", "go to a time: 90, 1:30, 45%", "go to", ":", at_once=True
     ),
+    KeyBinding("step", "full_stop", "step", "pause, and take the next events", "step", "."),
     KeyBinding("on", "shift+right", "go_by(10)", "10 seconds on"),
     KeyBinding("rewind", "shift+left", "go_by(-10)", "10 seconds back"),
+    KeyBinding("to_end", "end", "go_to(1)", "go to its end", at_once=True),
+    KeyBinding("to_start", "home", "go_to(0)", "go to its start", at_once=True),
 )
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from textual.app import App
 
+from gpulab.core.files import write_whole
 from gpulab.core.text import plain
 from gpulab.draw.blocks import Block
 from gpulab.report.report import RunReport
 from gpulab.session.run_files import at_home
 from gpulab.show import terminal
+from gpulab.show.forms import rendered
 from gpulab.show.parts import Shown, Target, result
 
 _WIDTH = 100
@@ -29,6 +31,18 @@ def copy(
     path = Path(report.run_file).with_suffix(".md")
     drawn = result(Shown(report, Target.TERMINAL, together=together, verbose=False))
     return copy_drawn(app, drawn, path if keeps else None, at_home(path))
+
+
+def write_page(report: RunReport, *, keeps: bool) -> str:
+    """Write a page beside the run file, unless nothing is kept. Returns what to say of it."""
+    path = Path(report.run_file).with_suffix(".html")
+    if not keeps:
+        return f"nothing is written here: gpulab --replay {report.scenario} --export page.html"
+    try:
+        write_whole(path, rendered(report, "html").encode(errors="replace"))
+    except OSError as error:
+        return f"{at_home(path)} cannot be written: {error.strerror or error}"
+    return f"page: {at_home(path)}"
 
 
 def copy_drawn(app: App[Any], drawn: Block, path: Path | None, name: str) -> str:

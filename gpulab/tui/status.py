@@ -19,6 +19,7 @@ NOTHING_PICKED = "m marks scenarios in the list, R then runs them one after the 
 
 NOTHING_RUNS = "nothing runs: r runs the lesson under the cursor"
 BY_COURSE = "in the order of the course: each lesson has its questions below its text"
+CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
 NO_COURSE = "a replay alone has no next lesson: gpulab lists them"
 BY_TOPIC = "by topic"
 NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
@@ -30,7 +31,7 @@ def no_operations(name: str) -> str:
 
 
 def nothing_to_predict(name: str) -> str:
-    return f"{name} compares no variants here: there is no speedup to predict"
+    return f"{name} has no speedup to guess here"
 
 
 _NAME = " gpulab"

@@ -14,7 +14,14 @@ from gpulab.core.terminal import colour_count
 from gpulab.session.run_files import at_home, state_folder
 
 DARK, LIGHT, CONTRAST, TERMINAL, MONO = "dark", "light", "contrast", "terminal", "mono"
-NAMES = (DARK, LIGHT, CONTRAST, TERMINAL, MONO)
+TITLES = {
+    DARK: "dark",
+    LIGHT: "light, for projectors",
+    CONTRAST: "contrast",
+    TERMINAL: "terminal, its own colours",
+    MONO: "mono, without colours",
+}
+NAMES = tuple(TITLES)
 _TRUECOLOR = 1 << 24
 _ANSI = BUILTIN_THEMES["ansi-dark"]
 

@@ -46,6 +46,14 @@ LESSONS_BY_WORDS = {
     "fsdp": "hybrid_sharding",
     "spill": "launch_bounds",
     "straggler": "late_rank",
+    "why is my dataloader slow": "input_pipeline",
+    "What is a tile?": "shared_memory_tiling",
+    "what's an SM": "utilization",
+    "warp": "coalescing",
+    "HBM": "roofline_tour",
+    "what is a stream": "double_buffering",
+    "my GPU waits for the DataLoader": "input_pipeline",
+    "why does my model recompile": "dynamic_shapes",
 }
 FUNCTIONS = "def step(): 'One step.'\ndef wants(x, y=2): ...\ndef _hidden(): ...\n"
 

@@ -69,6 +69,17 @@ def test_a_table_of_the_variants_stands_in_place_of_their_summaries():
     assert "staged\n" not in predicting, "the table says what to expect"
 
 
+def test_what_to_expect_is_hidden_until_somebody_has_guessed():
+    table = (
+        "| variant | expected (H200) | why |\n|---|---|---|\n| `a` | slow | x |\n| `b` | 7x | y |"
+    )
+    row = replace(ROW, lesson=f"Title.\n\nBefore.\n\n{table}\n\nEnd.")
+    lines = printed(lesson(row, expected=False), 80).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("variant"))
+    assert " ".join(lines[start + 1].split()) == "a g: guess first, a: show x"
+    assert lines[start + 2].split() == ["b", "y"]
+
+
 def test_variants_and_facts_stand_below_the_text():
     lines = lines_of(ROW)
     variants = lines.index("pageable  The driver stages every copy.")

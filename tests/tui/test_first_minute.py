@@ -14,13 +14,18 @@ from gpulab.tui.screens.replay import ReplayScreen
 
 
 def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, monkeypatch):
-    """Its claim is hidden until the recording has ended; it opens where it measures."""
+    """Its claim is hidden until the recording has ended, what it expects until it is guessed; the
+    recording opens where it measures, and shows the guesses.
+    """
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     async def journey(pilot):
         await type_in(pilot, "/pinned_memory")
-        await pilot.press("enter", "g")
+        await pilot.press("enter")
+        await until(pilot, lambda: "g: guess" in flat(pilot))
+        assert "51.1 ms" not in flat(pilot)
+        await pilot.press("g")
         await until(pilot, lambda: "guess, then watch the recording" in flat(pilot))
         await type_in(pilot, "3 5 4")
         await pilot.press("enter", "enter")
@@ -28,6 +33,7 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
         await until(pilot, lambda: "predicted 4.00x" in flat(pilot))
         assert "measure 1" in shown(pilot).splitlines()[0]
         await until(pilot, lambda: "claim: hidden until the verdict is final" in flat(pilot))
+        assert "3 guesses, median 4.00x: 3x 4x 5x" in flat(pilot)
         await pilot.press("colon")
         await type_in(pilot, "100%")
         await pilot.press("enter")
@@ -37,6 +43,7 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
             "z", "escape", "pagedown"
         )  # a hidden list had the focus, and ended it all
         await pilot.press("escape")
+        await until(pilot, lambda: "51.1 ms" in flat(pilot))
         (line,) = [line for line in rows(pilot) if "pinned_memory" in line]
         assert line.startswith("◐")
         with Store() as store:

@@ -242,7 +242,7 @@ def test_the_users_keys_take_the_place_of_others(sized, tmp_path):
         await until(pilot, lambda: "keys and words" in flat(pilot))
         assert "f2 keys, and the words that are on the screen" in flat(pilot)
 
-    visit(journey, sized, size=(80, 60))
+    visit(journey, sized, size=(80, 70))
     keys.write_text("help = \n")
     keymap, problem = read_keymap()
     assert not keymap

@@ -130,6 +130,19 @@ def _interval(measured: Comparison | PastComparison | None) -> tuple[float, floa
     return low, measured.speedup.value, high
 
 
+def guesses_line(prediction: Prediction) -> Text:
+    """Return the guesses in one line, for a screen that plays the run that answers them."""
+    speedups = sorted(prediction.speedups)
+    middle = times(prediction.middle)
+    words = f"your guess: {middle}"
+    if len(speedups) > 1:
+        listed = " ".join(f"{speedup:g}x" for speedup in speedups)
+        words = f"{len(speedups)} guesses, median {middle}: {listed}"
+    if prediction.limit:
+        words += f"; limit of the baseline: {prediction.limit}"
+    return Text(f" {words}", "bold cyan", no_wrap=True, overflow="ellipsis")
+
+
 def record_line(answered: int, near: int) -> str:
     """Return how good the user's predictions have been; empty before the first."""
     if not answered:

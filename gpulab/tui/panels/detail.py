@@ -11,6 +11,7 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 from gpulab.features import needed
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
+from gpulab.tui.reading import keep_guessed, lessons_guessed
 from gpulab.tui.runs import Runs, words_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Detail(TabbedContent):
         self.zoomed = self.frozen = False
         self.answered: set[str] = set()
         """Lessons whose questions are answered."""
+        self._guessed = lessons_guessed()
 
     def compose(self) -> ComposeResult:
         for number, (name, tab) in enumerate(TABS.items(), 1):
@@ -73,6 +75,13 @@ class Detail(TabbedContent):
     def look_at(self, panel: str | None) -> None:
         """Choose a panel of the run by its name; None for no one."""
         self._panel = panel
+
+    def show_expected(self, name: str, *, keeps: bool) -> None:
+        """Show what to expect of a lesson from now on: it was guessed, or is replayed."""
+        if name not in self._guessed:
+            self._guessed.add(name)
+            if keeps:
+                keep_guessed(name)
 
     def choose_panel(self, by: int) -> None:
         """Choose another panel of the run."""
@@ -116,6 +125,7 @@ class Detail(TabbedContent):
             self.zoomed,
             self._family,
             answers=entry.name in self.answered,
+            expected=run is not None or self._may_expect(entry, earlier),
         )
         settings = self._runs.settings(entry.name)
         opened = (entry.name, name)
@@ -132,6 +142,11 @@ class Detail(TabbedContent):
             pane.to_top()
             if words := tab.first_in_sight(selection):
                 pane.scroll_to_text(words)
+
+    def _may_expect(self, entry: Entry, earlier: PreviousRuns | None) -> bool:
+        if entry.name in self._guessed | self.answered or not entry.can_be_guessed:
+            return True
+        return earlier is not None and earlier.shown.measured
 
     def _selection(
         self, entry: Entry, layout: TabLayout, earlier: PreviousRuns | None

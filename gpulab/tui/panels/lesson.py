@@ -26,6 +26,7 @@ def content(selection: Selection) -> Block:
         earlier=selection.earlier,
         hides_claim=waits,
         answers=selection.layout.answers,
+        expected=selection.layout.expected,
     )
 
 

@@ -37,6 +37,8 @@ class TabLayout:
     """Whose roofline is drawn; None for that of the first point."""
     answers: bool = False
     """Of the questions of a lesson."""
+    expected: bool = True
+    """What its table expects of each variant."""
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,8 @@ class LabScreen(Screen[int]):
     def on_descendant_focus(self) -> None:
         self.refresh_rows()
 
+    on_screen_resume = on_descendant_focus
+
     def _resized(self) -> None:
         self._catalog.resize(self.size.width)
         reads = self._detail is not None and self._detail.tab == "lesson"
@@ -198,6 +200,11 @@ class LabScreen(Screen[int]):
             self._detail.answered ^= {name}
             self.action_show("lesson")
             self.call_after_refresh(self._detail.pane.scroll_to_text, "questions")
+
+    def show_expected(self, name: str) -> None:
+        """Show what a lesson expects from now on."""
+        if self._detail is not None:
+            self._detail.show_expected(name, keeps=getattr(self.app, "keeps_files", True))
 
     def action_run(self) -> None:
         """Run the scenario under the cursor."""

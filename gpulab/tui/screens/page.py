@@ -13,7 +13,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from gpulab.draw.blocks import Block
-from gpulab.guide.help import help_view
+from gpulab.guide.help import BESIDE, help_view
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path
 from gpulab.tui.panels.pane import Pane
@@ -64,11 +64,19 @@ class Page(ModalScreen[None]):
 
 
 def help_page(
-    about: str, shown: str, keys: Sequence[tuple[str, str]], *, of_the_list: bool
+    about: str,
+    shown: str,
+    keys: Sequence[tuple[str, str]],
+    *,
+    of_the_list: bool,
+    beside: bool = False,
 ) -> Page:
-    """For a screen that shows this text, with its keys and what they do."""
+    """For a screen that shows this text, with its keys and what they do; `beside`: what no key is
+    for too.
+    """
     path = at_home(keymap_path())
     changed_by = f"{path} changes the keys of the list; of these, only that of this page"
     if of_the_list:
         changed_by = f'{path} changes them, with lines such as: run = "ctrl+r"; ids as in ctrl+p'
-    return Page("keys and words", lambda width: help_view(about, shown, keys, changed_by))
+    more = BESIDE if beside else ()
+    return Page("keys and words", lambda width: help_view(about, shown, keys, changed_by, more))

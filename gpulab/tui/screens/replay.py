@@ -16,6 +16,7 @@ from textual.widgets import Footer, Input
 
 from gpulab.draw.blocks import Text
 from gpulab.features.predictions.report import Prediction
+from gpulab.features.predictions.view import guesses_line
 from gpulab.features.replay.view import Origin, ReplayPosition, made_on, replay_line
 from gpulab.options import Options
 from gpulab.session.classroom import Replayed
@@ -24,6 +25,7 @@ from gpulab.session.run import Run
 from gpulab.session.saved import entry_of
 from gpulab.tui import bindings, status
 from gpulab.tui.panels.field import InputLine
+from gpulab.tui.panels.pane import TextPane
 from gpulab.tui.panels.status_line import StatusLine
 from gpulab.tui.runs import Runs
 from gpulab.tui.screens.lab import LabScreen
@@ -79,6 +81,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         )
         self.read_only = f"a replay runs nothing: gpulab --run {entry.name} measures it here"
         self._entry, self._playback = entry, playback
+        self._prediction = prediction
         if prediction is not None:
             self.runs.predictions[entry.name] = prediction
         ready = playback.ready
@@ -109,6 +112,12 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         yield from super().compose()
         yield self._bar
 
+    def on_mount(self) -> None:  # that of the base class is called by itself
+        if self._prediction is not None:
+            guesses = TextPane(id="guesses")
+            guesses.show(guesses_line(self._prediction))
+            self.mount(guesses, after=self._line)
+
     def _take(self, name: str, run: Run) -> None:
         """It is no run of this machine's history."""
 
@@ -125,6 +134,10 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         """Go so many seconds on, or back."""
         self._moved(again=self._playback.seek(self._playback.position_s + seconds))
 
+    def action_go_to(self, share: float) -> None:
+        """Go to a share of it: 0 is its start, 1 its end."""
+        self._moved(again=self._playback.seek(self._playback.duration_s * share))
+
     def action_go_to_stage(self, by: int) -> None:
         """Go to the next stage, or the one before."""
         self._moved(again=self._playback.seek_stage(by))
@@ -135,9 +148,11 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         self._moved(again=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A colon is typed where one types."""
+        """A colon is typed where one types, and the cursor goes to the ends of that."""
         typing = isinstance(self.focused, Input)
-        return not (typing and action == "ask_time") and super().check_action(action, parameters)
+        return not (typing and action in ("ask_time", "go_to")) and super().check_action(
+            action, parameters
+        )
 
     def action_ask_time(self) -> None:
         """Ask for the time to go to."""
