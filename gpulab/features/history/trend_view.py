@@ -4,73 +4,70 @@ which lie outside the range of those before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from gpulab.catalog.view import ago, mark
 from gpulab.core.units import plural, times
-from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import Block, Text, columns_table
 from gpulab.draw.blocks import Group as Parts
-from gpulab.draw.canvas import fit, packed, wide
+from gpulab.draw.canvas import packed
 from gpulab.features.history.trend import Group, HistoryReport, ScenarioHistory, Trend
 from gpulab.features.history.view import (
+    HEADS,
     assignments,
-    cell,
-    columns,
+    cells,
     count_of_runs,
-    line,
-    others_on_one_axis,
     outside_words,
+    trend_on_axis,
 )
-from gpulab.report.past import PastRun
 from gpulab.stats.comparison import FEWEST_TO_JUDGE
 
-_MOST_NAME, _MOST_RESULT = 32, 20
-_RESULT = "last result"
-_MOST_RUNS, _MOST_GROUPS = 20, 3
+_MOST_NAME, _MOST_RUNS, _MOST_GROUPS = 32, 20, 3
 
 
 def overview(report: HistoryReport, now: datetime, folder: str) -> Block:
     """A line a scenario: runs, age of the newest, the last result, and the newest speedup outside
     the range of those before.
     """
-    scenarios = report.scenarios
-    outcomes = [mark(each.last_result) for each in scenarios]
-    results = [f"{outcome.text} {outcome.verdict}".strip() for outcome in outcomes]
-    name = min(_MOST_NAME, max((wide(each.scenario) for each in scenarios), default=0))
-    room = min(_MOST_RESULT, max(map(wide, (_RESULT, *results))))
-    lines = Text(no_wrap=True, overflow="ellipsis")
-    head = f"{'scenario':<{name}}  {'runs':>5}  {'newest':>6}  {_RESULT:<{room}}"
-    lines.append(f"{head}  speedup beside earlier runs", "bold")
-    for each, outcome, result in zip(scenarios, outcomes, results, strict=True):
-        lines.append(f"\n{cell(each.scenario, name)}  {each.runs:>5}  {ago(each.newest, now):>6}  ")
-        words, style = trend_words(each.groups)
-        lines.append(cell(result, room) if words else fit(result, room), outcome.style)
-        lines.append(f"  {words}" if words else "", style)
+    table = columns_table()
+    table.add_column("scenario", no_wrap=True, max_width=_MOST_NAME)
+    table.add_column("runs", justify="right", no_wrap=True)
+    table.add_column("newest", justify="right", no_wrap=True)
+    table.add_column("last result", no_wrap=True)
+    table.add_column("speedup beside earlier runs")
+    for each in report.scenarios:
+        outcome = mark(each.last_result)
+        result = Text(f"{outcome.text} {outcome.verdict}".strip(), outcome.style)
+        words = _trend_words(each.groups[0]) if each.groups else ""
+        table.add_row(each.scenario, str(each.runs), ago(each.newest, now), result, words)
     last = f"{count_of_runs(report.runs)} in {folder}"
     if report.unfinished:
         are = "has" if report.unfinished == 1 else "have"
-        last += (
-            f"; {plural(report.unfinished, 'other file')} there {are} no end: going on, killed, or "
-            "not readable"
-        )
-    return Parts(*([lines] if scenarios else []), Text(last))
+        files = plural(report.unfinished, "other file")
+        last += f"; {files} there {are} no end: going on, killed, or not readable"
+    return Parts(*([table] if table.rows else []), Text(last))
 
 
-def trend_words(groups: Sequence[Group]) -> tuple[str, str]:
-    """(what the newest runs on one device show, its style): the newest speedup outside the range
-    of those before; where there is none, that of the best variant.
+def _trend_words(group: Group) -> Text:
+    """Return the newest speedup outside the range of those before; where there is none, that of the
+    best variant.
     """
-    trends = groups[0].trends if groups else ()
-    if not trends:
-        return "", ""
-    newest = [trend.newest_outside for trend in trends]
-    outside = [(point.at, place) for place, point in enumerate(newest) if point is not None]
-    if outside:
-        _, place = max(outside)
-        return _words(trends[place]), "yellow"
-    best = [trend for trend in trends if trend.variant == groups[0].best] or trends
-    return _words(best[0]), ""
+    if (outside := _newest_outside(group)) is not None:
+        return Text(_words(outside), "yellow")
+    best = [trend for trend in group.trends if trend.variant == group.best] or group.trends
+    return Text(_words(best[0])) if best else Text()
+
+
+def _newest_outside(group: Group) -> Trend | None:
+    """Return the trend of the newest such run; of several variants in it the best one's."""
+    newest = ""
+    found = None
+    for trend in sorted(group.trends, key=lambda trend: trend.variant != group.best):
+        point = trend.newest_outside
+        if point is not None and point.at > newest:
+            newest, found = point.at, trend
+    return found
 
 
 def scenario_view(
@@ -79,38 +76,31 @@ def scenario_view(
     """Its runs, the newest first, and its trends; with `verbose` all of them."""
     head = Text(f"{history.scenario}: {count_of_runs(history.runs)}", "bold")
     head.append(f"  {history.path}", "not bold dim")
-    parts: list[Block] = [head, columns(width, 0)]
+    table = columns_table()
+    for words in HEADS:
+        table.add_column(words, no_wrap=True)
     shown = history.entries if verbose else history.entries[:_MOST_RUNS]
-    parts += [line(run, now, width, 0, assignments(run.params)) for run in shown]
+    for run in shown:
+        table.add_row(*cells(run, now, assignments(run.params)))
+    parts: list[Block] = [head, table]
     parts += _left_out(len(history.entries) - len(shown), "older run")
     groups = history.groups if verbose else history.groups[:_MOST_GROUPS]
     for group in [group for group in groups if group.trends]:
-        parts += ["", *_group(group, history.entries, width, verbose=verbose)]
+        parts += ["", *_group(group, width, verbose=verbose)]
     parts += _left_out(len(history.groups) - len(groups), "other device or set of parameters")
     if not any(group.trends for group in history.groups):
-        parts += [
-            "",
-            "no run of full length has a speedup, and times of separate runs are no pairs",
-        ]
+        parts += ["", "no run of full length has a speedup"]
     return Parts(*parts)
 
 
-def _group(
-    group: Group, entries: Sequence[PastRun], width: int, *, verbose: bool
-) -> Iterator[Block]:
+def _group(group: Group, width: int, *, verbose: bool) -> Iterator[Block]:
     about = [group.device.name, group.host, assignments(group.params)]
     yield Text(f"speedups on {', '.join(filter(None, about))}", "bold", overflow="fold")
     runs = f"{plural(group.runs, 'run')} from {group.first[:10]} to {group.last[:10]}"
     yield Text(runs, "dim")
-    points = [point for trend in group.trends for point in trend.points]
-    files = {point.run_file for point in points}
-    own = [run for run in reversed(entries) if run.run_file in files]
-    outside = sum(point.outside is not None for point in points)
-    if outside:
-        rows = len(own) + outside + 2
-        if not verbose:
-            rows = min(rows, _MOST_RUNS)
-        yield others_on_one_axis(own, own[-1], width=width, height=rows)
+    if (trend := _newest_outside(group)) is not None:
+        rows = 1 + len(trend.points) + sum(point.outside is not None for point in trend.points)
+        yield trend_on_axis(trend, group.last, width, rows if verbose else min(rows, _MOST_RUNS))
     yield from map(Text, packed([_words(trend) for trend in group.trends], " · ", width))
 
 

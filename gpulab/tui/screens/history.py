@@ -5,45 +5,38 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.coordinate import Coordinate
 from textual.events import Resize
-from textual.geometry import Region, Size
 from textual.message import Message
 from textual.screen import ModalScreen
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import DataTable, Input
 from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import needed, present, taken_out
+from gpulab.features.history.trend import trend_around
 from gpulab.features.history.view import (
-    columns,
+    HEADS,
+    cells,
     count_of_runs,
     differing,
     facts,
-    line,
-    name_width,
-    nothing_listed,
-    others_on_one_axis,
     search_text,
+    trend_on_axis,
 )
-from gpulab.report.live import LiveReport, live_run
+from gpulab.report.live import live_run
 from gpulab.report.past import PastRun
-from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
+from gpulab.session.run import Run
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Store
 from gpulab.show.parts import Shown, Target, on_screen
@@ -58,205 +51,83 @@ from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.page import Page, name_box
 
 if TYPE_CHECKING:
-    from gpulab.features.compare.analysis import SavedRun
     from gpulab.tui.app import LabApp
 
-_CURSOR = Style(color="default", bgcolor="default", reverse=True)
-_HEAD = 1
-"""Lines above the first run, which do not scroll."""
+MOST_LISTED = 500
+"""A table of 10,000 rows takes a second."""
+_WAIT_S, _LIST_AGAIN_S = 0.25, 0.5
 
 
-class HistoryList(ScrollView, can_focus=True):
-    """A line a run, with a cursor, and up to two that are marked, A and B."""
+class HistoryList(DataTable[Any]):
+    """A row a run, with a cursor, and up to two that are marked, A and B."""
 
+    # Not "select_cursor", whose message would come after what the next key does.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", show=False),
-        Binding("down", "move(1)", show=False),
-        Binding("pageup", "move(-10)", show=False),
-        Binding("pagedown", "move(10)", show=False),
-        Binding("home", "move(-1000000)", show=False),
-        Binding("end", "move(1000000)", show=False),
-        Binding("m", "mark", "mark", tooltip="mark a run as A, the next as B"),
+        Binding("enter", "screen.open", show=False),
+        Binding("home", "scroll_top", show=False),
+        Binding("end", "scroll_bottom", show=False),
     ]
 
-    class Moved(Message):
-        """The cursor is on another run, or others are listed around it."""
-
-    def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
-        """`entries`: the catalog, for the defaults of parameters; `of`: on whose newest run the
-        cursor is until it is moved.
-        """
-        super().__init__(id="runs")
-        self._of = (str(of.path), of.name) if of is not None else None
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        """`entries`: the catalog, for the defaults of parameters."""
+        super().__init__(id="runs", cursor_type="row")
         self._scenarios = {(str(entry.path), entry.name): entry.scenario for entry in entries}
-        self._all: list[tuple[PastRun, str]] = []
-        """With what one may look for, the newest first."""
-        self._runs: list[PastRun] = []
-        self._words: list[str] = []
-        self._only: PastRun | None = None
-        """Where only runs of its scenario are listed."""
-        self._cursor = 0
-        self._longest = 0
+        self._runs: Sequence[PastRun] = ()
         self.marked: list[PastRun] = []
-        self._now = datetime.now(UTC)
 
-    def add(self, runs: Sequence[tuple[PastRun, str]]) -> None:
-        """More runs, each with what one may look for; the cursor stays on its run."""
-        self._all += runs
-        self._all.sort(key=lambda both: both[0].at, reverse=True)
-        self._longest = max([self._longest, *(len(run.scenario) for run, _ in runs)])
-        before, chosen = self._visible, self.chosen if self._cursor else self._newest_of_entry()
-        self._choose()
-        moved = any(old is not new for old, new in zip_longest(before, self._visible))
-        if moved or not before or chosen not in (None, self.chosen):
-            self._go_to(chosen)
+    def on_mount(self) -> None:
+        when, *others = HEADS
+        for head in (f"  {when}", "lesson", *others):
+            self.add_column(head)
 
-    def show_only(self, text: str) -> None:
-        """Those in which every word of the text is found."""
-        self._of = None
-        self._words = text.casefold().split()
-        self._choose()
-        self._go_to(None)
-
-    def toggle_scenario(self) -> bool:
-        """List the runs of the chosen one's scenario only, or all again; returns whether it is one
-        scenario's.
-        """
-        chosen = self.chosen
-        self._only = chosen if self._only is None else None
-        self._choose()
-        self._go_to(chosen)
-        return self._only is not None
-
-    def _newest_of_entry(self) -> PastRun | None:
-        return next((run for run, _ in self._all if (run.path, run.scenario) == self._of), None)
+    def show(self, runs: Sequence[PastRun], chosen: PastRun | None) -> None:
+        """List these, the cursor on the chosen one."""
+        self.clear()
+        self._runs = runs
+        now = datetime.now(UTC)
+        for run in runs:
+            scenario = self._scenarios.get((run.path, run.scenario))
+            when, *others = cells(run, now, differing(run, scenario) if scenario else "")
+            row = (self._signed(run, when), Text(run.scenario), *others)
+            self.add_row(*map(of_text, row))
+        place = next((place for place, run in enumerate(runs) if run is chosen), 0)
+        self.move_cursor(row=place)
 
     @property
     def chosen(self) -> PastRun | None:
         """The run under the cursor."""
-        return self._runs[self._cursor] if self._runs else None
+        return self._runs[self.cursor_row] if self._runs else None
 
     @property
     def text(self) -> str:
         """Return what of it is in sight."""
         return "\n".join(self.render_line(y).text for y in range(self.size.height))
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """(how many are shown, how many there are)."""
-        return len(self._runs), len(self._all)
-
-    def of_scenario(self, chosen: PastRun) -> list[PastRun]:
-        """All runs of a run's scenario, the oldest first."""
-        path, name = chosen.path, chosen.scenario
-        return [run for run, _ in reversed(self._all) if run.path == path and run.scenario == name]
-
-    def action_move(self, by: int) -> None:
-        self._of = None
-        before, self._cursor = (
-            self._cursor,
-            min(max(self._cursor + by, 0), max(0, len(self._runs) - 1)),
-        )
-        if before != self._cursor:
-            self._refresh_row(before)
-            self._refresh_row(self._cursor)
-            self._scroll_to_cursor()
-            self.post_message(self.Moved())
-
-    def action_mark(self) -> None:
+    def mark(self) -> None:
         """Mark the run under the cursor, or take its mark away; a third one takes the place of
         B.
         """
-        run = self.chosen
-        if run is None:
-            return
+        run, before = self.chosen, [*self.marked]
         if run in self.marked:
             self.marked.remove(run)
-        else:
+        elif run is not None:
             self.marked = [*self.marked[:1], run]
-        self.refresh()
+        for place, each in enumerate(self._runs):
+            if each in before or each in self.marked:
+                when = cells(each, datetime.now(UTC), "")[0]
+                self.update_cell_at(Coordinate(place, 0), of_text(self._signed(each, when)))
 
-    def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        name = name_width(self._longest, width - 3)
-        if y < _HEAD:
-            return self._strip(Text("   ").append(columns(width - 3, name)), width)
-        place = y - _HEAD + self.scroll_offset.y
-        if place >= len(self._runs):
-            return Strip.blank(width, self.rich_style)
-        run = self._runs[place]
-        sign = next(
-            (sign for sign, marked in zip("AB", self.marked, strict=False) if marked is run), " "
-        )
-        text = Text(f"{'>' if place == self._cursor else ' '}{sign}")
-        scenario = self._scenarios.get((run.path, run.scenario))
-        differ = differing(run, scenario) if scenario else ""
-        text.append(" ").append(line(run, self._now, width - 3, name, differ))
-        return self._strip(text, width, _CURSOR if place == self._cursor else None)
-
-    def _strip(self, text: Text, width: int, style: Style | None = None) -> Strip:
-        text.append(" " * (width - text.cell_len))
-        segments = list(of_text(text).render(self.app.console))
-        if style is not None:
-            segments = list(Segment.apply_style(segments, post_style=style))
-        return Strip(segments).crop_extend(0, width, self.rich_style).apply_style(self.rich_style)
-
-    def _choose(self) -> None:
-        words, only = self._words, self._only
-        path, name = (only.path, only.scenario) if only else ("", "")
-        every: Sequence[tuple[PastRun, str]] = self._all
-        for word in words:
-            every = [both for both in every if word in both[1]]
-        self._runs = [
-            run for run, _ in every if only is None or (run.path == path and run.scenario == name)
-        ]
-        rows = len(self._runs) + _HEAD
-        self.virtual_size = Size(self.scrollable_content_region.width, rows)
-        self.styles.height = rows
-
-    @property
-    def _visible(self) -> list[PastRun]:
-        return self._runs[self.scroll_offset.y : self.scroll_offset.y + self.size.height]
-
-    def _go_to(self, chosen: PastRun | None) -> None:
-        """The cursor on that run where it is listed, else on the first one."""
-        self._cursor = next((place for place, run in enumerate(self._runs) if run is chosen), 0)
-        self._scroll_to_cursor()
-        self.refresh()
-        self.post_message(self.Moved())
-
-    def _scroll_to_cursor(self) -> None:
-        """The first line stands still, so that one line less scrolls."""
-        top, rows = self.scroll_offset.y, max(1, self.size.height - _HEAD)
-        self.scroll_to(0, min(max(top, self._cursor - rows + 1), self._cursor), animate=False)
-
-    def _refresh_row(self, place: int) -> None:
-        self.refresh(Region(0, place + _HEAD - self.scroll_offset.y, self.size.width, 1))
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A run file as it is read now, for panels and for a comparison."""
-
-    run: LiveReport
-    saved: SavedRun | None
-    """None where nothing compares."""
-
-    @property
-    def report(self) -> RunReport:
-        return self.run.report
-
-
-_LOWER_ROWS = 7
-"""Rows of what the run under the cursor stands among."""
-_WAIT_S = 0.25
+    def _signed(self, run: PastRun, when: Text) -> Text:
+        signs = [sign for sign, each in zip("AB", self.marked, strict=False) if each is run]
+        return Text.assemble((signs[0] if signs else " ", "bold"), " ", when)
 
 
 class HistoryScreen(ModalScreen[None]):
-    """The list, and below it the runs of the same scenario on one axis."""
+    """The list, and below it what is known of the run under the cursor, and its trend."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open", tooltip="open the run: its result"),
+        Binding("m", "mark", "mark", tooltip="mark a run as A, the next as B"),
         Binding("d", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
         Binding("slash", "search", "search", priority=True, tooltip="search the runs"),
@@ -276,20 +147,19 @@ class HistoryScreen(ModalScreen[None]):
             self.reading = reading
 
     def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
-        """As of the list."""
+        """`of`: on whose newest run the cursor is until it is moved."""
         super().__init__()
-        self._list = HistoryList(entries, of)
-        self._reading = "reading"
-        self._problem = ""
-        self._message = ""
+        self._list = HistoryList(entries)
+        self._of = (str(of.path), of.name) if of is not None else None
+        self._all: list[tuple[PastRun, str]] = []
+        """With what one may look for, the newest first."""
+        self._found: list[PastRun] = []
+        self._reading, self._problem, self._message = "reading", "", ""
 
     def compose(self) -> ComposeResult:
         bar = InputLine(placeholder="scenario, verdict, device, date, parameter", id="search")
-        bar.on_keys = {
-            "enter": self._leave_search,
-            "down": self._leave_search,
-            "escape": self.action_back,
-        }
+        leave = self._leave_search
+        bar.on_keys = {"enter": leave, "down": leave, "escape": self.action_back}
         bar.display = False
         with Vertical(id="box", classes="box"):
             yield bar
@@ -302,26 +172,30 @@ class HistoryScreen(ModalScreen[None]):
         self.run_worker(self._read, thread=True, group="index")
 
     def on_resize(self, event: Resize) -> None:
-        self.call_after_refresh(self._moved)
+        self.call_after_refresh(self._show_below)
 
     def _read(self) -> None:
         """In a thread: the index, then the run files that it lacks, but not beside a run that
         measures.
         """
-        worker = get_current_worker()
-        lab = self._lab
+        worker, lab = get_current_worker(), self._lab
         with Store() as store:
             unread = store.unread()
-            self.post_message(self.Arrived(store.known(), "reading"))
+            runs, listed_at = store.known(), 0.0
             for read, path in enumerate(unread):
-                reading = f"reading {read:,} of {len(unread):,}"
-                self.post_message(self.Arrived((), reading))
+                again = time.monotonic() >= listed_at + _LIST_AGAIN_S
+                self.post_message(
+                    self.Arrived(runs if again else (), f"reading {read:,} of {len(unread):,}")
+                )
+                if again:
+                    runs, listed_at = [], time.monotonic()
                 while lab.runs.running is not None and not worker.is_cancelled:
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:
                     return
                 if run := store.read(path):
-                    self.post_message(self.Arrived((run,), reading))
+                    runs.append(run)
+            self.post_message(self.Arrived(runs, ""))
         if problem := store.problem():
             self._problem = sentence(problem)
         self.post_message(self.Arrived((), ""))
@@ -333,35 +207,67 @@ class HistoryScreen(ModalScreen[None]):
     def on_history_screen_arrived(self, message: Arrived) -> None:
         self._reading = message.reading
         if message.runs:
-            self._list.add(message.runs)
-        self._show_below()
+            self._all = sorted(
+                [*self._all, *message.runs], key=lambda both: both[0].at, reverse=True
+            )
+            of_entry = (run for run, _ in self._all if (run.path, run.scenario) == self._of)
+            moved = self._list.cursor_row > 0
+            self._show_found(self._list.chosen if moved else next(of_entry, None))
+        else:
+            self._show_below()
         self._say(self._message)
 
-    @on(HistoryList.Moved)
+    def _show_found(self, chosen: PastRun | None) -> None:
+        """List the newest of those in which every word of the search is found."""
+        words = self.query_one(InputLine).value.casefold().split()
+        self._found = [run for run, text in self._all if all(word in text for word in words)]
+        self._list.show(self._found[:MOST_LISTED], chosen)
+        self._show_below()
+        self._say()
+
+    @on(DataTable.RowHighlighted)
     def _moved(self) -> None:
         self._say()
         self._show_below()
 
     def _show_below(self) -> None:
-        """Show what the run under the cursor stands among."""
         below, run = self.query_one("#below", TextPane), self._list.chosen
-        if run is None:
-            if self._reading or self._problem:
-                return below.show("")
-            return below.show(nothing_listed(any_runs=self._list.counts[1] > 0))
-        width, height = below.size.width, _LOWER_ROWS
-        if not width:
-            return None
-        drawn = others_on_one_axis(self._list.of_scenario(run), run, width=width, height=height)
-        about = Text(facts(run), no_wrap=True, overflow="ellipsis")
-        path = Text(at_home(Path(run.run_file)), "dim", overflow="fold")
-        return below.show(Group(about, path, drawn))
+        if run is not None:
+            below.show(self._about(run, below.size.width, below.size.height), as_high=True)
+        elif self._all:
+            below.show("No run has all of these words. Esc leaves the search.")
+        elif not (self._reading or self._problem):
+            below.show(
+                "No run has ended on this machine yet: Esc goes back, r runs the lesson under the "
+                "cursor."
+            )
+
+    def _about(self, run: PastRun, width: int, height: int) -> Block:
+        parts: list[Block] = [
+            Text(facts(run), no_wrap=True, overflow="ellipsis"),
+            Text(at_home(Path(run.run_file)), "dim", overflow="fold"),
+        ]
+        found = trend_around(self._of_scenario(run), run)
+        if found is None:
+            return Group(*parts, "no run of full length has a speedup: there is no trend")
+        trend, count = found
+        same = f"{run.scenario} on {run.device.name}, same parameters: {count_of_runs(count)}"
+        parts.append(Text(f"── {same}, the newest last", "bold", no_wrap=True, overflow="ellipsis"))
+        return Group(*parts, trend_on_axis(trend, run.at, width, max(0, height - len(parts))))
+
+    def _of_scenario(self, chosen: PastRun) -> list[PastRun]:
+        """All runs of a run's scenario, the oldest first."""
+        path, name = chosen.path, chosen.scenario
+        return [run for run, _ in reversed(self._all) if run.path == path and run.scenario == name]
 
     def _say(self, message: str = "") -> None:
         """Show a message in the frame; without one, what is listed."""
         self._message = message
-        shown, every = self._list.counts
-        counts = count_of_runs(every) if shown == every else f"{shown:,} of {count_of_runs(every)}"
+        found, counts = len(self._found), count_of_runs(len(self._all))
+        if found < len(self._all):
+            counts = f"{found:,} of {counts}"
+        if found > MOST_LISTED:
+            counts = f"the newest {MOST_LISTED} of {counts}, / searches all"
         folder = at_home(runs_folder())
         parts = ("history", counts, self._reading, self._problem, folder)
         name_box(self.query_one("#box"), message or " · ".join(part for part in parts if part))
@@ -376,15 +282,20 @@ class HistoryScreen(ModalScreen[None]):
         self.set_focus(bar)
 
     @on(Input.Changed)
-    def _search(self, event: Input.Changed) -> None:
-        self._list.show_only(event.value)
+    def _search(self) -> None:
+        self._of = None
+        self._show_found(self._list.chosen)
 
     def _leave_search(self) -> None:
         self.set_focus(self._list)
 
     def action_only_lesson(self) -> None:
-        """List the runs of the scenario under the cursor only, or all again."""
-        self._list.toggle_scenario()
+        """Search for the scenario under the cursor, or list all runs again."""
+        bar, run = self.query_one(InputLine), self._list.chosen
+        if bar.value or run is None:
+            bar.value, bar.display = "", False
+        else:
+            bar.value, bar.display = run.scenario, True
 
     def action_back(self) -> None:
         """Leave the search, then the screen."""
@@ -394,6 +305,9 @@ class HistoryScreen(ModalScreen[None]):
             self._leave_search()
         else:
             self.dismiss()
+
+    def action_mark(self) -> None:
+        self._list.mark()
 
     def action_open(self) -> None:
         """Show the run under the cursor as it was shown when it ended."""
@@ -426,20 +340,26 @@ class HistoryScreen(ModalScreen[None]):
 
     async def _open(self, *runs: PastRun) -> None:
         """One run, or two beside each other, the earlier one first."""
-        runs = tuple(sorted(runs, key=lambda run: run.at))
-        both = []
-        for run in runs:
-            opened = await asyncio.to_thread(_read, run)
-            if isinstance(opened, str):
-                return self._say(opened)
-            both.append((run, opened))
-        if len(both) == 1:
-            opened_run = both[0][1].run
-            title = f"history ▸ {runs[0].scenario}"
-            page = ResultPage(title, lambda width: _opened(opened_run, width), wide=True)
-            self.app.push_screen(page)
+        opened = []
+        for past in sorted(runs, key=lambda run: run.at):
+            run = await asyncio.to_thread(read_run, past)
+            if isinstance(run, str):
+                return self._say(run)
+            opened.append((past, run))
+        if len(opened) == 1:
+            ((past, run),) = opened
+            live = live_run(run.report, run.state)
+            self.app.push_screen(
+                ResultPage(
+                    f"history ▸ {past.scenario}",
+                    lambda width: on_screen(
+                        Shown(run.report, Target.SCREEN, width=width, live=live)
+                    ),
+                    wide=True,
+                )
+            )
         else:
-            self.app.push_screen(ComparePage(both, self._list.of_scenario))
+            self.app.push_screen(ComparePage(opened, self._of_scenario))
 
 
 class ResultPage(Page):
@@ -464,7 +384,7 @@ class ComparePage(Page):
 
     def __init__(
         self,
-        both: Sequence[tuple[PastRun, Opened]],
+        both: Sequence[tuple[PastRun, Run]],
         of_scenario: Callable[[PastRun], Sequence[PastRun]],
     ) -> None:
         """`of_scenario` gives the runs of a run's scenario, the oldest first."""
@@ -475,7 +395,9 @@ class ComparePage(Page):
 
     def _compared(self) -> Block:
         (_, first), (_, second) = self._both
-        report = needed("compare.analysis").compare_sides("A", "B", [first.saved], [second.saved])
+        analysis = needed("compare.analysis")
+        saved = [analysis.saved_run(run.report, run.state) for run in (first, second)]
+        report = analysis.compare_sides("A", "B", saved[:1], saved[1:])
         drawn: Block = needed("compare.view").comparison_view(report, verbose=self._all_lines)
         return drawn
 
@@ -505,7 +427,7 @@ class ComparePage(Page):
             return self._say(
                 f"{self._of_both}: no run of B's lesson is {'older' if by < 0 else 'newer'}"
             )
-        opened = await asyncio.to_thread(_read, runs[place])
+        opened = await asyncio.to_thread(read_run, runs[place])
         if isinstance(opened, str):
             return self._say(opened)
         self._both[1] = runs[place], opened
@@ -517,17 +439,3 @@ class ComparePage(Page):
         """
         path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
         self._say(copy_drawn(self.app, self._compared(), path, path.name))
-
-
-def _read(past: PastRun) -> Opened | str:
-    """The run of the past as its file tells it; or the problem where it cannot be read."""
-    run = read_run(past)
-    if isinstance(run, str):
-        return run
-    compare = present("compare.analysis")
-    saved = compare.saved_run(run.report, run.state) if compare else None
-    return Opened(live_run(run.report, run.state), saved)
-
-
-def _opened(run: LiveReport, width: int) -> Block:
-    return on_screen(Shown(run.report, Target.SCREEN, width=width, live=run))
