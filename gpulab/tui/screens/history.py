@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -345,97 +345,60 @@ class HistoryScreen(ModalScreen[None]):
             run = await asyncio.to_thread(read_run, past)
             if isinstance(run, str):
                 return self._say(run)
-            opened.append((past, run))
-        if len(opened) == 1:
-            ((past, run),) = opened
-            live = live_run(run.report, run.state)
-            self.app.push_screen(
-                ResultPage(
-                    f"history ▸ {past.scenario}",
-                    lambda width: on_screen(
-                        Shown(run.report, Target.SCREEN, width=width, live=live)
-                    ),
-                    wide=True,
-                )
-            )
-        else:
-            self.app.push_screen(ComparePage(opened, self._of_scenario))
+            opened.append(run)
+        self.app.push_screen(ResultPage(*opened) if len(opened) == 1 else ComparePage(opened))
 
 
 class ResultPage(Page):
-    """The result of a run of the past."""
+    """The result of a run of the past, as it was shown when it ended."""
 
     BINDINGS: ClassVar[list[BindingType]] = [HELP]
 
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"history ▸ {run.report.scenario}", self._result, wide=True)
+        self._live = live_run(run.report, run.state)
+
+    def _result(self, width: int) -> Block:
+        return on_screen(Shown(self._live.report, Target.SCREEN, width=width, live=self._live))
+
 
 class ComparePage(Page):
-    """Two runs beside each other, of which the second may be exchanged for another run of its
-    scenario.
-    """
+    """Two runs beside each other."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "exchange(-1)", "older B", priority=True, tooltip="the run before B"),
-        Binding("right", "exchange(1)", "newer B", priority=True, tooltip="the run after B"),
         Binding("x", "swap", "swap", tooltip="A becomes B"),
         Binding("plus", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
         HELP,
     ]
 
-    def __init__(
-        self,
-        both: Sequence[tuple[PastRun, Run]],
-        of_scenario: Callable[[PastRun], Sequence[PastRun]],
-    ) -> None:
-        """`of_scenario` gives the runs of a run's scenario, the oldest first."""
-        self._of_both = f"history ▸ {both[0][0].scenario}, A and B"
-        super().__init__(self._of_both, lambda width: self._compared(), wide=True)
-        self._both, self._of_scenario = list(both), of_scenario
+    def __init__(self, both: Sequence[Run]) -> None:
+        title = f"history ▸ {both[0].report.scenario}, A and B"
+        super().__init__(title, lambda width: self._compared(), wide=True)
+        self._both = [*both]
         self._all_lines = False
 
     def _compared(self) -> Block:
-        (_, first), (_, second) = self._both
         analysis = needed("compare.analysis")
-        saved = [analysis.saved_run(run.report, run.state) for run in (first, second)]
+        saved = [analysis.saved_run(run.report, run.state) for run in self._both]
         report = analysis.compare_sides("A", "B", saved[:1], saved[1:])
         drawn: Block = needed("compare.view").comparison_view(report, verbose=self._all_lines)
         return drawn
 
-    def _say(self, message: str = "") -> None:
-        self._title = message or self._of_both
-        self._draw()
-
     def action_swap(self) -> None:
         """A becomes B."""
         self._both.reverse()
-        self._say()
+        self._draw()
 
     def action_all_lines(self) -> None:
         """All lines of the files that differ, or the first ones again."""
         self._all_lines = not self._all_lines
-        self._say()
-
-    def action_exchange(self, by: int) -> None:
-        """The next older or newer run of B's scenario in its place."""
-        self.run_worker(self._exchange(by), exclusive=True)
-
-    async def _exchange(self, by: int) -> None:
-        (first, _), (second, _) = self._both
-        runs = [run for run in self._of_scenario(second) if run is not first]
-        place = next(place for place, run in enumerate(runs) if run is second) + by
-        if not 0 <= place < len(runs):
-            return self._say(
-                f"{self._of_both}: no run of B's lesson is {'older' if by < 0 else 'newer'}"
-            )
-        opened = await asyncio.to_thread(read_run, runs[place])
-        if isinstance(opened, str):
-            return self._say(opened)
-        self._both[1] = runs[place], opened
-        self._say()
+        self._draw()
 
     def action_copy(self) -> None:
         """As text: into the clipboard, as far as the terminal takes it, and into a file beside the
         run file of B.
         """
-        path = Path(self._both[1][0].run_file).with_suffix(".compared.md")
-        self._say(copy_drawn(self.app, self._compared(), path, path.name))
+        path = Path(self._both[1].report.run_file).with_suffix(".compared.md")
+        self._title = copy_drawn(self.app, self._compared(), path, path.name)
+        self._draw()
