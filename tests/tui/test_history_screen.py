@@ -94,7 +94,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
         assert rows(pilot)[2].split()[:4] == ["3", "h", "precision", "smoke"]
         assert rows(pilot)[2].split()[-4:] == ["H100", "80GB", "HBM3", "n=64"]
         await pilot.press("question_mark")
-        await until(pilot, lambda: "its runs only, or all" in flat(pilot))
+        await until(pilot, lambda: "play the run under the cursor again" in flat(pilot))
         assert "words on this screen" in flat(pilot)
         assert "mark a run as A" in flat(pilot)
         assert "keys.toml changes the keys of the list; of these, only" in flat(pilot)
@@ -259,7 +259,7 @@ def test_while_a_run_measures_no_run_file_is_read(past):
 
 
 @pytest.mark.slow
-def test_one_scenario_only_and_the_cursor_stays_on_its_run(past):
+def test_one_scenario_is_searched_for_and_the_cursor_stays_on_its_run(past):
     fill(past, 100)
 
     async def journey(pilot):
@@ -267,10 +267,11 @@ def test_one_scenario_only_and_the_cursor_stays_on_its_run(past):
         await pilot.press(*["down"] * 9)
         await until(pilot, lambda: cursor(pilot) == 9)
         assert " fp16 " in rows(pilot)[9]
-        await pilot.press("i")
+        await type_in(pilot, "/fp16")
         await until(pilot, lambda: "10 of 100 runs" in shown(pilot))
         assert all(" fp16 " in row for row in rows(pilot)[:10])
-        await pilot.press("i")
+        assert cursor(pilot) == 0
+        await pilot.press("escape")
         await until(pilot, lambda: "100 runs ·" in shown(pilot))
         assert cursor(pilot) == 9, "the cursor stays on its run"
 

@@ -131,7 +131,6 @@ class HistoryScreen(ModalScreen[None]):
         Binding("d", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
         Binding("slash", "search", "search", priority=True, tooltip="search the runs"),
-        Binding("i", "only_lesson", "its lesson only", tooltip="its runs only, or all"),
         Binding("v", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("escape", "back", "back", tooltip="leave the search, then the history"),
         HELP,
@@ -288,14 +287,6 @@ class HistoryScreen(ModalScreen[None]):
 
     def _leave_search(self) -> None:
         self.set_focus(self._list)
-
-    def action_only_lesson(self) -> None:
-        """Search for the scenario under the cursor, or list all runs again."""
-        bar, run = self.query_one(InputLine), self._list.chosen
-        if bar.value or run is None:
-            bar.value, bar.display = "", False
-        else:
-            bar.value, bar.display = run.scenario, True
 
     def action_back(self) -> None:
         """Leave the search, then the screen."""
