@@ -15,7 +15,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.coordinate import Coordinate
 from textual.events import Resize
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Input
 from textual.worker import get_current_worker
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 500
 """A table of 10,000 rows takes a second."""
-_WAIT_S, _LIST_AGAIN_S = 0.25, 0.5
+_WAIT_S, _AT_ONCE = 0.25, 100
 
 
 class HistoryList(DataTable[Any]):
@@ -137,14 +136,6 @@ class HistoryScreen(ModalScreen[None]):
         Binding("q", "app.quit", show=False),
     ]
 
-    class Arrived(Message):
-        """Runs, each with what one may look for; how far it is, empty where no more come."""
-
-        def __init__(self, runs: Sequence[PastRun], reading: str) -> None:
-            super().__init__()
-            self.runs = [(run, search_text(run)) for run in runs]
-            self.reading = reading
-
     def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
         """`of`: on whose newest run the cursor is until it is moved."""
         super().__init__()
@@ -153,7 +144,7 @@ class HistoryScreen(ModalScreen[None]):
         self._all: list[tuple[PastRun, str]] = []
         """With what one may look for, the newest first."""
         self._found: list[PastRun] = []
-        self._reading, self._problem, self._message = "reading", "", ""
+        self._reading, self._problem = "reading", ""
 
     def compose(self) -> ComposeResult:
         bar = InputLine(placeholder="scenario, verdict, device, date, parameter", id="search")
@@ -180,41 +171,39 @@ class HistoryScreen(ModalScreen[None]):
         worker, lab = get_current_worker(), self._lab
         with Store() as store:
             unread = store.unread()
-            runs, listed_at = store.known(), 0.0
+            runs = store.known()
             for read, path in enumerate(unread):
-                again = time.monotonic() >= listed_at + _LIST_AGAIN_S
-                self.post_message(
-                    self.Arrived(runs if again else (), f"reading {read:,} of {len(unread):,}")
-                )
-                if again:
-                    runs, listed_at = [], time.monotonic()
+                self._reading = f"reading {read:,} of {len(unread):,}"
+                self.call_later(self._add, _with_words(runs) if read % _AT_ONCE == 0 else [])
+                if read % _AT_ONCE == 0:
+                    runs = []
                 while lab.runs.running is not None and not worker.is_cancelled:
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:
                     return
                 if run := store.read(path):
                     runs.append(run)
-            self.post_message(self.Arrived(runs, ""))
+            self.call_later(self._add, _with_words(runs))
         if problem := store.problem():
             self._problem = sentence(problem)
-        self.post_message(self.Arrived((), ""))
+        self._reading = ""
+        self.call_later(self._add, [])
 
     @property
     def _lab(self) -> LabScreen:
         return next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
 
-    def on_history_screen_arrived(self, message: Arrived) -> None:
-        self._reading = message.reading
-        if message.runs:
-            self._all = sorted(
-                [*self._all, *message.runs], key=lambda both: both[0].at, reverse=True
-            )
-            of_entry = (run for run, _ in self._all if (run.path, run.scenario) == self._of)
-            moved = self._list.cursor_row > 0
-            self._show_found(self._list.chosen if moved else next(of_entry, None))
-        else:
+    def _add(self, runs: Sequence[tuple[PastRun, str]]) -> None:
+        """Take in runs, each with what one may look for; the cursor stays on its own."""
+        if not runs:
             self._show_below()
-        self._say(self._message)
+            return self._say()
+        chosen = self._list.chosen
+        self._all = sorted([*self._all, *runs], key=lambda both: both[0].at, reverse=True)
+        if self._list.cursor_row == 0:
+            of_entry = (run for run, _ in self._all if (run.path, run.scenario) == self._of)
+            chosen = next(of_entry, None)
+        return self._show_found(chosen)
 
     def _show_found(self, chosen: PastRun | None) -> None:
         """List the newest of those in which every word of the search is found."""
@@ -261,7 +250,6 @@ class HistoryScreen(ModalScreen[None]):
 
     def _say(self, message: str = "") -> None:
         """Show a message in the frame; without one, what is listed."""
-        self._message = message
         found, counts = len(self._found), count_of_runs(len(self._all))
         if found < len(self._all):
             counts = f"{found:,} of {counts}"
@@ -393,3 +381,7 @@ class ComparePage(Page):
         path = Path(self._both[1].report.run_file).with_suffix(".compared.md")
         self._title = copy_drawn(self.app, self._compared(), path, path.name)
         self._draw()
+
+
+def _with_words(runs: Sequence[PastRun]) -> list[tuple[PastRun, str]]:
+    return [(run, search_text(run)) for run in runs]
