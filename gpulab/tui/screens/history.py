@@ -318,9 +318,9 @@ class HistoryScreen(ModalScreen[None]):
             self._say("m marks two runs, d compares them")
 
     async def _open(self, *runs: PastRun) -> None:
-        """One run, or two beside each other, the earlier one first."""
+        """One run, or two beside each other."""
         opened = []
-        for past in sorted(runs, key=lambda run: run.at):
+        for past in runs:
             run = await asyncio.to_thread(read_run, past)
             if isinstance(run, str):
                 return self._say(run)
@@ -345,7 +345,6 @@ class ComparePage(Page):
     """Two runs beside each other."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "swap", "swap", tooltip="A becomes B"),
         Binding("plus", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
         HELP,
@@ -354,7 +353,7 @@ class ComparePage(Page):
     def __init__(self, both: Sequence[Run]) -> None:
         title = f"history ▸ {both[0].report.scenario}, A and B"
         super().__init__(title, lambda width: self._compared(), wide=True)
-        self._both = [*both]
+        self._both = both
         self._all_lines = False
 
     def _compared(self) -> Block:
@@ -363,11 +362,6 @@ class ComparePage(Page):
         report = analysis.compare_sides("A", "B", saved[:1], saved[1:])
         drawn: Block = needed("compare.view").comparison_view(report, verbose=self._all_lines)
         return drawn
-
-    def action_swap(self) -> None:
-        """A becomes B."""
-        self._both.reverse()
-        self._draw()
 
     def action_all_lines(self) -> None:
         """All lines of the files that differ, or the first ones again."""
