@@ -65,9 +65,9 @@ def test_runs_stand_newest_first_and_are_searched_as_one_types(past):
     async def journey(pilot):
         await open_history(pilot)
         assert "? help" in shown(pilot)
-        assert rows(pilot)[0].split()[:5] == ["1", "h", "precision", "29.5x", "faster"]
-        assert rows(pilot)[1].split()[:3] == ["2", "h", "precision"]
-        assert "precision on NVIDIA H200, same parameters: 1 run, the newest last" in flat(pilot)
+        assert rows(pilot)[0].split()[:5] == ["precision", "1", "h", "29.5x", "faster"]
+        assert rows(pilot)[1].split()[:3] == ["precision", "2", "h"]
+        assert "precision, 1 run with these parameters on this device" in flat(pilot)
         assert "2 runs" in shown(pilot).splitlines()[0]
         await pilot.press("down")
         await until(pilot, lambda: cursor(pilot) == 1)
@@ -91,7 +91,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
 
     async def journey(pilot):
         await open_history(pilot)
-        assert rows(pilot)[2].split()[:4] == ["3", "h", "precision", "smoke"]
+        assert rows(pilot)[2].split()[:4] == ["precision", "3", "h", "smoke"]
         assert rows(pilot)[2].split()[-4:] == ["H100", "80GB", "HBM3", "n=64"]
         await pilot.press("question_mark")
         await until(pilot, lambda: "play the run under the cursor again" in flat(pilot))

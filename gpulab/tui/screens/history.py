@@ -75,9 +75,7 @@ class HistoryList(DataTable[Any]):
         self.marked: list[PastRun] = []
 
     def on_mount(self) -> None:
-        when, *others = HEADS
-        for head in (f"  {when}", "lesson", *others):
-            self.add_column(head)
+        self.add_columns("", "lesson", *HEADS)
 
     def show(self, runs: Sequence[PastRun], chosen: PastRun | None) -> None:
         """List these, the cursor on the chosen one."""
@@ -86,11 +84,10 @@ class HistoryList(DataTable[Any]):
         now = datetime.now(UTC)
         for run in runs:
             scenario = self._scenarios.get((run.path, run.scenario))
-            when, *others = cells(run, now, differing(run, scenario) if scenario else "")
-            row = (self._signed(run, when), Text(run.scenario), *others)
-            self.add_row(*map(of_text, row))
-        place = next((place for place, run in enumerate(runs) if run is chosen), 0)
-        self.move_cursor(row=place)
+            params = differing(run, scenario) if scenario else ""
+            row = (Text(run.scenario), *cells(run, now, params))
+            self.add_row(self._sign(run), *map(of_text, row))
+        self.move_cursor(row=next((at for at, run in enumerate(runs) if run is chosen), 0))
 
     @property
     def chosen(self) -> PastRun | None:
@@ -106,19 +103,18 @@ class HistoryList(DataTable[Any]):
         """Mark the run under the cursor, or take its mark away; a third one takes the place of
         B.
         """
-        run, before = self.chosen, [*self.marked]
+        run = self.chosen
         if run in self.marked:
             self.marked.remove(run)
         elif run is not None:
             self.marked = [*self.marked[:1], run]
         for place, each in enumerate(self._runs):
-            if each in before or each in self.marked:
-                when = cells(each, datetime.now(UTC), "")[0]
-                self.update_cell_at(Coordinate(place, 0), of_text(self._signed(each, when)))
+            self.update_cell_at(Coordinate(place, 0), self._sign(each))
 
-    def _signed(self, run: PastRun, when: Text) -> Text:
-        signs = [sign for sign, each in zip("AB", self.marked, strict=False) if each is run]
-        return Text.assemble((signs[0] if signs else " ", "bold"), " ", when)
+    def _sign(self, run: PastRun) -> str:
+        return next(
+            (sign for sign, each in zip("AB", self.marked, strict=False) if each is run), " "
+        )
 
 
 class HistoryScreen(ModalScreen[None]):
@@ -174,16 +170,15 @@ class HistoryScreen(ModalScreen[None]):
             runs = store.known()
             for read, path in enumerate(unread):
                 self._reading = f"reading {read:,} of {len(unread):,}"
-                self.call_later(self._add, _with_words(runs) if read % _AT_ONCE == 0 else [])
-                if read % _AT_ONCE == 0:
-                    runs = []
+                self.call_later(self._add, runs if read % _AT_ONCE == 0 else [])
+                runs = runs if read % _AT_ONCE else []
                 while lab.runs.running is not None and not worker.is_cancelled:
                     time.sleep(_WAIT_S)
                 if worker.is_cancelled:
                     return
                 if run := store.read(path):
                     runs.append(run)
-            self.call_later(self._add, _with_words(runs))
+            self.call_later(self._add, runs)
         if problem := store.problem():
             self._problem = sentence(problem)
         self._reading = ""
@@ -193,17 +188,16 @@ class HistoryScreen(ModalScreen[None]):
     def _lab(self) -> LabScreen:
         return next(screen for screen in self.app.screen_stack if isinstance(screen, LabScreen))
 
-    def _add(self, runs: Sequence[tuple[PastRun, str]]) -> None:
-        """Take in runs, each with what one may look for; the cursor stays on its own."""
+    def _add(self, runs: Sequence[PastRun]) -> None:
+        """The cursor stays on its run."""
         if not runs:
             self._show_below()
             return self._say()
-        chosen = self._list.chosen
-        self._all = sorted([*self._all, *runs], key=lambda both: both[0].at, reverse=True)
-        if self._list.cursor_row == 0:
-            of_entry = (run for run, _ in self._all if (run.path, run.scenario) == self._of)
-            chosen = next(of_entry, None)
-        return self._show_found(chosen)
+        self._all += [(run, search_text(run)) for run in runs]
+        self._all.sort(key=lambda both: both[0].at, reverse=True)
+        of_entry = (run for run, _ in self._all if (run.path, run.scenario) == self._of)
+        moved = self._list.cursor_row > 0
+        return self._show_found(self._list.chosen if moved else next(of_entry, None))
 
     def _show_found(self, chosen: PastRun | None) -> None:
         """List the newest of those in which every word of the search is found."""
@@ -225,28 +219,20 @@ class HistoryScreen(ModalScreen[None]):
         elif self._all:
             below.show("No run has all of these words. Esc leaves the search.")
         elif not (self._reading or self._problem):
-            below.show(
-                "No run has ended on this machine yet: Esc goes back, r runs the lesson under the "
-                "cursor."
-            )
+            below.show("No run has ended on this machine yet: Esc goes back, r runs a lesson.")
 
     def _about(self, run: PastRun, width: int, height: int) -> Block:
-        parts: list[Block] = [
-            Text(facts(run), no_wrap=True, overflow="ellipsis"),
-            Text(at_home(Path(run.run_file)), "dim", overflow="fold"),
-        ]
-        found = trend_around(self._of_scenario(run), run)
+        path = Text(at_home(Path(run.run_file)), "dim", overflow="fold")
+        about = Group(Text(facts(run), no_wrap=True, overflow="ellipsis"), path)
+        lesson = run.path, run.scenario
+        runs = [each for each, _ in reversed(self._all) if (each.path, each.scenario) == lesson]
+        found = trend_around(runs, run)
         if found is None:
-            return Group(*parts, "no run of full length has a speedup: there is no trend")
+            return Group(about, "no run of full length has a speedup: there is no trend")
         trend, count = found
-        same = f"{run.scenario} on {run.device.name}, same parameters: {count_of_runs(count)}"
-        parts.append(Text(f"── {same}, the newest last", "bold", no_wrap=True, overflow="ellipsis"))
-        return Group(*parts, trend_on_axis(trend, run.at, width, max(0, height - len(parts))))
-
-    def _of_scenario(self, chosen: PastRun) -> list[PastRun]:
-        """All runs of a run's scenario, the oldest first."""
-        path, name = chosen.path, chosen.scenario
-        return [run for run, _ in reversed(self._all) if run.path == path and run.scenario == name]
+        words = f"── {run.scenario}, {count_of_runs(count)} with these parameters on this device"
+        head = Text(words, "bold", no_wrap=True, overflow="ellipsis")
+        return Group(about, head, trend_on_axis(trend, run.at, width, max(0, height - 3)))
 
     def _say(self, message: str = "") -> None:
         """Show a message in the frame; without one, what is listed."""
@@ -375,7 +361,3 @@ class ComparePage(Page):
         path = Path(self._both[1].report.run_file).with_suffix(".compared.md")
         self._title = copy_drawn(self.app, self._compared(), path, path.name)
         self._draw()
-
-
-def _with_words(runs: Sequence[PastRun]) -> list[tuple[PastRun, str]]:
-    return [(run, search_text(run)) for run in runs]
