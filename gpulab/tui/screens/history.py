@@ -274,6 +274,7 @@ class HistoryScreen(ModalScreen[None]):
     def action_mark(self) -> None:
         self._list.mark()
 
+    @on(DataTable.RowSelected)
     def action_open(self) -> None:
         """Show the run under the cursor as it was shown when it ended."""
         if (run := self._list.chosen) is not None:
