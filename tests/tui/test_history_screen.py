@@ -96,7 +96,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
         await pilot.press("question_mark")
         await until(pilot, lambda: "play the run under the cursor again" in flat(pilot))
         assert "words on this screen" in flat(pilot)
-        assert "mark a run as A" in flat(pilot)
+        assert "A is the earlier one" in flat(pilot)
         assert "keys.toml changes the keys of the list; of these, only" in flat(pilot)
         await pilot.press("escape", "enter")
         await until(pilot, lambda: "NVIDIA H200" in flat(pilot) and "── trust ──" in flat(pilot))
@@ -106,7 +106,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
         await pilot.press("escape", "escape", "d")
         await until(pilot, lambda: "m marks two runs" in flat(pilot))
         await pilot.press("m", "down", "m")
-        assert [row.split()[0] for row in rows(pilot)[:2]] == ["A", "B"]
+        assert [row.split()[0] for row in rows(pilot)[:2]] == ["B", "A"]
         await pilot.press("d")
         await until(pilot, lambda: "y copy" in flat(pilot) and "NVIDIA H200" in flat(pilot))
         assert "NVIDIA H100" in flat(pilot)
@@ -305,13 +305,13 @@ def test_the_lines_that_differ_are_shown_and_copied(tmp_path, monkeypatch):
         await open_history(pilot)
         await pilot.press("m", "down", "m", "d")
         await until(pilot, lambda: "lines that differ" in flat(pilot))
-        assert "1 - x = 2 1 + x = 1" in flat(pilot)
+        assert "1 - x = 1 1 + x = 2" in flat(pilot)
         await pilot.press("y")
-        await until(pilot, lambda: "copied, and in 1.compared.md" in flat(pilot))
-        text = (tmp_path / "1.compared.md").read_text()
+        await until(pilot, lambda: "copied, and in 2.compared.md" in flat(pilot))
+        text = (tmp_path / "2.compared.md").read_text()
         assert text.startswith("```\n")
-        assert "1 - x = 2" in text
-        assert "1 + x = 1" in text
+        assert "1 - x = 1" in text
+        assert "1 + x = 2" in text
 
     visit(journey, size=(120, 60))
 

@@ -100,14 +100,14 @@ class HistoryList(DataTable[Any]):
         return "\n".join(self.render_line(y).text for y in range(self.size.height))
 
     def mark(self) -> None:
-        """Mark the run under the cursor, or take its mark away; a third one takes the place of
-        B.
+        """Mark the run under the cursor, or take its mark away; a third one takes the place of B.
+        The earlier one is A, as in a comparison.
         """
         run = self.chosen
         if run in self.marked:
             self.marked.remove(run)
         elif run is not None:
-            self.marked = [*self.marked[:1], run]
+            self.marked = sorted([*self.marked[:1], run], key=lambda run: run.at)
         for place, each in enumerate(self._runs):
             self.update_cell_at(Coordinate(place, 0), self._sign(each))
 
@@ -122,7 +122,7 @@ class HistoryScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open", tooltip="open the run: its result"),
-        Binding("m", "mark", "mark", tooltip="mark a run as A, the next as B"),
+        Binding("m", "mark", "mark", tooltip="mark two runs: A is the earlier one"),
         Binding("d", "compare", "compare", tooltip="compare the two marked runs"),
         # at once: what is typed next may be in the terminal already
         Binding("slash", "search", "search", priority=True, tooltip="search the runs"),
@@ -305,9 +305,9 @@ class HistoryScreen(ModalScreen[None]):
             self._say("m marks two runs, d compares them")
 
     async def _open(self, *runs: PastRun) -> None:
-        """One run, or two beside each other."""
+        """One run, or two beside each other, the earlier one first."""
         opened = []
-        for past in runs:
+        for past in sorted(runs, key=lambda run: run.at):
             run = await asyncio.to_thread(read_run, past)
             if isinstance(run, str):
                 return self._say(run)
@@ -346,7 +346,8 @@ class ComparePage(Page):
     def _compared(self) -> Block:
         analysis = needed("compare.analysis")
         saved = [analysis.saved_run(run.report, run.state) for run in self._both]
-        report = analysis.compare_sides("A", "B", saved[:1], saved[1:])
+        names = [Path(run.report.run_file).stem for run in self._both]
+        report = analysis.compare_sides(*names, saved[:1], saved[1:])
         drawn: Block = needed("compare.view").comparison_view(report, verbose=self._all_lines)
         return drawn
 
