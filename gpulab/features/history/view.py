@@ -72,11 +72,6 @@ def differing(run: PastRun, scenario: Scenario) -> str:
     return assignments({name: run.params[name] for name in names})
 
 
-def count_of_runs(count: int) -> str:
-    """Such as 10,000 runs."""
-    return f"{count:,} run{'s' * (count != 1)}"
-
-
 def search_text(run: PastRun) -> str:
     """The text that the search looks in, in lower case."""
     outcome = mark(run)
@@ -110,9 +105,12 @@ def trend_on_axis(trend: Trend, at: str, width: int, height: int) -> Text:
         if words:
             area.put(row, 2, words, "yellow")
             continue
+        when = point.at[5:16].replace("T", " ")
+        if point.at == at:
+            area.put(row, 0, f"> {when}", "bold")
+        else:
+            area.put(row, 2, when)
         style = "yellow" if point.outside else ""
-        sign = ">" if point.at == at else " "
-        area.put(row, 0, f"{sign} {point.at[5:16]}".replace("T", " "), "bold" * (sign == ">"))
         area.interval(row, _LABELS, axis, _interval(point), style)
     return canvas.text()
 
@@ -168,7 +166,7 @@ def overview(report: HistoryReport, now: datetime, folder: str) -> Block:
         result = Text(f"{outcome.text} {outcome.verdict}".strip(), outcome.style)
         words = _trend_words(each.groups[0]) if each.groups else ""
         table.add_row(each.scenario, str(each.runs), ago(each.newest, now), result, words)
-    last = f"{count_of_runs(report.runs)} in {folder}"
+    last = f"{plural(report.runs, 'run')} in {folder}"
     if report.unfinished:
         are = "has" if report.unfinished == 1 else "have"
         files = plural(report.unfinished, "other file")
@@ -201,7 +199,7 @@ def scenario_view(
     history: ScenarioHistory, now: datetime, width: int, *, verbose: bool = False
 ) -> Block:
     """Its runs, the newest first, and its trends; with `verbose` all of them."""
-    head = Text(f"{history.scenario}: {count_of_runs(history.runs)}", "bold")
+    head = Text(f"{history.scenario}: {plural(history.runs, 'run')}", "bold")
     head.append(f"  {history.path}", "not bold dim")
     table = columns_table()
     for words in HEADS:

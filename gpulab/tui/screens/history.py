@@ -20,13 +20,13 @@ from textual.widgets import DataTable, Input
 from textual.worker import get_current_worker
 
 from gpulab.catalog.catalog import Entry
+from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import needed, present, taken_out
 from gpulab.features.history.trend import trend_around
 from gpulab.features.history.view import (
     HEADS,
     cells,
-    count_of_runs,
     differing,
     facts,
     search_text,
@@ -230,13 +230,13 @@ class HistoryScreen(ModalScreen[None]):
         if found is None:
             return Group(about, "no run of full length has a speedup: there is no trend")
         trend, count = found
-        words = f"── {run.scenario}, {count_of_runs(count)} with these parameters on this device"
+        words = f"── {run.scenario}, {plural(count, 'run')} with these parameters on this device"
         head = Text(words, "bold", no_wrap=True, overflow="ellipsis")
         return Group(about, head, trend_on_axis(trend, run.at, width, max(0, height - 3)))
 
     def _say(self, message: str = "") -> None:
         """Show a message in the frame; without one, what is listed."""
-        found, counts = len(self._found), count_of_runs(len(self._all))
+        found, counts = len(self._found), plural(len(self._all), "run")
         if found < len(self._all):
             counts = f"{found:,} of {counts}"
         if found > MOST_LISTED:
