@@ -62,7 +62,7 @@ class HistoryList(DataTable[Any]):
 
     # Not "select_cursor", whose message would come after what the next key does.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "screen.open", show=False),
+        Binding("enter", "screen.open", show=False, tooltip="open the run: its result"),
         Binding("home", "scroll_top", show=False),
         Binding("end", "scroll_bottom", show=False),
     ]
