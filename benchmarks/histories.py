@@ -135,7 +135,7 @@ def past(number, scenario, at, path, random):
                 variant=variant,
                 against="eager",
                 verdict=Verdict.FASTER,
-                speedup=speedup,
+                measured=speedup,
                 low=speedup * 0.995,
                 high=speedup * 1.005,
             )
