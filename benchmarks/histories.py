@@ -39,7 +39,7 @@ SCREEN = """
 import asyncio, sys
 from time import perf_counter, process_time
 from gpulab.tui.app import LabApp
-from gpulab.tui.screens.history import HistoryList
+from gpulab.tui.screens.history import MOST_LISTED, HistoryList
 
 async def main():
     app = LabApp(ascii_only=False)
@@ -52,10 +52,10 @@ async def main():
         while True:
             await asyncio.sleep(0.005)
             found = pilot.app.screen.query(HistoryList)
-            count = found.first().counts[1] if found else 0
+            count = found.first().row_count if found else 0
             if count and drawn is None:
                 drawn = perf_counter() - wall, process_time() - cpu
-            if count >= int(sys.argv[1]):
+            if count >= min(int(sys.argv[1]), MOST_LISTED):
                 break
         await pressed
         print(*drawn, perf_counter() - wall, process_time() - cpu)
@@ -135,7 +135,7 @@ def past(number, scenario, at, path, random):
                 variant=variant,
                 against="eager",
                 verdict=Verdict.FASTER,
-                speedup=speedup,
+                measured=speedup,
                 low=speedup * 0.995,
                 high=speedup * 1.005,
             )

@@ -15,7 +15,7 @@ from gpulab.core.readable import readable
 from gpulab.core.statuses import ExitCode
 from gpulab.core.units import byte_count, plural
 from gpulab.features.history.trend import HistoryReport, ScenarioHistory, histories
-from gpulab.features.history.trend_view import overview, scenario_view
+from gpulab.features.history.view import overview, scenario_view
 from gpulab.headless.output import Terminal, open_terminal, write_json
 from gpulab.headless.standard_streams import OutputError
 from gpulab.options import Options, UsageError

@@ -76,9 +76,6 @@ def previous_runs(
     prediction of each.
     """
     earlier: dict[str, PreviousRuns] = {}
-    entries = [entry for entry in entries if not entry.saved]
-    if not entries:
-        return earlier
     with Store() as store:
         newest = {(run.path, run.scenario): run for run in store.newest_of_each()}
         for entry in entries:

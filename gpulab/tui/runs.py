@@ -127,16 +127,18 @@ class Runs:
         from gpulab.session.launch import start
 
         self.sweeps.pop(entry.name, None)
-        try:
-            self._take(entry.name, start(request_of(), self._path(entry, label)))
-        except UsageError as error:
-            return with_reason(str(error), error.reason)
-        self._then = (entry, then) if then else None
-        return None
+        problem = self._begin(entry, lambda: start(request_of(), self._path(entry, label)))
+        if problem is None and then is not None:
+            self._then = entry, then
+        return problem
 
     def _start(self, entry: Entry, settings: Options | None) -> str | None:
+        return self._begin(entry, lambda: self._starter(entry, settings or self._defaults))
+
+    def _begin(self, entry: Entry, start: Callable[[], Source | Finding]) -> str | None:
+        """Take what was started as the entry's run; returns the problem where nothing was."""
         try:
-            source = self._starter(entry, settings or self._defaults)
+            source = start()
         except UsageError as error:
             return with_reason(str(error), error.reason)
         if isinstance(source, Finding):
@@ -194,12 +196,9 @@ class Runs:
             return False
         from gpulab.session.launch import start
 
-        try:
-            path = self._path(self._swept, sweep.final_label)
-            self._take(self._swept.name, start(request, path))
-        except UsageError:  # no file can be made: the points stay what they are
-            return False
-        return True
+        entry, label = self._swept, sweep.final_label
+        # where no file can be made, the points stay what they are
+        return self._begin(entry, lambda: start(request, self._path(entry, label))) is None
 
     def _goes_together(self, name: str, run: Run) -> bool:
         """Return whether what follows this run has started. Once it has ended, the run before it is

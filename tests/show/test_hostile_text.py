@@ -29,6 +29,7 @@ from gpulab.features.course import view as course
 from gpulab.features.course.report import CourseLesson, CourseStage, Question
 from gpulab.features.doctor import view as doctor
 from gpulab.features.history import view as history
+from gpulab.features.history.trend import trend_around
 from gpulab.features.kernels.differences import Change, KernelDifference
 from gpulab.features.kernels.view import kernel_page, kernels
 from gpulab.features.live import progress
@@ -127,13 +128,11 @@ def of_report(report):
     for line in predict.outcome(report, Prediction((1.0, 2.0), "memory")):
         yield "outcome", line
     run = past_of(report)
-    yield "line", history.line(run, datetime.now(UTC), 100)
-    yield "columns", history.columns(100, 20)
+    for text in history.cells(run, datetime.now(UTC), history.assignments(run.params)):
+        yield "cells", text
     yield "facts", history.facts(run)
-    yield (
-        "others_on_one_axis",
-        history.others_on_one_axis([run, run], run, width=80, height=9),
-    )
+    if (found := trend_around([run, run], run)) is not None:
+        yield "trend_on_axis", history.trend_on_axis(found[0], run.at, width=80, height=9)
     names = [variant.name for variant in report.variants]
     yield "code_view", code.code_view(report.title, names, report)
     yield "kernels", kernels(report) or ""

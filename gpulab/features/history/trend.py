@@ -6,11 +6,13 @@ What `--history` reports, and writes as JSON (schema gpulab.history/2).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from gpulab.catalog.view import best_comparison
 from gpulab.core.machine import Device
 from gpulab.report.past import PastRun
 from gpulab.scenario import Param
@@ -19,6 +21,8 @@ from gpulab.stats.comparison import FEWEST_TO_JUDGE
 SCHEMA = "gpulab.history/2"
 _LAST_RUNS = 20
 """Those before a run, whose range it lies in or outside of."""
+_AROUND = 100
+"""Runs on each side of the chosen one that are looked through."""
 _SOURCE_DIGITS = 7
 
 
@@ -190,6 +194,20 @@ def _trend(runs: Sequence[PastRun], pair: tuple[str, str]) -> Trend:
     variant, against = pair
     newest = tuple(points[-200:])
     return Trend(variant=variant, against=against, runs=len(points), points=newest)
+
+
+def trend_around(runs: Sequence[PastRun], chosen: PastRun) -> tuple[Trend, int] | None:
+    """Return the trend of the best variant, and of how many runs it is a part: those that measured
+    the same as the chosen one, which come the oldest first. None without a speedup.
+    """
+    key = _group_key(chosen)
+    same = [run for run in runs if run.counts and _group_key(run) == key]
+    place = bisect_left(same, chosen.at, key=lambda run: run.at)
+    near = same[max(0, place - _AROUND) : place + _AROUND]
+    for run in [chosen, *reversed(near)]:
+        if near and (best := best_comparison(run)) is not None:
+            return _trend(near, (best.variant, best.against)), len(same)
+    return None
 
 
 def _outside(point: Point, last: Sequence[Point]) -> Range | None:
