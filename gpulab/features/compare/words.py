@@ -138,7 +138,11 @@ def _nothing_changed(report: ComparisonReport) -> list[tuple[Verdict | None, str
     bound = excluded(min(low for low, _ in ends), max(high for _, high in ends))
     if all(row.verdict == Verdict.SAME for row in rows):
         return [(Verdict.SAME, f"same: {bound}")]
-    return [(None, f"no significant change: {bound}")]
+    unclear = sum(row.verdict == Verdict.INCONCLUSIVE for row in rows)
+    if unclear == len(rows):
+        return [(Verdict.INCONCLUSIVE, f"inconclusive: {bound}")]
+    of_rows = f", {unclear} of {plural(len(rows), 'row')} inconclusive" if unclear else ""
+    return [(None, f"no significant change{of_rows}: {bound}")]
 
 
 def conclusion(row: Row) -> str:
