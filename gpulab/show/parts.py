@@ -49,6 +49,7 @@ from gpulab.show.view import (
     method,
     note_lines,
     outcome,
+    pairs_note,
     required,
     telemetry_line,
     texts,
@@ -186,8 +187,10 @@ def _times(shown: Shown) -> Iterator[Block | None]:
     report = shown.report
     if not report.timed or not (report.compares or shown.target == Target.MARKDOWN):
         return
+    note = pairs_note(report)
+    pairs = Text(note, "dim") if note else None
     if shown.live is not None and (panel := _panel("live.times:TIMES", shown)):
-        yield panel  # whose table is a detail
+        yield from (panel, pairs)  # whose table is a detail
         return
     if shown.target == Target.PAGE:
         yield times_figure(report)
@@ -196,7 +199,7 @@ def _times(shown: Shown) -> Iterator[Block | None]:
         room = shown.width - max(map(len, plain_text(table, _WIDEST).splitlines())) - 2
         if room >= _LEAST_BAR:
             table = comparison_table(report, shown.variants, bars=min(room, _MOST_BAR))
-    yield table
+    yield from (table, pairs)
     if shown.variants is not None:
         left = plural(len(report.variants) - len(shown.variants), "more variant")
         yield Text(f"and {left}: --verbose", "dim")

@@ -35,7 +35,7 @@ from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features import part
 from gpulab.features.checks.findings import state_diverges, state_not_named, state_not_restored
-from gpulab.features.checks.view import grades
+from gpulab.features.checks.view import doubt, grades
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
@@ -170,6 +170,27 @@ def comparison_table(
     if report.control and report.control.speedup is not None and report.has_speedups:
         table.add_row(*_control(report, report.control))
     return table
+
+
+_SEEN = 0.02
+"""A difference of a speedup from the quotient of two times that a reader sees at once."""
+
+
+def pairs_note(report: RunReport) -> str:
+    """Explain speedups that are not the quotients of the times beside them; nothing where all
+    are.
+    """
+    for comparison in report.comparisons:
+        before = report.variant(comparison.against).time_per(report.per)
+        after = report.variant(comparison.variant).time_per(report.per)
+        if comparison.speedup and before and after:
+            quotient = before.value / after.value
+            if abs(comparison.speedup.value / quotient - 1) > _SEEN:
+                return _OF_PAIRS
+    return ""
+
+
+_OF_PAIRS = "a speedup is of paired blocks, so not exactly the quotient of the two times"
 
 
 def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
@@ -485,7 +506,12 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
     sustained, reason = part("alone.view:headline", report) or ("", "")
     below: list[Line] = []
     if sustained and not compared:
-        below.append((sustained, "bold"))
+        doubts = [
+            f"; {entry.variant} {doubtful}"
+            for entry in report.first_comparisons
+            if (doubtful := doubt(entry))
+        ]
+        below.append(("".join([sustained, *doubts]), "bold"))
     if sustained:
         below.append((reason, "dim"))
     parts = [*texts([*lines, *required(report)]), *verdicts, *texts([*below, *skipped])]
@@ -496,7 +522,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
 
 def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     word = with_star(str(comparison.verdict), quick=quick).upper()
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
     text.append(f"{comparison.variant:<{names}} ")
     if comparison.speedup is None:
@@ -505,11 +531,14 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     if sustained and sustained.headline_reason:
         text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
         ends = interval(sustained.speedup)
-        return text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
-    text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
-    text.append(f"  99 %: {interval(comparison.speedup)}")
-    found = shown(comparison)
-    return text.append(found.words.removeprefix(comparison.verdict))
+        text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
+    else:
+        text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
+        text.append(f"  99 %: {interval(comparison.speedup)}")
+        text.append(shown(comparison).words.removeprefix(comparison.verdict))
+    if doubtful := doubt(comparison):
+        text.append(f", {doubtful}", "yellow")
+    return text
 
 
 def failures(report: RunReport) -> Text:

@@ -40,6 +40,14 @@ def grades(report: RunReport) -> list[tuple[str, str]]:
     ]
 
 
+def doubt(comparison: Comparison) -> str:
+    """Return the grade of a comparison with its first reason; nothing of one without any."""
+    trust = comparison.trust
+    if trust is None or not trust.reasons or trust.grade in (None, Grade.VERIFIED):
+        return ""
+    return f"{trust.grade}: {short_sentence(trust.reasons[0])}"
+
+
 def _all(names: Sequence[str], *, alike: bool) -> str:
     if alike and len(names) > _MOST_NAMES:
         return f"all {len(names)} comparisons"
