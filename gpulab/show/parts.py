@@ -18,7 +18,7 @@ from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Heading, Markdown, Table, Text, rows_table
 from gpulab.features import blocks_of, part, present, views
-from gpulab.features.checks.view import checks
+from gpulab.features.checks.view import checks, doubts
 from gpulab.features.roofline.ceilings_view import ceiling_table
 from gpulab.features.roofline.report import (
     NO_ROOFS,
@@ -322,6 +322,8 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
         return
     in_short = shown.target == Target.SHORT
     below = below_table(report)
+    if shown.target not in _FILES:  # which have no headline to name them
+        below = [line for line in below if line not in doubts(report)]
     if in_short and _headlines(shown):  # which names the best
         below = [line for line in below if line[0] != f"best: {report.best}"]
     lines = [*below, *claims(report), *against_earlier_runs(report), *figures(report)]

@@ -12,6 +12,7 @@ from gpulab.core.statuses import (
     Clock,
     ExitCode,
     FailureKind,
+    Grade,
     IntervalUnit,
     Per,
     Shows,
@@ -35,7 +36,7 @@ from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features import part
 from gpulab.features.checks.findings import state_diverges, state_not_named, state_not_restored
-from gpulab.features.checks.view import doubt, grades
+from gpulab.features.checks.view import doubts, grades
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
@@ -190,7 +191,7 @@ def pairs_note(report: RunReport) -> str:
     return ""
 
 
-_OF_PAIRS = "a speedup is of paired blocks, so not exactly the quotient of the two times"
+_OF_PAIRS = "speedups are of paired blocks, not quotients of these times"
 
 
 def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
@@ -491,7 +492,9 @@ def texts(lines: Iterable[Line]) -> list[Block]:
 
 
 def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Block]:
-    """Failures first; then a line for each of these comparisons, its verdict in capitals."""
+    """Failures first; then a line for each of these comparisons, its verdict in capitals; then
+    what speaks against them.
+    """
     causes = failure_causes(report)
     skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
     lines = [line for line in causes if line not in skipped]
@@ -506,14 +509,10 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
     sustained, reason = part("alone.view:headline", report) or ("", "")
     below: list[Line] = []
     if sustained and not compared:
-        doubts = [
-            f"; {entry.variant} {doubtful}"
-            for entry in report.first_comparisons
-            if (doubtful := doubt(entry))
-        ]
-        below.append(("".join([sustained, *doubts]), "bold"))
+        below.append((sustained, "bold"))
     if sustained:
         below.append((reason, "dim"))
+    below += doubts(report)
     parts = [*texts([*lines, *required(report)]), *verdicts, *texts([*below, *skipped])]
     if parts:
         parts.append("")
@@ -522,7 +521,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
 
 def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     word = with_star(str(comparison.verdict), quick=quick).upper()
-    text = Text()
+    text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
     text.append(f"{comparison.variant:<{names}} ")
     if comparison.speedup is None:
@@ -536,8 +535,9 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
         text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
         text.append(f"  99 %: {interval(comparison.speedup)}")
         text.append(shown(comparison).words.removeprefix(comparison.verdict))
-    if doubtful := doubt(comparison):
-        text.append(f", {doubtful}", "yellow")
+    grade = comparison.trust.grade if comparison.trust else None
+    if grade not in (None, Grade.VERIFIED):
+        text.append(f", {grade}", "yellow")
     return text
 
 

@@ -23,6 +23,12 @@ _STATE_STYLES = {
 }
 
 
+def doubts(report: RunReport) -> list[tuple[str, str]]:
+    """Return those lines of `grades` that are about no verified comparisons."""
+    verified = _STYLES[Grade.VERIFIED]
+    return [(line, style) for line, style in grades(report) if style != verified]
+
+
 def grades(report: RunReport) -> list[tuple[str, str]]:
     """A line a grade, which names the comparisons that have it for the same reasons, with its
     style.
@@ -38,14 +44,6 @@ def grades(report: RunReport) -> list[tuple[str, str]]:
         (f"{_all(compared, alike=alike)} {text}", style)
         for (text, style), compared in names.items()
     ]
-
-
-def doubt(comparison: Comparison) -> str:
-    """Return the grade of a comparison with its first reason; nothing of one without any."""
-    trust = comparison.trust
-    if trust is None or not trust.reasons or trust.grade in (None, Grade.VERIFIED):
-        return ""
-    return f"{trust.grade}: {short_sentence(trust.reasons[0])}"
 
 
 def _all(names: Sequence[str], *, alike: bool) -> str:
