@@ -42,7 +42,7 @@ from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place, with_reason
 from gpulab.stats.comparison import Comparison
-from gpulab.stats.verdicts import in_table, shown
+from gpulab.stats.verdicts import in_table, is_quotient, shown
 
 Line = tuple[str, str]
 """Text and style."""
@@ -173,10 +173,6 @@ def comparison_table(
     return table
 
 
-_SEEN = 0.02
-"""A difference of a speedup from the quotient of two times that a reader sees at once."""
-
-
 def pairs_note(report: RunReport) -> str:
     """Explain speedups that are not the quotients of the times beside them; nothing where all
     are.
@@ -184,14 +180,12 @@ def pairs_note(report: RunReport) -> str:
     for comparison in report.comparisons:
         before = report.variant(comparison.against).time_per(report.per)
         after = report.variant(comparison.variant).time_per(report.per)
-        if comparison.speedup and before and after:
-            quotient = before.value / after.value
-            if abs(comparison.speedup.value / quotient - 1) > _SEEN:
-                return _OF_PAIRS
+        speedup = comparison.speedup
+        if not (speedup and before and after):
+            continue
+        if not is_quotient(speedup.value, before.value, after.value):
+            return "speedups are of paired blocks, not quotients of these times"
     return ""
-
-
-_OF_PAIRS = "speedups are of paired blocks, not quotients of these times"
 
 
 def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
