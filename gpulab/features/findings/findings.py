@@ -12,13 +12,17 @@ def data_wait(*, share: float, workers: int | None = None) -> str:
     return f"waits for its data {share:.0%} of the step{by}"
 
 
+_OF_DEVICE = ""
+"""The line of operations that a device runs; of a CPU's it is None where none stands out."""
+
+
 @finding(rank=Rank.EXPLAINING)
 def many_small_operations(
-    *, share: float, operations: float | None, line: str | None = None, of_thread: bool = False
+    *, share: float, operations: float | None, line: str | None = _OF_DEVICE
 ) -> str:
     started = "operations" if operations is None else plural(round(operations), "operation")
     most = f", most of them at {line}" if line else ""
-    whole = "the time that the thread runs" if of_thread else "the step"
+    whole = "the step" if line == _OF_DEVICE else "the time that the thread runs"
     return f"starting {started} takes {share:.0%} of {whole}{most}"
 
 

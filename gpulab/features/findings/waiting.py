@@ -93,7 +93,6 @@ def _starts_operations(step: Step) -> RuleResult:
                 "share": share,
                 "operations": step.variant.operations,
                 "line": _line_of_most_calls(step),
-                "of_thread": True,
             },
             min(share, 1.0),
             (measured("share of starting operations", share),),
