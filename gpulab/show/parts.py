@@ -32,6 +32,7 @@ from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
+from gpulab.show.headline import outcome
 from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.terminal import plain_text
@@ -48,7 +49,6 @@ from gpulab.show.view import (
     header,
     method,
     note_lines,
-    outcome,
     pairs_note,
     required,
     telemetry_line,

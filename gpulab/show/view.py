@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.jobs import Required
@@ -12,7 +12,6 @@ from gpulab.core.statuses import (
     Clock,
     ExitCode,
     FailureKind,
-    Grade,
     IntervalUnit,
     Per,
     Shows,
@@ -36,7 +35,7 @@ from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features import part
 from gpulab.features.checks.findings import state_diverges, state_not_named, state_not_restored
-from gpulab.features.checks.view import doubts, grades
+from gpulab.features.checks.view import grades
 from gpulab.features.telemetry.fields import FIELDS, columns
 from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
@@ -477,62 +476,9 @@ def _speedup_text(comparison: Comparison) -> str:
     return times(comparison.speedup)
 
 
-_VERDICT, _SPEEDUP, _LONGEST_NAME = 12, 7, 24
-
-
 def texts(lines: Iterable[Line]) -> list[Block]:
     """Each line as a text of its own."""
     return [Text(line, style) for line, style in lines]
-
-
-def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Block]:
-    """Failures first; then a line for each of these comparisons, its verdict in capitals; then
-    what speaks against them.
-    """
-    causes = failure_causes(report)
-    skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
-    lines = [line for line in causes if line not in skipped]
-    if report.exit_code == ExitCode.MEASURED and (report.smoke or not report.variants):
-        words = outcome_words(report)
-        lines.append((words if report.smoke else words.upper(), "bold"))
-    compared = compared if report.has_speedups else ()
-    names = max((len(comparison.variant) for comparison in compared), default=0)
-    verdicts = [
-        _verdict(entry, min(names, _LONGEST_NAME), quick=report.quick) for entry in compared
-    ]
-    sustained, reason = part("alone.view:headline", report) or ("", "")
-    below: list[Line] = []
-    if sustained and not compared:
-        below.append((sustained, "bold"))
-    if sustained:
-        below.append((reason, "dim"))
-    below += doubts(report)
-    parts = [*texts([*lines, *required(report)]), *verdicts, *texts([*below, *skipped])]
-    if parts:
-        parts.append("")
-    return parts
-
-
-def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
-    word = with_star(str(comparison.verdict), quick=quick).upper()
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
-    text.append(f"{comparison.variant:<{names}} ")
-    if comparison.speedup is None:
-        return text
-    sustained = comparison.sustained
-    if sustained and sustained.headline_reason:
-        text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
-        ends = interval(sustained.speedup)
-        text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
-    else:
-        text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
-        text.append(f"  99 %: {interval(comparison.speedup)}")
-        text.append(shown(comparison).words.removeprefix(comparison.verdict))
-    grade = comparison.trust.grade if comparison.trust else None
-    if grade not in (None, Grade.VERIFIED):
-        text.append(f", {grade}", "yellow")
-    return text
 
 
 def failures(report: RunReport) -> Text:
