@@ -53,16 +53,15 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     text.append(f"{comparison.variant:<{names}} ")
     if comparison.speedup is None:
         return text
+    speedup, kind = comparison.speedup, ""
+    more = shown(comparison).words.removeprefix(comparison.verdict)
     sustained = comparison.sustained
     if sustained and sustained.headline_reason:
-        text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
-        ends = interval(sustained.speedup)
-        text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
-    else:
-        text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
-        text.append(f"  99 %: {interval(comparison.speedup)}")
-        text.append(shown(comparison).words.removeprefix(comparison.verdict))
+        speedup, kind = sustained.speedup, " sustained"
+        more = f"; interleaved {times(comparison.speedup)}"
+    text.append(f"{times(speedup):>{_SPEEDUP}}", "bold")
+    text.append(f"{kind}  99 %: {interval(speedup)}")
     grade = comparison.trust.grade if comparison.trust else None
     if grade not in (None, Grade.VERIFIED):
         text.append(f", {grade}", "yellow")
-    return text
+    return text.append(more)

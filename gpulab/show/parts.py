@@ -413,7 +413,7 @@ def _file(shown: Shown) -> Iterator[Block]:
 PARTS = (
     Part("result", _result),
     Part("limits, and what to do", _limits),
-    Part("where the time goes", _time, EVERYWHERE ^ Target.MARKDOWN),
+    Part("where the time goes: shares of a step", _time, EVERYWHERE ^ Target.MARKDOWN),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),
     Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),
