@@ -199,7 +199,9 @@ def _times(shown: Shown) -> Iterator[Block | None]:
         room = shown.width - max(map(len, plain_text(table, _WIDEST).splitlines())) - 2
         if room >= _LEAST_BAR:
             table = comparison_table(report, shown.variants, bars=min(room, _MOST_BAR))
-    yield from (table, pairs)
+    yield table
+    if shown.target != Target.SHORT:  # where it stands last of all, since rows are worth more
+        yield pairs
     if shown.variants is not None:
         left = plural(len(report.variants) - len(shown.variants), "more variant")
         yield Text(f"and {left}: --verbose", "dim")
@@ -330,6 +332,8 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
     lines += [*bounds(report), *note_lines(report)]
     if report.method.epochs and not in_short:
         lines.append((method(report), "dim"))
+    if in_short and report.compares and (note := pairs_note(report)):
+        lines.append((note, "dim"))
     yield from texts(lines)
     if not in_short:
         yield checks(report)

@@ -183,7 +183,7 @@ def pairs_note(report: RunReport) -> str:
         if not (speedup and before and after):
             continue
         if not is_quotient(speedup.value, before.value, after.value):
-            return "speedups are of paired blocks, not quotients of these times"
+            return "speedups are of paired blocks, not quotients of the times"
     return ""
 
 
