@@ -32,7 +32,8 @@ def test_a_doubt_stands_in_the_headline_and_its_reasons_below(tmp_path):
 def test_speedups_that_are_no_quotients_of_the_times_beside_them_are_explained(tmp_path):
     note = "speedups are of paired blocks"
     for name, said in (("h100/collectives", True), (NAME, False)):
-        assert (note in printed(short_result(report_of(name, tmp_path)), 80)) == said
+        shown = Shown(report_of(name, tmp_path), Target.SCREEN)
+        assert (note in printed(result(shown), 80)) == said
 
 
 def test_a_screen_lists_all_limits_and_keeps_every_reason(tmp_path):
