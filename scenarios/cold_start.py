@@ -64,7 +64,7 @@ scenario = Scenario(
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
     },
     item="image",
-    claim="performance basics: pitfall 4",
+    claim="performance basics: the first steps are slow, so leave them out",
     terms=("warm-up", "first step", "startup"),
 )
 _CLASSES, _WARM_UP_STEPS = 10, 3

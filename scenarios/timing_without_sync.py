@@ -58,7 +58,7 @@ scenario = Scenario(
     smoke={"mib": 1, "launches": 8},
     sweep={"mib": (1, 8, 64, 512)},
     item="element",
-    claim="performance basics: pitfall 3",
+    claim="performance basics: without a wait, only the launch is timed",
     terms=("stream", "torch profiler", "cuda events", "benchmark", "synchronize"),
 )
 

@@ -21,6 +21,8 @@ _LEAST_ROWS = 2
 _LONGEST_NAME = 18
 _SEVERAL = "+"
 """The mark of points that share a cell."""
+_BESIDE = (1, -1, 2, -2)
+"""Columns from the cell of a point, in which it is drawn where another stands there."""
 _DASH = 4
 """Every so many dots a dashed line has one."""
 Cell = tuple[int, int]
@@ -148,10 +150,11 @@ class _Plot:
             if there and not mark.name:
                 continue
             there[:] = [other for other in there if other.letter != mark.letter]
-            beside = [(cell[0], cell[1] + 1), (cell[0], cell[1] - 1)] if there else []
-            taken = {*cells, *places, (cell[0], -1), (cell[0], self._columns)}
-            free = next((each for each in beside if each not in taken), cell)
-            places.setdefault(free, []).append(mark)
+            beside = [(cell[0], cell[1] + by) for by in _BESIDE] if there else []
+            taken = {*cells, *places}
+            inside = range(self._columns)
+            free = (each for each in beside if each not in taken and each[1] in inside)
+            places.setdefault(next(free, cell), []).append(mark)
         return places
 
     def _name_marks(self, cell: Cell, marks: Sequence[Mark]) -> None:
@@ -168,9 +171,7 @@ class _Plot:
         )
         if text:
             self._taken.discard((row, column))
-            for clear in (True, False):
-                if self._place(text, iter(around), marks[0].style, clear=clear):
-                    break
+            self._place(text, iter(around), marks[0].style, clear=True)
             self._taken.add((row, column))
 
 

@@ -18,7 +18,7 @@ from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Heading, Markdown, Table, Text, rows_table
 from gpulab.features import blocks_of, part, present, views
-from gpulab.features.checks.view import checks
+from gpulab.features.checks.view import checks, doubts
 from gpulab.features.roofline.ceilings_view import ceiling_table
 from gpulab.features.roofline.report import (
     NO_ROOFS,
@@ -32,6 +32,7 @@ from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
+from gpulab.show.headline import outcome
 from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.terminal import plain_text
@@ -48,7 +49,7 @@ from gpulab.show.view import (
     header,
     method,
     note_lines,
-    outcome,
+    pairs_note,
     required,
     telemetry_line,
     texts,
@@ -186,8 +187,10 @@ def _times(shown: Shown) -> Iterator[Block | None]:
     report = shown.report
     if not report.timed or not (report.compares or shown.target == Target.MARKDOWN):
         return
+    note = pairs_note(report)
+    pairs = Text(note, "dim") if note else None
     if shown.live is not None and (panel := _panel("live.times:TIMES", shown)):
-        yield panel  # whose table is a detail
+        yield from (panel, pairs)  # whose table is a detail
         return
     if shown.target == Target.PAGE:
         yield times_figure(report)
@@ -197,6 +200,8 @@ def _times(shown: Shown) -> Iterator[Block | None]:
         if room >= _LEAST_BAR:
             table = comparison_table(report, shown.variants, bars=min(room, _MOST_BAR))
     yield table
+    if shown.target != Target.SHORT:  # where it stands last of all, since rows are worth more
+        yield pairs
     if shown.variants is not None:
         left = plural(len(report.variants) - len(shown.variants), "more variant")
         yield Text(f"and {left}: --verbose", "dim")
@@ -319,12 +324,16 @@ def _trust(shown: Shown) -> Iterator[Block | None]:
         return
     in_short = shown.target == Target.SHORT
     below = below_table(report)
+    if shown.target not in _FILES:  # which have no headline to name them
+        below = [line for line in below if line not in doubts(report)]
     if in_short and _headlines(shown):  # which names the best
         below = [line for line in below if line[0] != f"best: {report.best}"]
     lines = [*below, *claims(report), *against_earlier_runs(report), *figures(report)]
     lines += [*bounds(report), *note_lines(report)]
     if report.method.epochs and not in_short:
         lines.append((method(report), "dim"))
+    if in_short and report.compares and (note := pairs_note(report)):
+        lines.append((note, "dim"))
     yield from texts(lines)
     if not in_short:
         yield checks(report)
@@ -408,7 +417,7 @@ def _file(shown: Shown) -> Iterator[Block]:
 PARTS = (
     Part("result", _result),
     Part("limits, and what to do", _limits),
-    Part("where the time goes", _time, EVERYWHERE ^ Target.MARKDOWN),
+    Part("where the time goes: shares of a step", _time, EVERYWHERE ^ Target.MARKDOWN),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),
     Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 
 from gpulab.core.findings import Finding, Rank
 from gpulab.core.jobs import Required
@@ -41,7 +41,7 @@ from gpulab.report.findings import failed_after, solo_run_differs
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines, rank_of, sentence, sentence_with_place, with_reason
 from gpulab.stats.comparison import Comparison
-from gpulab.stats.verdicts import in_table, shown
+from gpulab.stats.verdicts import in_table, is_quotient, shown
 
 Line = tuple[str, str]
 """Text and style."""
@@ -170,6 +170,21 @@ def comparison_table(
     if report.control and report.control.speedup is not None and report.has_speedups:
         table.add_row(*_control(report, report.control))
     return table
+
+
+def pairs_note(report: RunReport) -> str:
+    """Explain speedups that are not the quotients of the times beside them; nothing where all
+    are.
+    """
+    for comparison in report.comparisons:
+        before = report.variant(comparison.against).time_per(report.per)
+        after = report.variant(comparison.variant).time_per(report.per)
+        speedup = comparison.speedup
+        if not (speedup and before and after):
+            continue
+        if not is_quotient(speedup.value, before.value, after.value):
+            return "speedups are of paired blocks, not quotients of the times"
+    return ""
 
 
 def _timing(report: RunReport, variant: VariantReport) -> list[Block]:
@@ -461,55 +476,9 @@ def _speedup_text(comparison: Comparison) -> str:
     return times(comparison.speedup)
 
 
-_VERDICT, _SPEEDUP, _LONGEST_NAME = 12, 7, 24
-
-
 def texts(lines: Iterable[Line]) -> list[Block]:
     """Each line as a text of its own."""
     return [Text(line, style) for line, style in lines]
-
-
-def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Block]:
-    """Failures first; then a line for each of these comparisons, its verdict in capitals."""
-    causes = failure_causes(report)
-    skipped = [line for line in causes if line[1] == STYLES[Status.SKIPPED]]
-    lines = [line for line in causes if line not in skipped]
-    if report.exit_code == ExitCode.MEASURED and (report.smoke or not report.variants):
-        words = outcome_words(report)
-        lines.append((words if report.smoke else words.upper(), "bold"))
-    compared = compared if report.has_speedups else ()
-    names = max((len(comparison.variant) for comparison in compared), default=0)
-    verdicts = [
-        _verdict(entry, min(names, _LONGEST_NAME), quick=report.quick) for entry in compared
-    ]
-    sustained, reason = part("alone.view:headline", report) or ("", "")
-    below: list[Line] = []
-    if sustained and not compared:
-        below.append((sustained, "bold"))
-    if sustained:
-        below.append((reason, "dim"))
-    parts = [*texts([*lines, *required(report)]), *verdicts, *texts([*below, *skipped])]
-    if parts:
-        parts.append("")
-    return parts
-
-
-def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
-    word = with_star(str(comparison.verdict), quick=quick).upper()
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
-    text.append(f"{comparison.variant:<{names}} ")
-    if comparison.speedup is None:
-        return text
-    sustained = comparison.sustained
-    if sustained and sustained.headline_reason:
-        text.append(f"{times(sustained.speedup):>{_SPEEDUP}}", "bold")
-        ends = interval(sustained.speedup)
-        return text.append(f" sustained  99 %: {ends}; interleaved {times(comparison.speedup)}")
-    text.append(f"{times(comparison.speedup):>{_SPEEDUP}}", "bold")
-    text.append(f"  99 %: {interval(comparison.speedup)}")
-    found = shown(comparison)
-    return text.append(found.words.removeprefix(comparison.verdict))
 
 
 def failures(report: RunReport) -> Text:

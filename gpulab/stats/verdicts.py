@@ -24,6 +24,8 @@ IMPRECISE = 3.0
 """How far apart the ends of an interval are that says little of how much."""
 NEGLIGIBLE = 0.05
 """An effect that nobody asks about: where only one side excludes as much, that side is said."""
+_SEEN = 0.02
+"""A difference of a ratio from the quotient of two figures that a reader sees at once."""
 _EXACT = 1e-9
 """What 0.04 as a binary number is off by is not rounded up to another per cent."""
 _NO_EFFECT = (Verdict.SAME, Verdict.INCONCLUSIVE, Verdict.NO_DIFFERENCE)
@@ -138,6 +140,11 @@ def excluded(low: float, high: float) -> str:
     if slower < faster:
         return f"no slower than {_rounded_up(slower)}" if slower else "not slower"
     return f"no faster than {_rounded_up(faster)}" if faster else "not faster"
+
+
+def is_quotient(ratio: float, above: float, below: float) -> bool:
+    """Return whether a reader who divides the two figures beside a ratio finds about that ratio."""
+    return abs(ratio * below / above - 1) <= _SEEN
 
 
 def _rounded_up(share: float) -> str:

@@ -56,15 +56,22 @@ def report(*, seconds=(8e-3, 7e-3, 6e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1e-3), ceilings
 
 @pytest.mark.parametrize(
     ("xs", "drawn"),
-    [((5.0, 5.0), "first AB second"), ((5.0,) * 4, "C+B second"), ((5.0, 9.0), "A first")],
+    [
+        ((5.0, 5.0), "first AB second"),
+        ((5.0,) * 4, "third CABD fourth"),
+        ((5.0,) * 6, "EC+BD"),
+        ((5.0, 9.0), "A first"),
+    ],
 )
 def test_letters_of_one_cell_stand_side_by_side_or_are_named_together(xs, drawn):
-    names = ("first", "second", "third", "fourth")
-    marks = [Mark(letter, name, x, 5.0) for letter, name, x in zip("ABCD", names, xs, strict=False)]
+    names = ("first", "second", "third", "fourth", "fifth", "sixth")
+    marks = [
+        Mark(letter, name, x, 5.0) for letter, name, x in zip("ABCDEF", names, xs, strict=False)
+    ]
     axis = Scale("x", 0.0, 10.0, str, logarithmic=False)
     shown = plot(Figure("close", axis, axis, marks=marks), 50, 12).plain
     assert drawn in shown
-    assert ("A+D" in shown) == (len(xs) == 4)
+    assert ("A+F" in shown) == (len(xs) == 6)
 
 
 def test_times_are_bars_from_zero_with_their_intervals_and_verdicts():

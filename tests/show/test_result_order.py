@@ -21,6 +21,21 @@ def test_the_best_speedup_stands_above_the_table_of_all(width, tmp_path):
     assert ("time from zero" in rows[table]) == (width >= 120)
 
 
+def test_a_doubt_stands_in_the_headline_and_its_reasons_below(tmp_path):
+    report = report_of("h100/small_kernels", tmp_path)
+    for target in (Target.SHORT, Target.SCREEN):
+        above = printed(result(Shown(report, target)), 100).partition("── ")[0]
+        assert "99 %: 4.45 to 4.48, doubtful" in above
+        assert "compiled, in_triton doubtful: one process, not checked: timed steps" in above
+
+
+def test_speedups_that_are_no_quotients_of_the_times_beside_them_are_explained(tmp_path):
+    note = "speedups are of paired blocks"
+    for name, said in (("h100/collectives", True), (NAME, False)):
+        shown = Shown(report_of(name, tmp_path), Target.SCREEN)
+        assert (note in printed(result(shown), 80)) == said
+
+
 def test_a_screen_lists_all_limits_and_keeps_every_reason(tmp_path):
     report = report_of(NAME, tmp_path)
     text = printed(result(Shown(report, Target.SCREEN, width=120)), 120)

@@ -28,10 +28,11 @@ from gpulab.report.live import LiveDetail, LiveReport
 from gpulab.report.past import kept_of
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
+from gpulab.show.headline import outcome
 from gpulab.show.loaded_run import load_run
 from gpulab.show.markdown import comparison as comparison_markdown
 from gpulab.show.short_result import short_result
-from gpulab.show.view import comparison_table, outcome
+from gpulab.show.view import comparison_table
 from gpulab.stats.comparison import Check, Comparison, Trust
 
 WIDE = {"speedup": Estimate(value=105.0, low=49.0, high=683.0), "verdict": Verdict.FASTER}

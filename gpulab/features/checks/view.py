@@ -23,6 +23,12 @@ _STATE_STYLES = {
 }
 
 
+def doubts(report: RunReport) -> list[tuple[str, str]]:
+    """Return those lines of `grades` that are about no verified comparisons."""
+    verified = _STYLES[Grade.VERIFIED]
+    return [(line, style) for line, style in grades(report) if style != verified]
+
+
 def grades(report: RunReport) -> list[tuple[str, str]]:
     """A line a grade, which names the comparisons that have it for the same reasons, with its
     style.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -75,6 +75,18 @@ class SourceFunction:
     name: str
     first: int
     lines: Sequence[str]
+    docstring: Collection[int] = ()
+    """Places of its lines."""
+
+    @property
+    def of_any_name(self) -> SourceFunction:
+        """Return it without its name and docstring, which no two variants have in common."""
+        own = re.compile(rf"\b(def|class) {re.escape(self.name)}\b")
+        lines = [
+            "" if place in self.docstring else own.sub(r"\1", line)
+            for place, line in enumerate(self.lines)
+        ]
+        return replace(self, lines=lines)
 
 
 @dataclass(frozen=True)
@@ -136,11 +148,19 @@ def _module_of(source: str) -> _Module:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             text = dedent("\n".join(lines[first - 1 : node.end_lineno])).split("\n")
             module.functions.setdefault(node.name, []).append(
-                SourceFunction(node.name, first, text)
+                SourceFunction(node.name, first, text, _docstring(node, first))
             )
             if any(_is_variant(decorator) for decorator in node.decorator_list):
                 module.variants.add(node.name)
     return module
+
+
+def _docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, first: int) -> range:
+    """Places of its lines, from `first` on."""
+    if ast.get_docstring(node, clean=False) is None:
+        return range(0)
+    stated = node.body[0]
+    return range(stated.lineno - first, (stated.end_lineno or stated.lineno) - first + 1)
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

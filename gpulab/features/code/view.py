@@ -208,13 +208,15 @@ def marked_code(
     for name, code in codes.items():
         against, sign = _against(name, codes)
         failed = _failed_lines(name, report)
-        differ = _changed_lines(code.function, against.function if against else None)
-        reference = None if against is None else _joined(against.helpers)
-        helpers = (helper for helper in code.helpers if helper.first not in shown)
+        reference = None
+        if against is not None:
+            reference = _joined([against.function.of_any_name, *against.helpers])
+        differ = _changed_lines(code.function.of_any_name, reference)
         functions = [MarkedCode(code.function, differ, sign, failed)]
         functions += [
             MarkedCode(helper, _changed_lines(helper, reference), sign, failed)
-            for helper in helpers
+            for helper in code.helpers
+            if helper.first not in shown
         ]
         above = dict.fromkeys(helper.name for helper in code.helpers if helper.first in shown)
         in_cuda = list(_kernel_code_of(name, codes, kernels or {}, sign))

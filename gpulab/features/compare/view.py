@@ -78,20 +78,20 @@ def _sides(comparison: ScenarioComparison) -> Block:
     """Return which runs these are, and what they have in common."""
     table = rows_table()
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        table.add_row(Text(letter, "bold"), Text(_said(side)))
+        table.add_row(Text(letter, "bold"), Text(_said(letter, side)))
     alike = in_common(comparison.a, comparison.b)
     if alike:
         table.add_row("both", Text(", ".join(alike), "dim"))
     return table
 
 
-def _said(side: Side) -> str:
+def _said(letter: str, side: Side) -> str:
     if side.file:
         return measured_side(side)
-    text = f"{side.name}"
+    name = side.scenario if side.name == letter else side.name
     if len(side.run_files) > 1:
-        return f"{text}: {plural(len(side.run_files), 'run')}, the last {_when(side)}"
-    return f"{text}, {_when(side)}"
+        return f"{name}: {plural(len(side.run_files), 'run')}, the last {_when(side)}"
+    return f"{name}, {_when(side)}"
 
 
 def _when(side: Side) -> str:

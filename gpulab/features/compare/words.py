@@ -20,7 +20,7 @@ from gpulab.features.compare.report import (
 )
 from gpulab.report.gates import GateOutcome
 from gpulab.report.sentences import lines, with_reason
-from gpulab.stats.verdicts import excluded, shown
+from gpulab.stats.verdicts import excluded, is_quotient, shown
 
 _MOST_ANSWERS = 8
 _WORST = (Verdict.WRONG, Verdict.SLOWER, Verdict.FASTER)
@@ -138,7 +138,11 @@ def _nothing_changed(report: ComparisonReport) -> list[tuple[Verdict | None, str
     bound = excluded(min(low for low, _ in ends), max(high for _, high in ends))
     if all(row.verdict == Verdict.SAME for row in rows):
         return [(Verdict.SAME, f"same: {bound}")]
-    return [(None, f"no significant change: {bound}")]
+    unclear = sum(row.verdict == Verdict.INCONCLUSIVE for row in rows)
+    if unclear == len(rows):
+        return [(Verdict.INCONCLUSIVE, f"inconclusive, neither changed nor the same: {bound}")]
+    of_rows = f", {unclear} of {plural(len(rows), 'row')} inconclusive" if unclear else ""
+    return [(None, f"no significant change{of_rows}: {bound}")]
 
 
 def conclusion(row: Row) -> str:
@@ -180,7 +184,18 @@ def other_lines(comparison: ScenarioComparison) -> list[str]:
         for row in comparison.rows
         if row.ratio is not None and row.verdict == Verdict.INCONCLUSIVE
     ]
+    if not all(map(_is_quotient, comparison.rows)):
+        bounds.append("B/A is of the processes of both sides, not the quotient of their figures")
     return [*reasons, *bounds, *lines(others)]
+
+
+def _is_quotient(row: Row) -> bool:
+    if row.a is None or row.b is None or row.ratio is None:
+        return True
+    figures = row.a.value, row.b.value
+    if row.pairing == Pairing.WITHIN_RUNS:  # they are speedups, of which more is faster
+        figures = figures[::-1]
+    return is_quotient(row.ratio.value, *figures)
 
 
 def shared_differences(comparisons: Sequence[ScenarioComparison]) -> list[Difference]:

@@ -12,13 +12,18 @@ def data_wait(*, share: float, workers: int | None = None) -> str:
     return f"waits for its data {share:.0%} of the step{by}"
 
 
+_OF_DEVICE = ""
+"""The line of operations that a device runs; of a CPU's it is None where none stands out."""
+
+
 @finding(rank=Rank.EXPLAINING)
 def many_small_operations(
-    *, share: float, operations: float | None, line: str | None = None
+    *, share: float, operations: float | None, line: str | None = _OF_DEVICE
 ) -> str:
     started = "operations" if operations is None else plural(round(operations), "operation")
     most = f", most of them at {line}" if line else ""
-    return f"starting {started} takes {share:.0%} of the step{most}"
+    whole = "the step" if line == _OF_DEVICE else "the time that the thread runs"
+    return f"starting {started} takes {share:.0%} of {whole}{most}"
 
 
 @finding(
@@ -42,7 +47,8 @@ def copies_not_overlapped(*, share: float, hidden: float) -> None: ...
 @finding(rank=Rank.EXPLAINING)
 def allocates_each_step(*, share: float, calls: float | None, faults: float | None) -> str:
     if faults is not None:
-        return f"{faults:.0f} page faults of fresh memory take {share:.0%} of the step"
+        of = f"{share:.0%} of the time that the thread runs"
+        return f"{faults:.0f} page faults of fresh memory take {of}"
     called = "" if calls is None else f" ({calls:.0f} calls)"
     return f"the driver allocates and frees memory in every step{called}: {share:.0%} of it"
 

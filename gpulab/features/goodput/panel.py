@@ -15,7 +15,7 @@ from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
 _ITEMS = 9
-_WHY_NONE = "known after the profile, the last stage"
+_WHY_NONE = "measured by the last stage, profile: computing, copies, waiting, launches"
 _FEW = 4
 """Variants that may have two rows each."""
 

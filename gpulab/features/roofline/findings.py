@@ -210,7 +210,10 @@ def launches_take_the_time(
     *, share: float, operations: int | None = None, **evidence: Value
 ) -> str:
     started = "operations" if operations is None else plural(operations, "operation")
-    return f"starting its {started} takes {share:.0%} of its time{_far(evidence)}"
+    return (
+        f"starting its {started} takes {share:.0%} of the time that its thread runs, be it "
+        f"computing or other{_far(evidence)}"
+    )
 
 
 @limited_by(BoundKind.LAUNCH, "the device waits for the host {share:.0%} of the time{far}")
@@ -287,8 +290,8 @@ def strided_accesses(*, share: float, **evidence: Value) -> None: ...
 def random_accesses(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.PAGE_FAULTS,
-    "{faults:.0f} page faults a step take {share:.0%} of its time{far}: reuse memory instead of "
-    "allocating it",
+    "{faults:.0f} page faults a step take {share:.0%} of the time that its thread runs{far}: reuse "
+    "memory instead of allocating it",
 )
 def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> None: ...
 @limited_by(

@@ -3,6 +3,7 @@
 import pytest
 
 from gpulab.features.code.analysis import variant_code
+from gpulab.features.code.view import marked_code
 
 VARIANTS = """
 @scenario.variant
@@ -62,6 +63,34 @@ def test_a_nested_helper_is_indented_as_at_the_top():
     )
     (helper,) = code["second"].helpers
     assert (helper.first, list(helper.lines)) == (10, ["@jit", "def table():", "    return 1"])
+
+
+LOOPS = '''
+@scenario.variant
+def before(lab):
+    """Reads."""
+    return run(lab)
+
+@scenario.variant
+def after(lab):
+    """Reads
+    and waits.
+    """
+    for place in range(lab):
+        wait()
+        read(place)
+
+def run(lab):
+    for place in range(lab):
+        read(place)
+'''
+
+
+def test_a_line_that_was_put_in_is_the_only_one_marked():
+    before, after = marked_code(LOOPS, ("before", "after"), None)
+    marked = [[each.code.lines[place] for place in each.changed] for each in after.functions]
+    assert marked == [["        wait()"]]
+    assert [len(each.changed) for each in before.functions] == [1, 1], "the call, and its def"
 
 
 @pytest.mark.parametrize(

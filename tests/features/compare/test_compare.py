@@ -128,6 +128,7 @@ def test_runs_at_separate_times_say_the_least_change_that_they_can_show(compared
     text = " ".join(compared("before", "after").split())
     least = "minimum detectable change of 4.5% in a speedup or of 27% in a time"
     assert f"{least}, however many runs there are" in text
+    assert text.startswith("inconclusive, neither changed nor the same: no difference beyond")
     assert "no difference beyond 5 %" in text
 
 
