@@ -84,6 +84,7 @@ PALETTES = {
 _OF_SIXTEEN = {
     "border": "ansi_blue",
     "footer-key-foreground": "ansi_blue",
+    "scrollbar": "ansi_bright_black",
     "block-cursor-foreground": "ansi_bright_white",
     "block-cursor-background": "ansi_blue",
     "block-cursor-text-style": "bold underline",  # which is seen without colours, too
