@@ -76,7 +76,7 @@ KEYS = (
         "stop",
         runs=True,
     ),
-    KeyBinding("back", "escape", "back", "back; it never stops a run", "back"),
+    KeyBinding("back", "escape", "back", "back; it never stops a run", "back", "esc"),
     KeyBinding("list", "l", "back", "back to the list"),
     KeyBinding("down", "j", "move(1)", "down, as the arrow"),
     KeyBinding("up", "k", "move(-1)", "up, as the arrow"),

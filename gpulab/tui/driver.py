@@ -187,7 +187,7 @@ class AsciiFilter(LineFilter):
         return line
 
 
-_BLACK, _WHITE = 0, 7
+_BLACK, _WHITE, _GREY = 0, 7, 8
 _READ_ON_GREY = (1, 4, 5)
 """Red, blue and magenta; yellow, green and cyan cannot be read on what eight colours have as white.
 """
@@ -214,12 +214,13 @@ def _eight_colours(style: Style, light: bool | None) -> Style:
     ground = None if light is None else _WHITE if light else _BLACK
     text = None if ground is None else _WHITE - ground
     fore, back = _number(style.color), _number(style.bgcolor)
-    if fore is None or (light and fore not in _READ_ON_GREY):
+    is_grey = style.color is not None and style.color.number == _GREY  # frames: black on black
+    if fore is None or is_grey or (light and fore not in _READ_ON_GREY):
         fore = text
     return style + Style(
         color=_colour(fore),
         bgcolor=_colour(back if back not in (None, _BLACK) else ground),
-        dim=False if light else None,
+        dim=False if light else is_grey or None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from textwrap import wrap
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
@@ -12,6 +13,7 @@ from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
+from gpulab.draw.canvas import wide
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
 
@@ -35,6 +37,8 @@ def nothing_to_predict(name: str) -> str:
 
 
 _NAME = " gpulab"
+_WIDEST_NOTE = 72
+"""Columns of a text in the middle of an empty pane."""
 
 
 def line(text: str) -> Text:
@@ -146,11 +150,23 @@ def before_a_run(row: ScenarioRow) -> Text:
     if row.error:
         return Text(row.error, "red")
     if row.missing:
-        text = Text(f"It cannot run here: {sentence(row.missing)}", "dim")
-        if hint := replay_hint(row):
-            text.append(f"\n\nThere is a recording, {hint}.", "not dim")
-        return text
-    return Text("r runs it.", "dim")
+        text = Text(f"It cannot run here: {sentence(row.missing)}")
+    else:
+        text = Text("No run so far: r runs it.")
+    if hint := replay_hint(row):
+        text.append(f"\n\nThere is a recording, {hint}.")
+    return text
+
+
+def in_the_middle(text: Text, size: tuple[int, int]) -> Text:
+    """Return a text of one style in the middle of an empty pane."""
+    width, height = size
+    lines: list[str] = []
+    for line in text.lines():
+        lines += wrap(line.plain, min(width, _WIDEST_NOTE)) or [""]
+    above = max(0, height - len(lines)) // 2
+    centred = [" " * ((width - wide(line)) // 2) + line for line in lines]
+    return Text("\n" * above + "\n".join(centred), text.style)
 
 
 def no_roofline() -> Text:

@@ -72,7 +72,7 @@ PALETTES = {
         frame="#8a94a8",
         text="#000000",
         faint="#4a5468",
-        sixteen="#000000 #b3001b #1f6f00 #8a5a00 #0047b3 #7a1fa2 #00695c #3a3a3a "
+        sixteen="#ffffff #b3001b #1f6f00 #8a5a00 #0047b3 #7a1fa2 #00695c #3a3a3a "
         "#5a6478 #c0392b #2e7d00 #9a6700 #1565c0 #9c27b0 #00796b #000000",
     ),
     CONTRAST: Palette(
@@ -91,6 +91,7 @@ PALETTES = {
 _OF_SIXTEEN = {
     "border": "ansi_blue",
     "footer-key-foreground": "ansi_blue",
+    "scrollbar": "ansi_bright_black",
     "block-cursor-foreground": "ansi_bright_white",
     "block-cursor-background": "ansi_blue",
     "block-cursor-text-style": "bold underline",  # which is seen without colours, too

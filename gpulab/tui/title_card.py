@@ -23,7 +23,7 @@ class TitleCard(Screen[None]):
         width: auto;
         max-width: 100%;
         height: auto;
-        border: round ansi_bright_black;
+        border: round $border;
         padding: 1 3;
         text-align: center;
     }

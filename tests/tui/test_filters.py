@@ -82,6 +82,8 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
         (False, "", "37;40"),
         (None, "bright_cyan", "36;49"),
         (None, "", "39;49"),
+        (None, "bright_black", "2;39;49"),
+        (None, "black on cyan", "30;46"),
     ],
 )
 def test_eight_colours_are_readable_on_either_ground(light, style, codes):

@@ -239,6 +239,11 @@ def test_where_a_lesson_cannot_run_its_page_and_the_message_offer_the_recording(
     assert status.cannot_run("no GPU", row) == "no GPU; v replays a run on H200"
     alone = ScenarioRow(name="x", missing=finding("no_gpu"))
     assert "recording" not in status.before_a_run(alone).plain
+    can_run = status.before_a_run(ScenarioRow(name="x", recording="H200"))
+    assert "v replays it" in can_run.plain
+    middle = status.in_the_middle(can_run, (40, 11)).plain.split("\n")
+    assert "r runs it" in " ".join(middle[3:8])
+    assert max(map(len, middle)) <= 40
     assert (
         "1 of these can be watched as recorded: gpulab --replay NAME" in listing([row, alone]).plain
     )

@@ -10,8 +10,8 @@ from gpulab.core.machine import Device
 from gpulab.draw.canvas import fit, wide
 
 _LEAST_BAR = 12
-_BAR_SHARE = 5
-"""Of the width, the bar has a fifth before more is said of what was recorded."""
+_BAR_SHARE = 6
+"""Of the width, the bar has a sixth before more is said of what was recorded."""
 _STATE_AND_SPEED = wide("playing 1/4x ")
 _SHORTEST_STAGE, _LONGEST_STAGE = 10, 28
 _LEAST_FOR_ALL = 40

@@ -8,13 +8,13 @@ from gpulab.draw.blocks import Block, Text
 from gpulab.features import needed
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
-from gpulab.tui.status import before_a_run
+from gpulab.tui.status import before_a_run, in_the_middle
 
 
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return before_a_run(selection.row)
+        return in_the_middle(before_a_run(selection.row), selection.layout.size)
     if not run.ended:
         return Text("The checklist is answered when the run has ended.", "dim")
     drawn: Block = needed("findings.checklist_view").checklists(run.report)

@@ -135,8 +135,9 @@ class Detail(TabbedContent):
             return
         self._drawn[place] = drawn
         selection = self._selection(entry, layout, earlier)
-        if pane.border_title != tab.title.lower():  # the frame is drawn again for it
-            pane.border_title = tab.title.lower()
+        title = f"{entry.name} · {tab.title.lower()}"
+        if pane.border_title != title:  # the frame is drawn again for it
+            pane.border_title = title
         pane.show(tab.content(selection), follow=tab.follows_end)
         if before is None or before[0] != opened:
             pane.to_top()

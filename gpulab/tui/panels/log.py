@@ -9,12 +9,12 @@ from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
-from gpulab.tui.status import before_a_run
+from gpulab.tui.status import before_a_run, in_the_middle
 
 
 def content(selection: Selection) -> Block:
     if selection.run is None:
-        return before_a_run(selection.row)
+        return in_the_middle(before_a_run(selection.row), selection.layout.size)
     return log(selection.run.report)
 
 

@@ -11,13 +11,13 @@ from gpulab.report.live import live_run
 from gpulab.session.run import Run
 from gpulab.show.parts import Shown, Target, on_screen
 from gpulab.tui.panels.tabs import Selection
-from gpulab.tui.status import before_a_run
+from gpulab.tui.status import before_a_run, in_the_middle
 
 
 def content(selection: Selection) -> Block:
     run, layout = selection.run, selection.layout
     if run is None:
-        return before_a_run(selection.row)
+        return in_the_middle(before_a_run(selection.row), selection.layout.size)
     width, height = layout.size
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:

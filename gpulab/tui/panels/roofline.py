@@ -12,13 +12,13 @@ from gpulab.features.roofline.view import causes, reasons, roofline_view
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
-from gpulab.tui.status import before_a_run, no_roofline
+from gpulab.tui.status import before_a_run, in_the_middle, no_roofline
 
 
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return before_a_run(selection.row)
+        return in_the_middle(before_a_run(selection.row), selection.layout.size)
     roofline = roofline_of(run.report)
     if roofline is None:
         return Group(no_roofline(), causes(run.report.variants))

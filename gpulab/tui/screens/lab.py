@@ -497,7 +497,7 @@ class LabScreen(Screen[int]):
     def footer_keys(self) -> tuple[str, ...]:
         """Return the ids of the keys that matter now."""
         keys = self._keys_of_focus()
-        room = self.size.width
+        room = self.size.width + 1  # the blank after the last one need not be seen
         named = {key.id: key for key in self.keys if not (self.read_only and key.runs)}
         kept: list[str] = []
         for key in (named[name] for name in keys if name in named):

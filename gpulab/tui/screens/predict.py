@@ -42,6 +42,7 @@ class PredictScreen(ModalScreen["Prediction | None"]):
         Binding("down", "app.focus_next", "the other question"),
         Binding("escape", "skip", "back"),
     ]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-high")]  # noqa: RUF012
 
     def __init__(self, row: ScenarioRow, skipped: Mapping[str, Finding], then: str) -> None:
         """`skipped`: the variants that are left out here, and why; `then`: whether it is run then,

@@ -54,7 +54,7 @@ class ReplayLine(StatusLine):
             speed=playback.speed,
             playing=playback.playing,
         )
-        return self.draw(Text(replay_line(position, self._origin, self.size.width)))
+        return self.draw(Text(f" {replay_line(position, self._origin, self.size.width - 2)}"))
 
 
 class ReplayScreen(LabScreen, inherit_bindings=False):
