@@ -106,9 +106,7 @@ class LabScreen(Screen[int]):
 
     @on(KeysFooter.Drawn)
     async def _add_detail(self) -> None:
-        """Add the rest, once the list and its keys are on screen: they are what one looks at first,
-        and this takes as long again.
-        """
+        """Add the rest once the list and its keys are on screen: they are looked at first."""
         if self._detail is not None:
             return
         from gpulab.tui.panels.detail import Detail
