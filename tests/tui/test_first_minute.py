@@ -53,6 +53,23 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
     visit(journey, size=(120, 40))
 
 
+def test_n_at_the_end_of_a_recording_opens_the_next_lesson(tmp_path, monkeypatch):
+    """Its screen is left while its last line is made again."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def journey(pilot):
+        await type_in(pilot, "/pinned_memory")
+        for _ in range(3):
+            await pilot.press("enter", "v")
+            await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+            await pilot.press("end", "n")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, ReplayScreen))
+            await pilot.press("escape")
+            await type_in(pilot, "/pinned_memory")
+
+    visit(journey, size=(120, 40))
+
+
 def rows(pilot):
     scenarios = pilot.app.screen.query_one(ScenarioList)
     return [scenarios.render_line(y).text for y in range(scenarios.size.height)]
