@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-PLANTED = '''
+PLANTED = """
 import json, sys, time
 
 TEXT = json.dumps({str(i): list(range(20)) for i in range(2000)})
@@ -45,8 +45,8 @@ for _ in range(6):
     counted("loop", time.thread_time, loop)
     counted("wait", time.perf_counter, wait)
 print(json.dumps(spent))
-'''
-WORKERS = '''
+"""
+WORKERS = """
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -66,8 +66,8 @@ if __name__ == "__main__":
     for _ in range(2):
         for batch in DataLoader(Slow(), batch_size=4, num_workers=1):
             batch.sum()
-'''
-SIGNALS = '''
+"""
+SIGNALS = """
 import signal, threading, os, time
 
 signal.signal(signal.SIGUSR1, lambda *_: None)
@@ -79,7 +79,7 @@ began = time.perf_counter()
 time.sleep(0.3)
 print(time.perf_counter() - began >= 0.3)
 print(os.read(os.pipe()[0], 1) if os.getenv("NEVER") else signal.getsignal(signal.SIGALRM))
-'''
+"""
 
 
 def bills(lab, program, *flags):
@@ -98,7 +98,7 @@ def planted(module_lab):
 
 
 def test_the_rows_are_all_the_time_from_the_start_to_the_end(planted):
-    finished, bill = planted
+    _, bill = planted
     rows = {row["cause"]: row["seconds"] for row in bill["rows"] if not row["file"]}
     assert bill["ended"]
     assert sum(row["seconds"] for row in bill["rows"]) == pytest.approx(bill["wall_s"], rel=1e-6)
