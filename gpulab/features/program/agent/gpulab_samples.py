@@ -40,6 +40,9 @@ _SIGNAL = signal.SIGRTMAX - 5 if hasattr(signal, "SIGRTMAX") else 0
 _BY_THREAD = 4
 """SIGEV_THREAD_ID: the main thread gets the signal, whichever runs."""
 
+RECORDING = "recorded by gpulab"
+_PASSES_ON = {"called", "first_told", "told_first", "made", "hook", "exec_module", "found"}
+"""Functions of the follower that call what the program called."""
 IMPORT, COMPILE, DATA, EPOCH, WORKERS = (
     "import",
     "compile",
@@ -263,8 +266,8 @@ class Samples:
             elif place is None:
                 if about.cause == IMPORT:
                     cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
-                elif about.cause == COMPILE and cause != IMPORT:
-                    cause = COMPILE
+                elif about.cause in (COMPILE, RECORDING) and cause != IMPORT:
+                    cause = about.cause
                 elif not cause:
                     cause = about.cause
                 if about.package and other is None:
@@ -369,7 +372,10 @@ def _about(code: CodeType) -> _Code:
     file = code.co_filename
     if file.startswith("<frozen importlib"):
         return _Code(own=False, cause=_CALLS.get(code.co_name, ""), package="")
-    if file.startswith(("<", _OWN)) or "torchinductor" in file:
+    if file.startswith(_OWN):
+        cause = "" if code.co_name in _PASSES_ON else RECORDING
+        return _Code(own=False, cause=cause, package="")
+    if file.startswith("<") or "torchinductor" in file:
         return _Code(own=False, cause="", package="")
     place = next((file.rindex(folder) for folder in _PACKAGES if folder in file), None)
     if place is not None:
