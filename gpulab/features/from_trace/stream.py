@@ -22,7 +22,7 @@ from gpulab.core.units import plural
 from gpulab.features.goodput.trace import is_relevant
 
 INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _WORDS = ("true", "false", "null", "-")
 _TOOLS = {

@@ -266,9 +266,7 @@ class Samples:
             elif place is None:
                 if about.cause == IMPORT:
                     cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
-                elif about.cause in (COMPILE, RECORDING) and cause != IMPORT:
-                    cause = about.cause
-                elif not cause:
+                elif (about.cause in (COMPILE, RECORDING) and cause != IMPORT) or not cause:
                     cause = about.cause
                 if about.package and other is None:
                     other = code, frame.f_lineno
