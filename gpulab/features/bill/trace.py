@@ -47,8 +47,8 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     for start, end, index in innermost([event.span for event in device]):
         found[_of_device(device[index].kind, device[index].name), device[index].name] += end - start
     if busy:
-        for cause, spans in _host_states(trace, host):
-            found[f"{IDLE}: {cause}", ""] += measure(intersect(rest, spans))
+        for cause, of, spans in _host_states(trace, host):
+            found[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
             rest = subtract(rest, spans)
         recorded = "in Python, or not recorded" if host is not None else "the host is not recorded"
         found[f"{IDLE}: {recorded}", ""] += measure(rest)
@@ -77,18 +77,34 @@ def _of_device(kind: str, name: str) -> str:
     return BUSY if kind == "kernel" else COPIES
 
 
-def _host_states(trace: Trace, host: Thread | None) -> Iterator[tuple[str, list[Span]]]:
-    """Yield what the host does, the most certain first, and when."""
-    every = [call for calls in trace.calls.values() for call in calls]
-    waits = [call.span for call in every if "Synchronize" in call.name]
-    copies = [call.span for call in every if "Memcpy" in call.name and "Async" not in call.name]
-    loading = [event.span for event in trace.annotations if _LOADER in event.name]
-    yield "waiting for data", union(loading)
-    yield "the host waits for the device", union(waits)
-    yield "the host copies", union(copies)
-    yield "launching", union(call.span for call in every)
+def _host_states(trace: Trace, host: Thread | None) -> Iterator[tuple[str, str, list[Span]]]:
+    """Yield what the host does, the most certain first, the name of the call, and when."""
+    yield "waiting for data", "", _loading(trace)
+    for name, spans in sorted(_calls(trace).items()):
+        yield _of_call(name), name, union(spans)
     operations = trace.operations.get(host, []) if host is not None else []
-    yield "starting operations", union(event.span for event in operations)
+    yield "starting operations", "", union(event.span for event in operations)
+
+
+def _loading(trace: Trace) -> list[Span]:
+    return union(event.span for event in trace.annotations if _LOADER in event.name)
+
+
+def _calls(trace: Trace) -> dict[str, list[Span]]:
+    """Return when each function of the runtime or driver runs; each moment is one's."""
+    calls = [call for of_thread in trace.calls.values() for call in of_thread]
+    found: dict[str, list[Span]] = defaultdict(list)
+    for start, end, index in innermost([call.span for call in calls]):
+        found[calls[index].name].append((start, end))
+    return found
+
+
+def _of_call(name: str) -> str:
+    if "Synchronize" in name:
+        return "the host waits for the device"
+    if "Memcpy" in name and "Async" not in name:
+        return "the host copies"
+    return "launching" if "Launch" in name else "in the runtime"
 
 
 def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tuple[str, str], float]:
@@ -97,7 +113,7 @@ def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tupl
     operations = [event for event in trace.inside(trace.operations.get(host, []))] if host else []
     for start, end, index in innermost([event.span for event in operations]):
         found[TORCH, operations[index].name] += end - start
-    loading = union(event.span for event in trace.annotations if _LOADER in event.name)
+    loading = _loading(trace)
     rest = subtract(window, union(event.span for event in operations))
     found["waiting for data", ""] = measure(intersect(rest, loading))
     found[OUTSIDE, ""] = measure(subtract(rest, loading))

@@ -31,6 +31,7 @@ _TOOLS = {
     "timeDeltas": "V8",
     "device_traces": "torch's memory snapshots",
     "benchmarks": "pytest-benchmark",
+    "rocprofiler-sdk-tool": "rocprofv3",
     "gpulab": "gpulab (a run file: --replay shows it)",
 }
 """Whose files have such a key at their top."""
