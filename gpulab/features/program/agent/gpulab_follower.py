@@ -46,8 +46,15 @@ _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals")
-_ENTRIES = ("_optimizer_stepped", "_module_called", "_compiles", "_profiles")
+_OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals", "_gpulab_samples")
+_ENTRIES = (
+    "_optimizer_stepped",
+    "_module_called",
+    "_compiles",
+    "_profiles",
+    "sampled",
+    "collected",
+)
 """From where on all that is called is of these modules, or of the standard library."""
 _PATIENCE_S = 5.0
 """For a window to end, of a thread that starts a profiler."""
