@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _NAME, _MARK, _VERDICT, _AGE = 3, 7, 8, 7
 """Cells: of what stands before a name, and of the columns at the right edge."""
-_FRAME = 3
-"""Cells of the list's frame and scrollbar."""
+_FRAME = 4
+"""Cells of the list's frame, the air at its left, and its scrollbar."""
 WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 130
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
 ages: what it is about keeps 78 of them.
