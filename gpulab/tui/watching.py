@@ -196,8 +196,8 @@ class WatchApp(LabApp):
             self._card.show(of_empty(at_home(self._place), f"gpulab{shared}"))
         else:
             lesson, command = shown.place.lesson, watch_command(shown.host, self._place)
-            titles = [entry.row.title for entry in self._listed if entry.name == lesson]
-            self._card.show(of_class(shown, *titles[:1] or [""], command))
+            titles = (entry.row.title for entry in self._listed if entry.name == lesson)
+            self._card.show(of_class(shown, next(titles, ""), command))
 
     def _follow(self) -> None:
         """Go where the teacher has gone since."""
