@@ -32,7 +32,7 @@ _SHARE, _SHARE_AT_FIRST = 0.004, 0.02
 _FIRST_S = 5.0
 _SAID_S, _SAID_MOST_S, _GROWTH = 0.25, 30.0, 1.3
 """How often the bill is written: rarely in a long program."""
-_MOST_ROWS, _DEEPEST = 120, 400
+_MOST_ROWS, _DEEPEST = 120, 3_000
 _MOST_COMPILATIONS, _LONGEST, _MOST_RESIDENT = 20, 300, 60
 _WAITS = 0.05
 """Of a sample's time off the CPU, from which on the scheduler is asked whether others had it."""
