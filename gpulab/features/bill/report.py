@@ -116,8 +116,7 @@ def _rows(events: Iterable[ProcessBooked]) -> Iterator[BillRow]:
     for event in events:
         gap_s = (event.until - event.begun) / max(1, event.samples)
         for row in event.rows:
-            place = ("", "") if row.cause == "import" else (row.file, row.function)
-            key = row.cause, row.of, *place
+            key = _key(row)
             found[key].append(row)
             every_s[key] = max(gap_s, every_s.get(key, 0.0))
     for key, parts in found.items():
@@ -129,7 +128,7 @@ def _rows(events: Iterable[ProcessBooked]) -> Iterator[BillRow]:
         first = max(parts, key=lambda row: row.ran_s + row.waited_s)
         yield BillRow(
             cause=key[0],
-            of=key[1],
+            of=first.of,
             seconds=seconds,
             error_s=sqrt(seconds * every_s[key]),
             waited_s=sum(row.waited_s for row in parts),
@@ -137,6 +136,17 @@ def _rows(events: Iterable[ProcessBooked]) -> Iterator[BillRow]:
             function=first.function,
             lines=[line for line in most if line and lines[line] >= 0.1 * seconds],
         )
+
+
+def _key(row: BookedTime) -> tuple[str, str, str, str]:
+    """Return what makes two rows one: all that a function calls in packages is one, whichever of
+    them call which.
+    """
+    if row.cause == "import":
+        return row.cause, row.of, "", ""
+    if row.of and row.cause in ("", "torch"):
+        return "", "a package", row.file, row.function
+    return row.cause, row.of, row.file, row.function
 
 
 FEATURE = Feature(

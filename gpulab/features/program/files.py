@@ -22,6 +22,7 @@ from gpulab.commit import version
 from gpulab.core.events import Collectives, Event, WorkerReady
 from gpulab.core.files import open_regular, read_regular
 from gpulab.core.findings import Finding
+from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
@@ -48,7 +49,9 @@ _MOST_ROWS = 1_000
 _CHUNK = 1 << 20
 
 
-def environment(folder: Path, command: Sequence[str], *, profile: bool) -> dict[str, str]:
+def environment(
+    folder: Path, command: Sequence[str], profile: ProfileOptions | None
+) -> dict[str, str]:
     """That of the program: this process's own, with what lets its Pythons be followed."""
     variables = dict(os.environ)
     if _is_without_site(command):
@@ -57,7 +60,10 @@ def environment(folder: Path, command: Sequence[str], *, profile: bool) -> dict[
     variables["PYTHONPATH"] = f"{AGENT}{os.pathsep}{before}" if before else str(AGENT)
     variables.setdefault("TORCH_FR_BUFFER_SIZE", _COLLECTIVES)
     variables.setdefault("TORCH_NCCL_ENABLE_TIMING", "1")
-    return {**variables, FOLDER: str(folder), PROFILE: "on" if profile else "off"}
+    records = "off"
+    if profile is not None:
+        records = "at once" if profile.at_once else "on"
+    return {**variables, FOLDER: str(folder), PROFILE: records}
 
 
 def _is_without_site(command: Sequence[str]) -> bool:
