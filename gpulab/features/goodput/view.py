@@ -129,6 +129,8 @@ _NARROW = 80
 _BAR_MARGIN = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
+_BUSY = 0.05
+"""A share of the time off the CPU that explains an unreliable profile."""
 _SHARES_OF_ROOF = ("product", "efficiency")
 _COLUMNS = (
     ("product", "of roof"),
@@ -170,15 +172,20 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
             table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
         letters = set()
         for name, summary in profiled.items():
+            if summary.reliable is False:
+                busy = (report.variant(name).contention or 0.0) >= _BUSY
+                why = "the machine was busy" if busy else "the profile is not reliable"
+                figures = (texts[name][place] for place in shown)
+                table.add_row(name, UNRELIABLE, Text(f"not known: {why}", "yellow"), *figures)
+                continue
             parts_of_step = parts_of(summary)
             drawn = bars.parts_bar(parts_of_step, cells, computing=share(summary))
             blocks = {part.block for part in parts_of_step}
             letters |= {words[0] for words, style in drawn.parts if style in blocks}
-            if summary.reliable is False:
-                drawn.style = "dim"
             table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
         yield from (table, "")
-        if parts := parts_table(profiled, letters):
+        reliable = {name: each for name, each in profiled.items() if each.reliable is not False}
+        if parts := parts_table(reliable, letters):
             yield parts
         if with_notes:
             yield from _notes(report, profiled)

@@ -290,8 +290,8 @@ def strided_accesses(*, share: float, **evidence: Value) -> None: ...
 def random_accesses(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.PAGE_FAULTS,
-    "{faults:.0f} page faults a step take {share:.0%} of the time that its thread runs{far}: reuse "
-    "memory instead of allocating it",
+    "{faults:,.0f} page faults a step take {share:.0%} of the time that its thread runs{far}: "
+    "reuse memory instead of allocating it",
 )
 def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> None: ...
 @limited_by(

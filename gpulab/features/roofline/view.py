@@ -87,7 +87,7 @@ def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -
     if changes:
         table.add_column("change", overflow="fold")
     for variant, cause in rows:
-        limit = Text(f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}", "bold")
+        limit = Text(bound(cause), "bold")
         share = [_share_of_roof(variant.roofline)] if has_points else []
         change = [changes.get(variant.name, "")] if changes else []
         table.add_row(Text(variant.name), limit, *share, *change)
@@ -103,6 +103,11 @@ def _share_of_roof(point: Point | None) -> Text:
     named = f"{kind} {roof}" if roof in (MATRIX, VECTOR) else roof or kind
     words = f" {percent_of_roof(share):>4} % of {named}"
     return Text.assemble((gauge(share, _CELLS_OF_SHARE), "cyan"), words)
+
+
+def bound(cause: Cause | Point) -> str:
+    """Return what limits it as all tables call it, such as memory-bound, or contention?."""
+    return f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}"
 
 
 def _bound(kind: BoundKind) -> str:
