@@ -54,6 +54,8 @@ def _table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _is_in(word: str, shown: str) -> bool:
+    if word.startswith("`?`"):
+        return re.search(r"[a-z]\? ", shown) is not None
     return any(
         re.search(rf"(?<!\w){re.escape(part.strip())}s?(?!\w)", shown) for part in word.split(",")
     )

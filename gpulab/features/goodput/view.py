@@ -18,7 +18,7 @@ from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table, rows_t
 from gpulab.draw.table import first_and_last
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
-from gpulab.report.report import RunReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
             table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
         letters = set()
         for name, summary in profiled.items():
-            if summary.reliable is False:
-                busy = (report.variant(name).contention or 0.0) >= _BUSY
-                why = "the machine was busy" if busy else "the profile is not reliable"
+            if why := why_not_known(report.variant(name)):
                 figures = (texts[name][place] for place in shown)
                 table.add_row(name, UNRELIABLE, Text(f"not known: {why}", "yellow"), *figures)
                 continue
@@ -191,6 +189,14 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
             yield from _notes(report, profiled)
 
     return Fitted(of_width)
+
+
+def why_not_known(variant: VariantReport) -> str:
+    """Return why the parts of its step are not shown; empty where they are."""
+    if variant.goodput is None or variant.goodput.reliable is not False:
+        return ""
+    busy = (variant.contention or 0.0) >= _BUSY
+    return "the machine was busy" if busy else "the profile is not reliable"
 
 
 def _profiled(report: RunReport) -> dict[str, GoodputReport]:

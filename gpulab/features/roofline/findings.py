@@ -80,7 +80,8 @@ def _far(evidence: dict[str, Value]) -> str:
 def _distance(evidence: dict[str, Value]) -> str:
     """The share of the nearest roof, then of each."""
     shares = _shares(evidence)
-    known = [evidence.get(key) for key in ("memory", "cache", "arithmetic")]
+    bandwidth = "cache" if "cache" in evidence else "memory"
+    known = [evidence.get(key) for key in (bandwidth, "arithmetic")]
     # more than memory's bandwidth came from a cache
     possible = [share for share in known if isinstance(share, float) and share <= 1]
     nearest = max(possible, default=None)

@@ -16,6 +16,7 @@ from gpulab.features.roofline.bound import Cause, OperationPoint, Point, Rooflin
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.figure import (
     FamilyRoofs,
+    drawn_rate,
     family_roofs,
     first_family,
     per_second,
@@ -128,6 +129,8 @@ _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
+_NEAR = 0.9
+"""A rate over the roof is the share that is printed, within this factor."""
 _GAP, _SHARE_OF_TABLE, _LEAST_TABLE = 3, 0.42, 64
 _BESIDE = 140
 """Columns from which on the table stands beside the plot."""
@@ -260,6 +263,16 @@ def _notes(points: Sequence[Point], family: str) -> list[str]:
     ]
     if ratios:
         notes.append(f"measured / declared bytes: {', '.join(ratios)}{_meaning(points)}")
+    drifted = [
+        letter_of(index)
+        for index, point in enumerate(points)
+        if point.is_drawable and not _NEAR < drawn_rate(point).value / point.rate.value < 1 / _NEAR
+    ]
+    if drifted:
+        notes.append(
+            f"{','.join(drifted)}: share of the roof in the same rounds, as drawn; the machine "
+            "drifted, so it is not the rate over the roof of the whole run"
+        )
     if without := [letter_of(place) for place, each in enumerate(points) if not each.is_drawable]:
         notes.append(f"no FLOP/byte: {','.join(without)}")
     return notes
