@@ -55,7 +55,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _is_in(word: str, shown: str) -> bool:
-    if word.startswith("`?`"):
+    if word.startswith("?"):
         return any(f"{kind}?" in shown for kind in (*BoundKind, "-bound", "-resident"))
     return any(
         re.search(rf"(?<!\w){re.escape(part.strip())}s?(?!\w)", shown) for part in word.split(",")

@@ -196,10 +196,12 @@ def judged(answered: Answered) -> str:
 
 def _judgement(predicted: float, comparison: Comparison | PastComparison) -> str:
     """Return how near a predicted speedup is to the measured one."""
-    if comparison.speedup and near(predicted, comparison.speedup) is None:
+    is_near = near(predicted, comparison.speedup) if comparison.speedup else False
+    if is_near is None:
         return "too imprecise to tell"
     low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
     ratio = (value_of(comparison.speedup) or predicted) / predicted
     if low <= predicted <= high:
         return "right, within the interval"
-    return f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"
+    words = f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"
+    return f"{words}, within a factor of 2" if is_near else words
