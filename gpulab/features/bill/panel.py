@@ -9,7 +9,7 @@ from gpulab.features.bill.view import cause_of, where
 from gpulab.report.live import LiveReport
 
 _FEWEST, _ROWS, _MOST = 3, 9, 16
-_CAUSE, _PLACE = 17, 44
+_CAUSE, _PLACE = 17, 42
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:

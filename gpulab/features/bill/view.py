@@ -10,12 +10,14 @@ from pathlib import PurePath
 from gpulab.core.text import one_line, plain
 from gpulab.core.units import byte_count, plural, seconds
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.features.bill.report import COUNTED, OTHERS, PREEMPTED, PROGRAM, WORKER
+from gpulab.draw.canvas import fit
+from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.report.report import RunReport
 
 _MOST_ROWS, _MOST_OF_OTHERS, _MOST_BILLS = 15, 4, 9
 _MOST_RANKS, _MOST_OF_RANKS = 4, 8
+_SOURCE = 44
 _WAITS = 0.5
 _GROWS = 0.1
 """Of the memory: less growth is not said."""
@@ -26,13 +28,10 @@ _WORDS = {
     "compile": "compile",
     "autotune": "tune kernels",
     "data": "load data",
-    "first batch of an epoch": "wait for an epoch's first batch",
-    "start data workers": "start data workers",
-    PREEMPTED: "preempted: others had the CPU",
 }
 METHOD = (
     "sampled stack of the main thread (the innermost line of the program, or else of a package); "
-    "counted: garbage collection, preemption"
+    "counted: garbage collection, preempted (others had the CPU)"
 )
 
 
@@ -105,13 +104,13 @@ def _table(process: ProcessBill, most: int) -> Block:
     table = columns_table()
     table.add_column("seconds", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("cause", overflow="fold", min_width=20)
+    table.add_column("cause", no_wrap=True)
     table.add_column("line of the program", overflow="fold", min_width=24)
     for row in process.rows[:most]:
         style = "dim" if row.cause in COUNTED or row.cause == OTHERS else ""
         place = Text(where(row))
         if source := _source(row):
-            place.append(f"\n{source[:60]}", "dim")
+            place.append(f"\n{fit(source, _SOURCE)}", "dim")
         share = f"{row.seconds / process.wall_s:.1%}"
         table.add_row(_seconds(row), share, Text(cause_of(row), style), place)
     left = sum(row.seconds for row in process.rows[most:])

@@ -105,7 +105,7 @@ _PANELS = (TIMES, NARROWING, PROCESSES, _ROOFS, _PARTS, _CHARTS, PRINTED)
 """In the order in which one reads them."""
 ZOOMED = (NUMBER, *_PANELS)
 """Those that can fill the screen."""
-_PROGRAM_PANELS = (*_PROGRAM, _PARTS, _CHARTS, PRINTED)
+_PROGRAM_PANELS = (*_PROGRAM, _CHARTS, PRINTED)
 """Those of a program that is followed."""
 _FIRST = (*_PROGRAM, TIMES, NARROWING, _CHARTS, PRINTED, PROCESSES, _ROOFS, _PARTS)
 """In the order in which they get their fewest rows."""

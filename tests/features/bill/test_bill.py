@@ -140,7 +140,7 @@ def test_it_is_printed_with_the_line(planted):
     assert "of the program went" in finished.stderr
 
 
-RANKS = '''
+RANKS = """
 import os
 import torch, torch.distributed as dist, torch.multiprocessing as mp
 
@@ -163,7 +163,7 @@ def work(rank):
 
 if __name__ == "__main__":
     mp.spawn(work, nprocs=2)
-'''
+"""
 
 
 @pytest.mark.slow
