@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from gpulab.core.events import ProgramEnded
 from gpulab.features.bill import result
 from gpulab.features.bill.events import BookedTime, Compilation, ProcessBooked
@@ -24,7 +26,7 @@ _MOST_LINES = 3
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
-    booked = [event for event in draft.state.all(ProcessBooked) if event.role != HELPER]
+    booked = list(_in_turn(draft.state.all(ProcessBooked)))
     if not booked:
         return report
     ends = (variant.last(ProgramEnded) for variant in draft.state.variants.values())
@@ -39,6 +41,18 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         for events in sorted(groups.values(), key=lambda events: events != [counts])
     ]
     return report.with_parts(bill=BillReport(bills=bills))
+
+
+def _in_turn(events: Iterable[ProcessBooked]) -> Iterator[ProcessBooked]:
+    """Yield those that are of the program. After an exec a process has its number and its start as
+    before: it begins where its last bill ends.
+    """
+    until: dict[int, float] = {}
+    for event in sorted(events, key=lambda event: event.begun):
+        started = max(event.started, min(until.get(event.pid, event.started), event.begun))
+        until[event.pid] = event.until
+        if event.role != HELPER:
+            yield replace(event, started=started)
 
 
 def _that_counts(booked: Sequence[ProcessBooked]) -> ProcessBooked:

@@ -115,6 +115,7 @@ class Samples:
         self._thread = get_ident()
         self._rows: dict[_Place, list[float]] = {}
         self._samples = self._collections = 0
+        self._samples_now = False
         self._own_s = self._collected_s = self._collecting = self._booked_s = 0.0
         self._preempted_s = 0.0
         self._resident: list[tuple[float, int]] = []
@@ -205,7 +206,12 @@ class Samples:
             self._collections += 1
 
     def sampled(self, number: int, frame: FrameType | None) -> None:
-        """Handle the timer's signal."""
+        """Handle the timer's signal; one that comes meanwhile, as where this waits for the
+        interpreter, is none.
+        """
+        if self._samples_now:
+            return
+        self._samples_now = True
         began = thread_time()
         try:
             self._book(frame)
@@ -217,6 +223,8 @@ class Samples:
         except Exception as error:
             if not _is_own(error):
                 raise
+        finally:
+            self._samples_now = False
 
     def _thin(self) -> None:
         """Sample more rarely where a sample costs more than its share."""
