@@ -31,13 +31,23 @@ def short_result(
     *,
     with_operations: bool = True,
     folds: bool = True,
+    together: RunReport | None = None,
+    predicted: Sequence[Block] = (),
 ) -> Fitted:
     """At most `MOST_LINES` lines with those of the command; what it asked for comes besides,
     however long it is. `with_operations`: those of functions. `folds`: whether a line that is too
-    long goes on in the next; else none is cut.
+    long goes on in the next; else none is cut. `together`: the run of all fixes that gained;
+    `predicted`: the answer to a prediction.
     """
     operations: Sequence[Block] | None = None if with_operations else ()
-    shown = Shown(report, Target.SHORT, operations=operations, verbose=False)
+    shown = Shown(
+        report,
+        Target.SHORT,
+        together=together,
+        predicted=predicted,
+        operations=operations,
+        verbose=False,
+    )
 
     def of_width(width: int) -> Iterator[Block]:
         # more columns than any line takes

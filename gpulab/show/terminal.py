@@ -13,6 +13,7 @@ from rich import table as rich_table
 from rich import text as rich_text
 from rich.cells import cell_len
 from rich.constrain import Constrain
+from rich.measure import Measurement
 from rich.padding import Padding
 
 from gpulab.draw.blocks import Block, Code, Fitted, Group, Heading, Inside, Markdown, Table, Text
@@ -88,6 +89,7 @@ def _rich_table(table: Table) -> rich_table.Table:
 
 _WIDEST_RULE = _WIDEST_PLOT = 160
 _ROWS_OF_PLOT = 24
+_UNBOUNDED = 10_000
 
 
 def _plotted(figure: Figure, width: int) -> Iterator[Text]:
@@ -165,6 +167,18 @@ def height(block: Block, width: int) -> int:
     """Rows that it takes at that width."""
     console, _ = _console(width)
     return len(console.render_lines(drawn(block), pad=False))
+
+
+def fits(block: Block, width: int) -> bool:
+    """Return whether no table in it breaks words, or loses some, at that width."""
+    if isinstance(block, Group):
+        return all(fits(each, width) for each in block.blocks)
+    if isinstance(block, Fitted):
+        return all(fits(each, width) for each in block.of_width(width))
+    if not isinstance(block, Table):
+        return True
+    console, _ = _console(_UNBOUNDED)
+    return Measurement.get(console, console.options, drawn(block)).minimum <= width
 
 
 def _console(width: int) -> tuple[Console, StringIO]:

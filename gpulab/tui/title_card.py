@@ -1,4 +1,4 @@
-"""What watchers of a class see until its first run."""
+"""What watchers of a folder see until there is a run or a class."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
-from gpulab.core.text import one_line
-from gpulab.session.classroom import Shown
-
 
 class TitleCard(Screen[None]):
-    """Left with Esc, and by the app when a run starts."""
+    """The app takes it away when there is something to list."""
 
     DEFAULT_CSS = """
     TitleCard { align: center middle; }
@@ -28,33 +25,17 @@ class TitleCard(Screen[None]):
         text-align: center;
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter", "app.look_around", "look around", tooltip="the list"),
-        Binding("q", "app.quit", "quit", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "app.quit", "quit", show=False)]
 
-    def __init__(self, command: str) -> None:
-        """`command`: what others of the class type."""
+    def __init__(self, folder: str) -> None:
+        """`folder`: the one that is watched, as it is shown."""
         super().__init__()
-        self._command = command
-        self._box = Static()
-        self._drawn: tuple[Shown, str] | None = None
+        self._folder = folder
 
     def compose(self) -> ComposeResult:
-        yield self._box
-
-    def show(self, shown: Shown, title: str) -> None:
-        """Show what the teacher does; `title` is that of the lesson, empty where it is unknown."""
-        if self._drawn == (shown, title):
-            return
-        self._drawn = shown, title
         text = Text()
-        text.append(f"{shown.name}\n\n", "bold cyan")
-        text.append(f"{one_line(shown.place.lesson)}\n", "bold")
-        if title:
-            text.append(f"{title}\n")
-        text.append("\nbegins when the teacher runs or replays it\n\n", "green")
-        text.append("to join:  ")
-        text.append(self._command, "bold")
-        text.append("\n\nesc: look around   q: quit")
-        self._box.update(text)
+        text.append("waiting for the class\n\n", "bold cyan")
+        text.append(f"no run is going on in {self._folder}\n\n")
+        text.append("what the teacher shows comes here by itself", "green")
+        text.append("\n\nq: quit")
+        yield Static(text)

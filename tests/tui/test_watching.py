@@ -18,7 +18,6 @@ from gpulab.session import tail
 from gpulab.session.active_runs import place_of
 from gpulab.session.classroom import ClassFile, Place, Replayed
 from gpulab.tui import watching
-from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.title_card import TitleCard
 from gpulab.tui.watching import WatchApp
 
@@ -39,7 +38,7 @@ def watch(journey, name):
     async def go():
         app = WatchApp(place_of(str(name)), ascii_only=False)
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
+            await until(pilot, lambda: app._bottom.complete)
             await journey(pilot)
 
     asyncio.run(go())
@@ -47,7 +46,7 @@ def watch(journey, name):
 
 def test_over_a_folder_the_first_run_is_shown_as_it_comes_and_the_next_is_said(folder):
     async def journey(pilot):
-        await until(pilot, lambda: "no run is going on in" in shown(pilot))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · batched_matmul" in flat(pilot))
@@ -89,12 +88,13 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
     teacher = ClassFile(folder)
 
     async def journey(pilot):
-        await until(pilot, lambda: "no run is going on in" in shown(pilot))
-        teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson"))
         await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
-        card = str(pilot.app.screen.query_one(Static).render())
-        assert card.startswith("GPU 101\n\nbatched_matmul\n")
-        assert f"gpulab --watch {folder}" in card
+        assert "no run is going on in" in str(pilot.app.screen.query_one(Static).render())
+        teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson", answers=True))
+        await until(pilot, lambda: "GPU 101: follows the teacher, L leaves" in shown(pilot))
+        await until(pilot, lambda: "one launch" in pilot.app.screen._detail.pane.text)
+        assert "batched_matmul" in pilot.app.screen._detail.answered
+        assert pilot.app.screen.footer_keys()[0] == "follow"
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · follows the teacher, L leaves" in flat(pilot))
@@ -114,10 +114,14 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
         teacher.write("GPU 101", Place("pinned_memory", "result", replayed=played))
         await until(pilot, lambda: "paused 1x 0:30" in shown(pilot))
         assert "hidden until the verdict is final" in flat(pilot)
+        assert "following paused" in shown(pilot)
+        await pilot.press("L")
+        assert "left paused" in shown(pilot)
+        await pilot.press("L")
         teacher.write("GPU 101", Place("small_kernels", "lesson"))
         await until(pilot, lambda: pilot.app.screen.chosen.name == "small_kernels")
         teacher.remove()
-        await until(pilot, lambda: "teacher" not in shown(pilot))
+        await until(pilot, lambda: "GPU 101: the class has ended" in shown(pilot))
         await pilot.press("L")
         assert "no teacher shares this folder" in shown(pilot)
         run.close()
@@ -137,7 +141,7 @@ def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
 
     wait_for(lambda: place().get("tab") == "code")
     watcher = Pty([sys.executable, "-m", "gpulab", "--watch", str(lab.folder)], env=lab.env)
-    watcher.read(30, until=b"begins when the teacher runs or replays it")
+    watcher.read(30, until=b"follows the teacher")
     assert b"GPU 101" in watcher.output
     terminal.press(b"v")
     wait_for(lambda: place().get("replayed"))

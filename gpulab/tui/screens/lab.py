@@ -90,6 +90,8 @@ class LabScreen(Screen[int]):
         self._footer: tuple[str, ...] = bindings.LIST_KEYS[:-1]
         """The keys that the last line names."""
         self._runs_first = runs_first
+        self.follows = ""
+        """Whether the teacher of a class is followed, in a word; empty where there is no class."""
         self.facts: Mapping[str, str] = {}
         """More lines for the page of a lesson."""
 
@@ -495,6 +497,8 @@ class LabScreen(Screen[int]):
     def footer_keys(self) -> tuple[str, ...]:
         """Return the ids of the keys that matter now."""
         keys = self._keys_of_focus()
+        if self.follows:
+            keys = ("follow", *keys)
         room = self.size.width + 1  # the blank after the last one need not be seen
         named = {key.id: key for key in self.keys if not (self.read_only and key.runs)}
         kept: list[str] = []
