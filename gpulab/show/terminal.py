@@ -13,7 +13,6 @@ from rich import table as rich_table
 from rich import text as rich_text
 from rich.cells import cell_len
 from rich.constrain import Constrain
-from rich.measure import Measurement
 from rich.padding import Padding
 
 from gpulab.draw.blocks import Block, Code, Fitted, Group, Heading, Inside, Markdown, Table, Text
@@ -175,10 +174,27 @@ def fits(block: Block, width: int) -> bool:
         return all(fits(each, width) for each in block.blocks)
     if isinstance(block, Fitted):
         return all(fits(each, width) for each in block.of_width(width))
-    if not isinstance(block, Table):
-        return True
-    console, _ = _console(_UNBOUNDED)
-    return Measurement.get(console, console.options, drawn(block)).minimum <= width
+    return not isinstance(block, Table) or _least_width(block) <= width
+
+
+def _least_width(table: Table) -> int:
+    """Return the cells of its longest words, and of columns that do not wrap; Rich's measure takes
+    these for words too.
+    """
+    cells = table.gap * (len(table.columns) - 1)
+    for head, *column in zip(table.columns, *table.rows, strict=True):
+        if head.width is not None:
+            cells += head.width
+            continue
+        texts = [plain_text(cell, _UNBOUNDED) for cell in column]
+        if table.show_header:
+            texts.append(str(head.words))
+        pieces = [line for text in texts for line in text.splitlines()]
+        if not head.no_wrap:
+            pieces = [word for line in pieces for word in line.split()]
+        least = max([head.min_width or 0, *map(cell_len, pieces)])
+        cells += min(least, head.max_width or least)
+    return cells
 
 
 def _console(width: int) -> tuple[Console, StringIO]:
