@@ -27,15 +27,16 @@ class TitleCard(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "app.quit", "quit", show=False)]
 
-    def __init__(self, folder: str) -> None:
-        """`folder`: the one that is watched, as it is shown."""
+    def __init__(self, folder: str, command: str) -> None:
+        """`folder`: the one that is watched, as it is shown; `command`: what starts a run in it."""
         super().__init__()
-        self._folder = folder
+        self._folder, self._command = folder, command
 
     def compose(self) -> ComposeResult:
         text = Text()
-        text.append("waiting for the class\n\n", "bold cyan")
+        text.append("waiting for a run, or for a class\n\n", "bold cyan")
         text.append(f"no run is going on in {self._folder}\n\n")
-        text.append("what the teacher shows comes here by itself", "green")
+        text.append("what comes is shown here by itself\n\n", "green")
+        text.append("to start a run:  ").append(self._command, "bold")
         text.append("\n\nq: quit")
         yield Static(text)

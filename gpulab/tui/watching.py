@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -199,7 +200,8 @@ class WatchApp(LabApp):
         """Show the title card as long as there is nothing to list."""
         waits = not (self._shown or self._listed or self._problem)
         if waits and self._card is None and self.screen is self._bottom:
-            self._card = TitleCard(at_home(self._place))
+            shared = f" --share {shlex.quote(str(self._place))}" * self._lists_ended
+            self._card = TitleCard(at_home(self._place), f"gpulab{shared}")
             self.push_screen(self._card)
         elif not waits and self._card is not None and self.screen is self._card:
             self.pop_screen()

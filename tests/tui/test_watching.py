@@ -44,9 +44,15 @@ def watch(journey, name):
     asyncio.run(go())
 
 
+def card_of(pilot):
+    """Return the words of the card in front; empty without one."""
+    card = pilot.app.screen
+    return str(card.query_one(Static).render()) if isinstance(card, TitleCard) else ""
+
+
 def test_over_a_folder_the_first_run_is_shown_as_it_comes_and_the_next_is_said(folder):
     async def journey(pilot):
-        await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
+        await until(pilot, lambda: f"gpulab --share {folder}" in card_of(pilot))
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · batched_matmul" in flat(pilot))
@@ -88,8 +94,7 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
     teacher = ClassFile(folder)
 
     async def journey(pilot):
-        await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
-        assert "no run is going on in" in str(pilot.app.screen.query_one(Static).render())
+        await until(pilot, lambda: "no run is going on in" in card_of(pilot))
         teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson", answers=True))
         await until(pilot, lambda: "GPU 101: follows the teacher, L leaves" in shown(pilot))
         await until(pilot, lambda: "one launch" in pilot.app.screen._detail.pane.text)
