@@ -226,7 +226,11 @@ class WatchApp(LabApp):
             self._bottom.go_to(names[0])
         self._bottom.action_show(place.tab)
         if detail is not None:
-            detail.show_answers(place.lesson, shown=place.answers)
+            answered = names[0] in detail.answered
+            if place.tab == "lesson" and place.answers != answered:
+                self.call_after_refresh(
+                    self._bottom.action_answers
+                )  # once the lesson has its place
             detail._panel = place.panel or None
             if detail.zoomed != place.zoomed:
                 self._bottom.action_zoom()

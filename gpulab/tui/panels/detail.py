@@ -83,12 +83,6 @@ class Detail(TabbedContent):
             if keeps:
                 keep_guessed(name)
 
-    def show_answers(self, name: str, *, shown: bool) -> None:
-        """Answer the questions of a lesson, or only ask them."""
-        if shown != (name in self.answered):
-            self.answered ^= {name}
-            self.redraw()
-
     def choose_panel(self, by: int) -> None:
         """Choose another panel of the run."""
         from gpulab.tui.panels.result import next_panel
