@@ -226,11 +226,9 @@ class WatchApp(LabApp):
             self._bottom.go_to(names[0])
         self._bottom.action_show(place.tab)
         if detail is not None:
-            answered = names[0] in detail.answered
-            if place.tab == "lesson" and place.answers != answered:
-                self.call_after_refresh(
-                    self._bottom.action_answers
-                )  # once the lesson has its place
+            if place.tab == "lesson" and place.answers != (names[0] in detail.answered):
+                # once the lesson has its place
+                self.call_after_refresh(self._bottom.action_answers)
             detail._panel = place.panel or None
             if detail.zoomed != place.zoomed:
                 self._bottom.action_zoom()
