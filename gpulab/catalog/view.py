@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gpulab.catalog.catalog import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow, claim_on_cpu
 from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import interval, plural, three_digits, times
@@ -118,7 +118,7 @@ def variants_table(row: ScenarioRow) -> Table:
 
 def _facts(row: ScenarioRow) -> dict[str, str]:
     return {
-        "claim": row.claim,
+        "claim": claim_on_cpu(row.claim, row.cpu),
         "parameters": _assignments(row.params),
         "on a CPU": _assignments(row.cpu),
         "sweep": ", ".join(

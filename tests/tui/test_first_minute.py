@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from journey import flat, idle, listed, shown, type_in, until, visit
+from journey import choose, flat, idle, listed, shown, type_in, until, visit
 
 from gpulab.features.predictions.report import Answered
 from gpulab.session.store import Store
@@ -140,5 +140,8 @@ def test_the_footer_names_keys_that_do_something(tmp_path):
         assert pilot.app.screen.footer_keys()[:5] == bindings.LIST_KEYS[:5]
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app.screen.footer_keys()[0] == "predict")
+        await pilot.press("escape")
+        await choose(pilot, "timing_without_sync")  # needs a GPU, and has a recording
+        assert pilot.app.screen.footer_keys()[:3] == ("open", "replay", "course")
 
     visit(journey)

@@ -496,11 +496,12 @@ class LabScreen(Screen[int]):
 
     def footer_keys(self) -> tuple[str, ...]:
         """Return the ids of the keys that matter now."""
-        keys = self._keys_of_focus()
-        if self.follows:
-            keys = ("follow", *keys)
+        keys = ("follow",) * bool(self.follows) + self._keys_of_focus()
         room = self.size.width + 1  # the blank after the last one need not be seen
-        named = {key.id: key for key in self.keys if not (self.read_only and key.runs)}
+        has_run = self.run_file(self._list.chosen or "") is not None
+        refused = self._catalog.refused_keys(has_run=has_run, read_only=bool(self.read_only))
+        refused |= {key.id for key in self.keys if self.read_only and key.runs}
+        named = {key.id: key for key in self.keys if key.id not in refused}
         kept: list[str] = []
         for key in (named[name] for name in keys if name in named):
             room -= len(key.display or key.keys.partition(",")[0]) + len(key.footer) + 3
@@ -535,11 +536,9 @@ class LabScreen(Screen[int]):
             problem = self.runs.start(entry)
         else:
             problem = self.runs.start_sweep(entry, sweep)
-        if problem:
-            return problem
-        if self._ticks:
+        if self._ticks and not problem:
             self._ticks.resume()
-        return None
+        return problem
 
     def _tick(self) -> None:
         """Take in what came, and show it."""
@@ -569,7 +568,7 @@ class LabScreen(Screen[int]):
             self._shows_run is not None and entry is not None and self.runs.running == entry.name
         )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
-        if (keys := self.footer_keys()) != self._footer:
+        if self._walks is None and (keys := self.footer_keys()) != self._footer:
             self._footer = keys
             self.refresh_bindings()
         if detail is None or entry is None or self._walks is not None:
