@@ -42,7 +42,7 @@ def lesson(
 ) -> Block:
     """The text as Markdown. `chosen`: what the user set for its runs; `earlier`: lines about those
     before; `hides_claim`: a prediction waits for its answer; `answers`: those to the questions of
-    the course too; `expected`: what to expect of each variant too.
+    the course too; `expected`: the claim, and what to expect of each variant, too.
     """
     if row.error:
         hides = [Text(sentence(row.hides), "yellow")] if row.hides else []
@@ -67,8 +67,10 @@ def lesson(
         parts += [variants_table(row), ""]
     facts = rows_table()
     listed = _facts(row)
-    if hides_claim and row.claim:
+    if row.claim and hides_claim:
         listed["claim"] = "hidden until the verdict is final"
+    elif row.claim and not expected:
+        listed["claim"] = _EXPECTED
     listed["chosen"] = _assignments(chosen or {})
     if not hides_claim:
         listed |= earlier or {}

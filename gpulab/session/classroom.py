@@ -50,6 +50,8 @@ class Place(msgspec.Struct, frozen=True):
     tab: str
     panel: str = ""
     zoomed: bool = False
+    answers: bool = False
+    """Those to the questions of the lesson are shown."""
     replayed: Replayed | None = None
 
 

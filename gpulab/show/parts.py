@@ -35,7 +35,7 @@ from gpulab.show.figures import times_figure
 from gpulab.show.headline import outcome
 from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import RAW_NOTE, raw_table
-from gpulab.show.terminal import plain_text
+from gpulab.show.terminal import fits, height, plain_text
 from gpulab.show.view import (
     against_earlier_runs,
     below_table,
@@ -160,10 +160,11 @@ def _result(shown: Shown) -> Iterator[Block | None]:
         yield from texts([*failure_causes(report), *required(report)])
     else:
         yield from outcome(report, compared)
+    if shown.predicted:
+        yield from (*shown.predicted, "")
     yield from blocks_of(views(Section.TRIED), report, shown.together)
     yield from _times(shown)
     yield lesson_figure(report)
-    yield from shown.predicted
     if shown.target == Target.PAGE and (left := failures(report)):
         yield left
 
@@ -445,11 +446,27 @@ def on_screen(shown: Shown) -> Block:
     panels = _processes(replace(shown, width=right)) if shown.width >= _TWO_COLUMNS else []
     if not panels:
         return result(shown)
+    blocks = result(replace(shown, width=left)).blocks
+    start, end = _beside_panels(blocks, left, height(Group(*panels), right))
     columns = rows_table()
     columns.add_column(width=left)
     columns.add_column(width=right, no_wrap=True)
-    columns.add_row(result(replace(shown, width=left)), Group(*panels))
-    return columns
+    columns.add_row(Group(*blocks[start:end]), Group(*panels))
+    return Group(*blocks[:start], columns, *blocks[end:])
+
+
+def _beside_panels(blocks: Sequence[Block], width: int, rows: int) -> tuple[int, int]:
+    """The first blocks that stand beside panels of that many rows: between tables that need all of
+    the width, and at least half as high.
+    """
+    start = 0
+    for end, block in enumerate(blocks):
+        if fits(block, width):
+            continue
+        if 2 * height(Group(*blocks[start:end]), width) >= rows:
+            return start, end
+        start = end + 1
+    return start, len(blocks)
 
 
 def _processes(shown: Shown) -> list[Block]:

@@ -31,23 +31,34 @@ def short_result(
     *,
     with_operations: bool = True,
     folds: bool = True,
+    together: RunReport | None = None,
+    predicted: Sequence[Block] = (),
 ) -> Fitted:
     """At most `MOST_LINES` lines with those of the command; what it asked for comes besides,
     however long it is. `with_operations`: those of functions. `folds`: whether a line that is too
-    long goes on in the next; else none is cut.
+    long goes on in the next; else none is cut. `together`: the run of all fixes that gained;
+    `predicted`: the answer to a prediction, which comes besides too.
     """
     operations: Sequence[Block] | None = None if with_operations else ()
-    shown = Shown(report, Target.SHORT, operations=operations, verbose=False)
+    shown = Shown(
+        report,
+        Target.SHORT,
+        together=together,
+        predicted=predicted,
+        operations=operations,
+        verbose=False,
+    )
 
     def of_width(width: int) -> Iterator[Block]:
         # more columns than any line takes
         room = width if folds else 10_000
         sized = replace(shown, width=width)
+        answer = height(Group(*predicted), room) if predicted else 0
         for place, limits in enumerate((_LIMITS[0], *_LIMITS)):
             parts = _parts(sized, *limits, room, dense=place > 0)
             blocks = [header(report), "", *parts, _REST]
             # the command adds the path of the run file, and an empty line
-            if height(Group(*blocks), room) <= MOST_LINES - 2:
+            if height(Group(*blocks), room) - answer <= MOST_LINES - 2:
                 break
         *before, last = blocks
         yield from before

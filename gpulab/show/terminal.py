@@ -88,6 +88,7 @@ def _rich_table(table: Table) -> rich_table.Table:
 
 _WIDEST_RULE = _WIDEST_PLOT = 160
 _ROWS_OF_PLOT = 24
+_UNBOUNDED = 10_000
 
 
 def _plotted(figure: Figure, width: int) -> Iterator[Text]:
@@ -165,6 +166,35 @@ def height(block: Block, width: int) -> int:
     """Rows that it takes at that width."""
     console, _ = _console(width)
     return len(console.render_lines(drawn(block), pad=False))
+
+
+def fits(block: Block, width: int) -> bool:
+    """Return whether no table in it breaks words, or loses some, at that width."""
+    if isinstance(block, Group):
+        return all(fits(each, width) for each in block.blocks)
+    if isinstance(block, Fitted):
+        return all(fits(each, width) for each in block.of_width(width))
+    return not isinstance(block, Table) or _least_width(block) <= width
+
+
+def _least_width(table: Table) -> int:
+    """Return the cells of its longest words, and of columns that do not wrap; Rich's measure takes
+    these for words too.
+    """
+    cells = table.gap * (len(table.columns) - 1)
+    for head, *column in zip(table.columns, *table.rows, strict=True):
+        if head.width is not None:
+            cells += head.width
+            continue
+        texts = [plain_text(cell, _UNBOUNDED) for cell in column]
+        if table.show_header:
+            texts.append(str(head.words))
+        pieces = [line for text in texts for line in text.splitlines()]
+        if not head.no_wrap:
+            pieces = [word for line in pieces for word in line.split()]
+        least = max([head.min_width or 0, *map(cell_len, pieces)])
+        cells += min(least, head.max_width or least)
+    return cells
 
 
 def _console(width: int) -> tuple[Console, StringIO]:

@@ -208,9 +208,9 @@ class LabApp(App[int]):
                 yield SystemCommand(
                     f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
                 )
-            yield SystemCommand(
-                "page: write this result as HTML", "beside its run file", self.action_page
-            )
+            if self.keeps_files:
+                place = "into this folder" if screen.read_only else "beside its run file"
+                yield SystemCommand("page: write this result as HTML", place, self.action_page)
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
         yield SystemCommand(
@@ -230,15 +230,20 @@ class LabApp(App[int]):
             return True
         return await super().run_action(action, default_namespace, namespaces)
 
+    @property
+    def _next_theme(self) -> str:
+        return NAMES[(NAMES.index(self.theme) + 1) % len(NAMES)]
+
     def action_next_theme(self) -> None:
         """The next of the themes; it is kept."""
-        self._take_theme(NAMES[(NAMES.index(self.theme) + 1) % len(NAMES)])
+        self._take_theme(self._next_theme)
 
     def _take_theme(self, name: str) -> None:
         if self.keeps_files:
             keep_theme(name)
         self._choose_theme(name)
-        self._lab.say(f"theme: {name}")
+        key = shown_keys(self._keymap_of_user.get("theme", "T"))
+        self._lab.say(f"theme: {name} ({key}: {self._next_theme} next)")
 
     def _choose_theme(self, name: str) -> None:
         """Without colours, as NO_COLOR asks, only those of the terminal can be."""
@@ -313,18 +318,21 @@ class LabApp(App[int]):
             self._lab.read_again(entry)
             self._lab.say(problem or "", "bold red")
 
-    def action_copy(self) -> None:
+    def action_copy(self, whole: bool = False) -> None:
         """Copy the run of the scenario under the cursor as text, and keep it as a file."""
-        entry = self._lab.chosen
+        lab, entry = self._lab, self._lab.chosen
         if entry is None:
             return
-        run = self._lab.runs.of(entry.name)
+        run = lab.runs.of(entry.name)
         if run is None:
-            return self._lab.say(f"{entry.name} has no result to copy: r runs it", "yellow")
+            return lab.say(f"{entry.name} has no result to copy: r runs it", "yellow")
         from gpulab.tui.copying import copy
+        from gpulab.tui.panels.result import answer_of
 
-        together = self._lab.runs.together.get(entry.name)
-        self._lab.say(copy(self, run.report, together, keeps=not self._lab.read_only))
+        together = lab.runs.together.get(entry.name)
+        predicted = answer_of(run, lab.runs.predictions.get(entry.name))
+        keeps = not lab.read_only
+        lab.say(copy(self, run.report, together, predicted, whole=whole, keeps=keeps))
 
     def action_page(self) -> None:
         """Write the run of the scenario under the cursor as a page."""
@@ -334,7 +342,7 @@ class LabApp(App[int]):
             return self._lab.say(f"{name} has no result here: r runs it, v replays it", "yellow")
         from gpulab.tui.copying import write_page
 
-        self._lab.say(write_page(run.report, keeps=self.keeps_files and not self._lab.read_only))
+        self._lab.say(write_page(run.report, beside=not self._lab.read_only))
 
     def action_replay(self) -> None:
         """Play the run of the scenario under the cursor again, or a recording that ships."""

@@ -133,6 +133,7 @@ KEYS = (
         runs=True,
     ),
     KeyBinding("copy", "y", "app.copy", "copy the result, and keep it as a file", "copy"),
+    KeyBinding("copy_whole", "Y", "app.copy(True)", "copy the result with all of its tables"),
     KeyBinding(
         "history", "h", "app.history", "all runs of this machine; d compares two", "history"
     ),

@@ -59,7 +59,14 @@ class TeachApp(LabApp):
         if detail is None or (entry := lab.chosen) is None:  # its list comes before its tabs
             return None
         replayed = self._replayed(lab) if isinstance(lab, ReplayScreen) else None
-        return Place(entry.name, detail.tab, detail._panel or "", detail.zoomed, replayed)
+        return Place(
+            entry.name,
+            detail.tab,
+            detail._panel or "",
+            zoomed=detail.zoomed,
+            answers=entry.name in detail.answered,
+            replayed=replayed,
+        )
 
     def _replayed(self, screen: ReplayScreen) -> Replayed | None:
         """Return what is played, where it is a recording that a watcher has too; the same object as

@@ -24,7 +24,7 @@ from gpulab.draw.blocks import Text
 from gpulab.features.predictions.report import Prediction
 from gpulab.options import Options, UsageError
 from gpulab.session.active_runs import RunInfo, RunsFolder, place_of, source_of
-from gpulab.session.classroom import ClassFile, Place, Replayed, Shown, watch_command
+from gpulab.session.classroom import ClassFile, Place, Replayed, Shown
 from gpulab.session.playback import Playback
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
@@ -35,8 +35,9 @@ from gpulab.tui.app import LabApp
 from gpulab.tui.bindings import KeyBinding
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.tabs import TABS
+from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.replay import ReplayScreen
-from gpulab.tui.title_card import TitleCard, of_class, of_empty
+from gpulab.tui.title_card import TitleCard
 
 _POLL_S = 1.0
 _HERTZ = 1.0
@@ -45,7 +46,9 @@ _NICE = 10
 """A watcher's priority below that of a run."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
-_FOLLOW = KeyBinding("follow", "L", "app.follow", "follow the teacher of a class, or look around")
+_FOLLOW = KeyBinding(
+    "follow", "L", "app.follow", "follow the teacher of a class, or look around", "follow/leave"
+)
 
 
 def watch(name: str, options: Options) -> int:
@@ -76,7 +79,7 @@ class WatchApp(LabApp):
         self._folder: RunsFolder | None = None
         self._paths: dict[str, Path] = {}
         self._listed: list[Entry] = []
-        self._problem = ""
+        self._problem = self._ended = ""
         self._shown: Shown | None = None
         """What the teacher shows, where there is one."""
         self._follows = True
@@ -113,6 +116,8 @@ class WatchApp(LabApp):
             return self._problem
         if self._shown is not None:
             return f"read-only · {self._shown.name}: {self._words_of_class()}"
+        if self._ended:
+            return f"read-only · {self._ended}"
         going_on = sum(row.topic == _GOING_ON for row in rows)
         if self._folder is None:
             return f"watched: {at_home(self._place)}"
@@ -150,13 +155,25 @@ class WatchApp(LabApp):
         """List what there is by now."""
         if not self._bottom.complete or not self._bottom.query(ScenarioList):
             return  # the list is not there yet, or not any more
-        self._shown = self._class.read()
+        before, self._shown = self._shown, self._class.read()
         if self._shown and not self._lessons:
             self._lessons = catalog()
         self._list_again()
         self._show_card()
         if self._follows:
             self._follow()
+        self._tell_screens()
+        if before and not self._shown:
+            self._ended, self._went_to = f"{before.name}: the class has ended", None
+            self._lab.say(f"{self._ended}; this screen stays, q quits", "yellow")
+
+    def _tell_screens(self) -> None:
+        """Tell every screen of the lab whether a class is followed."""
+        words = ("following" if self._follows else "left") if self._shown else ""
+        for screen in self.screen_stack:
+            if isinstance(screen, LabScreen) and screen.follows != words:
+                screen.follows = words
+                screen.refresh_rows()
 
     def _list_again(self) -> None:
         entries = self._listed
@@ -180,24 +197,15 @@ class WatchApp(LabApp):
             self.call_later(self._bottom.say, f"{new[0]} has started: enter on it watches it")
 
     def _show_card(self) -> None:
-        """Show the title card until there is a run to watch, or somebody leaves it."""
-        shown, empty = self._shown, not (self._listed or self._problem)
-        waits = not self._bottom.runs.any and (shown is not None or empty)
+        """Show the title card as long as there is nothing to list."""
+        waits = not (self._shown or self._listed or self._problem)
         if waits and self._card is None and self.screen is self._bottom:
-            self._card = TitleCard()
+            shared = f" --share {shlex.quote(str(self._place))}" * self._lists_ended
+            self._card = TitleCard(at_home(self._place), f"gpulab{shared}")
             self.push_screen(self._card)
-        if self._card is None or self.screen is not self._card:
-            return
-        if not waits:
+        elif not waits and self._card is not None and self.screen is self._card:
             self.pop_screen()
             self._card = None
-        elif shown is None:
-            shared = f" --share {shlex.quote(str(self._place))}" * self._lists_ended
-            self._card.show(of_empty(at_home(self._place), f"gpulab{shared}"))
-        else:
-            lesson, command = shown.place.lesson, watch_command(shown.host, self._place)
-            titles = (entry.row.title for entry in self._listed if entry.name == lesson)
-            self._card.show(of_class(shown, next(titles, ""), command))
 
     def _follow(self) -> None:
         """Go where the teacher has gone since."""
@@ -218,6 +226,9 @@ class WatchApp(LabApp):
             self._bottom.go_to(names[0])
         self._bottom.action_show(place.tab)
         if detail is not None:
+            if place.tab == "lesson" and place.answers != (names[0] in detail.answered):
+                # once the lesson has its place
+                self.call_after_refresh(self._bottom.action_answers)
             detail._panel = place.panel or None
             if detail.zoomed != place.zoomed:
                 self._bottom.action_zoom()
@@ -228,8 +239,6 @@ class WatchApp(LabApp):
         path = recording(place.lesson)
         if path is None:
             return
-        if self.screen is self._card:
-            self.pop_screen()
         front = self.screen
         replay = front if isinstance(front, ReplayScreen) else None
         if replay is None or replay.playback.path != path:
@@ -238,6 +247,7 @@ class WatchApp(LabApp):
             guessed = Prediction(replayed.guesses) if replayed.guesses else None
             replay = ReplayScreen(Playback(path), self._tick_s, guessed)
             replay.runs.keeps = False  # they are the teacher's
+            replay.keys = (*replay.keys, _FOLLOW)
             self.push_screen(replay)
         if not replay.complete:
             self._went_to = None  # look again
@@ -247,22 +257,17 @@ class WatchApp(LabApp):
     def action_follow(self) -> None:
         """Follow the teacher from now on, or leave and look around."""
         if self._shown is None:
-            self._bottom.say("no teacher shares this folder with a class: gpulab --class", "yellow")
+            self._lab.say("no teacher shares this folder with a class: gpulab --class", "yellow")
             return
         self._follows, self._went_to = not self._follows, None
         if self._follows:
             self._follow()
-        self._bottom.say("")
-
-    def action_look_around(self) -> None:
-        """Leave the card for the list, and the teacher where there is one."""
-        self.pop_screen()
-        self._follows = self._shown is None
-        self._bottom.say("")
+        self._tell_screens()
+        self._lab.say("")
 
     def _words_of_class(self) -> str:
         if self._shown is None:
-            return ""
+            return self._ended
         return "follows the teacher, L leaves" if self._follows else "looking around, L follows"
 
     def _found(self) -> list[Entry]:

@@ -78,6 +78,7 @@ def test_what_to_expect_is_hidden_until_somebody_has_guessed():
     start = next(place for place, line in enumerate(lines) if line.startswith("variant"))
     assert " ".join(lines[start + 1].split()) == "a g: guess first, a: show x"
     assert lines[start + 2].split() == ["b", "y"]
+    assert ["claim", "g:", "guess", "first,", "a:", "show"] in [line.split() for line in lines]
 
 
 def test_variants_and_facts_stand_below_the_text():

@@ -2,10 +2,12 @@
 
 import pytest
 from conftest import printed
-from recorded import report_of
+from recorded import recorded_path, report_of
 
-from gpulab.show.parts import Shown, Target, result
+from gpulab.report.live import live_run
+from gpulab.show.parts import Shown, Target, on_screen, result
 from gpulab.show.short_result import MOST_LINES, short_result
+from gpulab.tui.earlier import whole_run
 
 NAME = "h200/coalescing"
 
@@ -19,6 +21,15 @@ def test_the_best_speedup_stands_above_the_table_of_all(width, tmp_path):
     assert verdict < table
     assert len(rows) <= MOST_LINES
     assert ("time from zero" in rows[table]) == (width >= 120)
+
+
+def test_a_table_that_has_no_room_beside_a_panel_stands_above_or_below_it():
+    run = whole_run(recorded_path("h200/timing_without_sync"))
+    shown = Shown(run.report, Target.SCREEN, width=115, live=live_run(run.report, run.state, None))
+    rows = printed(on_screen(shown), 115).splitlines()
+    assert any(row.split()[:1] == ["with_item"] and row.endswith("1.019x") for row in rows)
+    assert any(row.startswith("many_launches: ") for row in rows)
+    assert any("process medians" in row for row in rows)
 
 
 def test_a_doubt_stands_in_the_headline_and_its_reasons_below(tmp_path):

@@ -307,7 +307,7 @@ def test_the_lines_that_differ_are_shown_and_copied(tmp_path, monkeypatch):
         await until(pilot, lambda: "lines that differ" in flat(pilot))
         assert "1 - x = 1 1 + x = 2" in flat(pilot)
         await pilot.press("y")
-        await until(pilot, lambda: "copied, and in 2.compared.md" in flat(pilot))
+        await until(pilot, lambda: "and in 2.compared.md" in flat(pilot))
         text = (tmp_path / "2.compared.md").read_text()
         assert text.startswith("```\n")
         assert "1 - x = 1" in text

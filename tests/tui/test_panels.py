@@ -93,7 +93,7 @@ def test_help_explains_what_is_on_the_screen_and_a_result_is_copied(
         await pilot.press("escape", "r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("y")
-        await until(pilot, lambda: "copied, and in " in flat(pilot))
+        await until(pilot, lambda: "copied the result, 24 lines, and in " in flat(pilot))
         text = (tmp_path / "fixes.md").read_text()
         assert text.startswith("```\n")
         assert "99 % interval" in text

@@ -95,11 +95,10 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
 
     async def journey(pilot):
         await until(pilot, lambda: "no run is going on in" in card_of(pilot))
-        teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson"))
-        await until(pilot, lambda: card_of(pilot).startswith("GPU 101"))
-        card = card_of(pilot)
-        assert card.startswith("GPU 101\n\nbatched_matmul\n")
-        assert f"gpulab --watch {folder}" in card
+        teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson", answers=True))
+        await until(pilot, lambda: "GPU 101: follows the teacher, L leaves" in shown(pilot))
+        await until(pilot, lambda: "bounds what fewer calls can gain" in flat(pilot))
+        assert "follow" in pilot.app.screen.footer_keys()
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · follows the teacher, L leaves" in flat(pilot))
@@ -119,10 +118,14 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
         teacher.write("GPU 101", Place("pinned_memory", "result", replayed=played))
         await until(pilot, lambda: "paused 1x 0:30" in shown(pilot))
         assert "hidden until the verdict is final" in flat(pilot)
+        assert "following paused" in shown(pilot)
+        await pilot.press("L")
+        assert "left paused" in shown(pilot)
+        await pilot.press("L")
         teacher.write("GPU 101", Place("small_kernels", "lesson"))
         await until(pilot, lambda: pilot.app.screen.chosen.name == "small_kernels")
         teacher.remove()
-        await until(pilot, lambda: "teacher" not in shown(pilot))
+        await until(pilot, lambda: "GPU 101: the class has ended" in shown(pilot))
         await pilot.press("L")
         assert "no teacher shares this folder" in shown(pilot)
         run.close()
@@ -142,7 +145,7 @@ def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
 
     wait_for(lambda: place().get("tab") == "code")
     watcher = Pty([sys.executable, "-m", "gpulab", "--watch", str(lab.folder)], env=lab.env)
-    watcher.read(30, until=b"begins when the teacher runs or replays it")
+    watcher.read(30, until=b"follows the teacher")
     assert b"GPU 101" in watcher.output
     terminal.press(b"v")
     wait_for(lambda: place().get("replayed"))

@@ -83,25 +83,28 @@ def axis_view(
     width: int,
     promise: tuple[float, float] | None = None,
     measured: Comparison | PastComparison | None = None,
-    rows: int = _ROWS,
+    rows: int | None = _ROWS,
 ) -> Text:
-    """Predictions on a logarithmic axis, in a heap of `rows` where they are near; below it promise
-    and measurement.
+    """Predictions on a logarithmic axis, in a heap of `rows` where they are near; None: of as many
+    as it takes. Below it promise and measurement.
     """
     names: tuple[str, ...] = ()
     margin = 0
     if promise or measured:
         names = (_PROMISED, _MEASURED)
         margin = max(map(len, names)) + 1
-    canvas = Canvas(width, rows + 3 + len(names))
-    area = Area(canvas, 0, 0, width, rows + 3 + len(names))
     interval = _interval(measured)
     ends = [end for end in (*predictions, *(promise or ()), *(interval or ())) if end]
     low = min([_LEAST, *ends])
     high = max([_MOST, *ends])
     axis = LogAxis(low, high, max(20 - margin, width - margin - 2))
     mark = "▲" if len(predictions) == 1 else "●"
-    for cell, count in Counter(axis.inside(prediction) for prediction in predictions).items():
+    heaps = Counter(axis.inside(prediction) for prediction in predictions)
+    if rows is None:
+        rows = min(_ROWS, max(heaps.values(), default=1))
+    canvas = Canvas(width, rows + 3 + len(names))
+    area = Area(canvas, 0, 0, width, rows + 3 + len(names))
+    for cell, count in heaps.items():
         for place in range(min(count, rows)):
             area.put(rows - 1 - place, margin + cell, mark, "bold")
     area.put(rows, margin, "├" + "─" * (axis.cells - 2) + "┤")
@@ -166,16 +169,15 @@ def outcome(report: RunReport, prediction: Prediction) -> list[Block]:
     judgement = _judgement(prediction.middle, comparison)
     words = f"{word} {times(prediction.middle)}; {measured}: {judgement}"
     promise = promised(report.claim)
-    rows = min(len(speedups), _ROWS)
 
     def drawn(width: int) -> Iterator[Block]:
-        yield axis_view(speedups, width=width, promise=promise, measured=comparison, rows=rows)
+        yield axis_view(speedups, width=width, promise=promise, measured=comparison, rows=None)
 
-    lines: list[Block] = [Fitted(drawn), Text(words, "bold")]
+    lines: list[Block] = [Text(words, "bold")]
     if several:
         value = comparison.speedup.value
         best = min(speedups, key=lambda guess: abs(log(guess / value)))
-        lines.append(Text(f"nearest: {best:g}"))
+        lines.append(Text(f"nearest: {best:g}x"))
     cause = report.variant(report.baseline).cause if report.baseline else None
     if prediction.limit and cause and (roofline := present("roofline.view")):
         words = f"you predicted: limited by {prediction.limit}; measured: {roofline.bound(cause)}"
@@ -184,7 +186,7 @@ def outcome(report: RunReport, prediction: Prediction) -> list[Block]:
             words += ", waiting for memory accesses"
         words += ": not known whether that was right" if right is None else ""
         lines.append(Text(words, "bold green" if right else "bold"))
-    return lines
+    return [*lines, Fitted(drawn)]
 
 
 def judged(answered: Answered) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 from gpulab.core.events import Planned, StageStarted
 from gpulab.draw.blocks import Block, Group, Text
@@ -12,6 +13,9 @@ from gpulab.session.run import Run
 from gpulab.show.parts import Shown, Target, on_screen
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, in_the_middle
+
+if TYPE_CHECKING:
+    from gpulab.features.predictions.report import Prediction
 
 
 def content(selection: Selection) -> Block:
@@ -32,19 +36,24 @@ def content(selection: Selection) -> Block:
             live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
         )
         return drawn
-    predicted: list[Block] = []
-    if prediction is not None:
-        predicted = needed("predictions.view").outcome(run.report, prediction)
     shown = Shown(
         run.report,
         Target.SCREEN,
         width=width,
         together=selection.together,
         live=live,
-        predicted=predicted,
+        predicted=answer_of(run, prediction),
     )
     drawn = on_screen(shown)
     return Group(Text(selection.age, "bold"), "", drawn) if selection.age else drawn
+
+
+def answer_of(run: Run, prediction: Prediction | None) -> list[Block]:
+    """Return what a run that has ended says to a prediction; empty without one."""
+    if prediction is None or not run.ended:
+        return []
+    answer: list[Block] = needed("predictions.view").outcome(run.report, prediction)
+    return answer
 
 
 def changing(run: Run) -> Hashable:

@@ -90,6 +90,8 @@ class LabScreen(Screen[int]):
         self._footer: tuple[str, ...] = bindings.LIST_KEYS[:-1]
         """The keys that the last line names."""
         self._runs_first = runs_first
+        self.follows = ""
+        """Whether the teacher of a class is followed, in a word; empty where there is no class."""
         self.facts: Mapping[str, str] = {}
         """More lines for the page of a lesson."""
 
@@ -494,13 +496,14 @@ class LabScreen(Screen[int]):
 
     def footer_keys(self) -> tuple[str, ...]:
         """Return the ids of the keys that matter now."""
+        keys = ("follow",) * bool(self.follows) + self._keys_of_focus()
         room = self.size.width + 1  # the blank after the last one need not be seen
         has_run = self.run_file(self._list.chosen or "") is not None
         refused = self._catalog.refused_keys(has_run=has_run, read_only=bool(self.read_only))
         refused |= {key.id for key in self.keys if self.read_only and key.runs}
         named = {key.id: key for key in self.keys if key.id not in refused}
         kept: list[str] = []
-        for key in (named[name] for name in self._keys_of_focus() if name in named):
+        for key in (named[name] for name in keys if name in named):
             room -= len(key.display or key.keys.partition(",")[0]) + len(key.footer) + 3
             if room < 0:
                 break

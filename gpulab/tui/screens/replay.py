@@ -5,6 +5,7 @@ run faster, and with none that would run something.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from math import inf
 from typing import ClassVar
 
@@ -37,9 +38,12 @@ _SHARE = re.compile(r"(\d{1,3})%")
 class ReplayLine(StatusLine):
     """The position of the replay, in place of what a live run is at."""
 
-    def __init__(self, runs: Runs, playback: Playback, origin: Origin) -> None:
+    def __init__(
+        self, runs: Runs, playback: Playback, origin: Origin, follows: Callable[[], str]
+    ) -> None:
+        """`follows`: whether the teacher of a class is followed, in a word."""
         super().__init__(runs, lambda _: Text())
-        self._playback, self._origin = playback, origin
+        self._playback, self._origin, self._follows = playback, origin, follows
 
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
         """Show a message, or the line."""
@@ -54,7 +58,9 @@ class ReplayLine(StatusLine):
             speed=playback.speed,
             playing=playback.playing,
         )
-        return self.draw(Text(f" {replay_line(position, self._origin, self.size.width - 2)}"))
+        word = f"{self._follows()} ".lstrip()
+        line = replay_line(position, self._origin, self.size.width - 2 - len(word))
+        return self.draw(Text(" ").append(word, "bold green").append(line))
 
 
 class ReplayScreen(LabScreen, inherit_bindings=False):
@@ -88,7 +94,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         environment = ready.environment if ready else {}
         origin = Origin(ready.device if ready else None, environment, playback.started.at)
         self.facts = {"recorded on": made_on(origin)}
-        self._line = ReplayLine(self.runs, playback, origin)
+        self._line = ReplayLine(self.runs, playback, origin, lambda: self.follows)
         self._bar = InputLine(placeholder="go to 90, 1:30, or 45%; 100% is the end", id="time")
         self._bar.on_keys = {"escape": self._leave_bar}
         self._bar.display = False
