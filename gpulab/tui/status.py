@@ -130,9 +130,9 @@ def nothing_to_replay(name: str) -> str:
 def found(places: Sequence[str], count: int) -> str:
     """Return what a search came to: where each of those that were found has it."""
     if not places:
-        return f"none of {count} has that in its name, lesson or code: esc"
+        return f"none of {count} has that in its name, lesson or code: esc clears the search"
     where = ", ".join(f"{number} in the {place}" for place, number in Counter(places).items())
-    return f"{len(places)} of {count}: {where}"
+    return f"{len(places)} of {count} listed: {where}; esc lists all"
 
 
 def another_runs(name: str) -> str:
@@ -145,8 +145,12 @@ def looking(name: str) -> str:
     return f"{name}: analyzing a step ..."
 
 
-def before_a_run(row: ScenarioRow) -> Text:
-    """Describe a scenario that has not run: how to run it, or why it cannot."""
+def before_a_run(row: ScenarioRow, reading: str = "") -> Text:
+    """Describe a scenario that has not run: how to run it, or why it cannot; `reading`: the age of
+    its run, whose file is being read.
+    """
+    if reading:
+        return Text(f"reading the run of {reading} ...")
     if row.error:
         return Text(row.error, "red")
     if row.missing:
