@@ -61,6 +61,8 @@ from gpulab.tui.themes import (
 )
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.playback import Playback
@@ -87,6 +89,12 @@ def _start(entry: Entry, settings: Options) -> Source | Finding:
     return start_entry(entry, settings)
 
 
+def _commands() -> type[Provider]:
+    from gpulab.tui.commands import LabCommands  # when they are asked for
+
+    return LabCommands
+
+
 class LabApp(App[int]):
     """One screen over the catalog, or over the `entries` that are given. `starter` makes the source
     of a run. `read_only`: nothing runs here; it is the answer to every key that would run
@@ -102,6 +110,7 @@ class LabApp(App[int]):
         # of every screen, also where one types: an Input copies with it, and Textual asks
         Binding("ctrl+c", "quit", show=False, priority=True),
     ]
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
 
     def __init__(
@@ -171,7 +180,9 @@ class LabApp(App[int]):
 
     def words_of_idle(self, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
         """The first line while nothing runs."""
-        return status.idle(self._settings, rows, measured, width)
+        scenarios = self._lab.query_one(ScenarioList)
+        is_new = scenarios.has_focus and not (measured or scenarios.read)
+        return status.idle(self._settings, rows, measured, width, is_new=is_new)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The same one for each theme: by it Textual keeps what became of a line.
@@ -196,21 +207,21 @@ class LabApp(App[int]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield what the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
-            for key in screen.keys:
-                if screen.read_only and key.runs:
-                    continue
-                if key.id not in ("commands", "list", "previous_panel"):
+            left_out = {"commands", "list", "previous_panel"} | screen.refused_keys()
+            first = [*screen.footer_keys()]
+            for key in sorted(screen.keys, key=lambda key: key.id not in first):
+                if key.id not in left_out:
                     pressed = f"key {shown_keys(key.keys)}, {key.id} in keys.toml"
                     yield SystemCommand(
                         key.what, pressed, partial(self.run_action, key.action, screen)
                     )
+            if "copy" not in left_out:
+                page = "page: write this result as HTML"
+                yield SystemCommand(page, "beside its run file", self.action_page)
             for name in self._lab.names:
                 yield SystemCommand(
                     f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
                 )
-            yield SystemCommand(
-                "page: write this result as HTML", "beside its run file", self.action_page
-            )
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
         yield SystemCommand(
@@ -337,19 +348,32 @@ class LabApp(App[int]):
         self._lab.say(write_page(run.report, keeps=self.keeps_files and not self._lab.read_only))
 
     def action_replay(self) -> None:
-        """Play the run of the scenario under the cursor again, or a recording that ships."""
-        lab = self._lab
-        if lab.chosen is None or not self._has("replay"):
+        """Play the run of the scenario under the cursor again, or a recording that ships; ask
+        which, where there are both.
+        """
+        lab, entry = self._lab, self._lab.chosen
+        if entry is None or not self._has("replay"):
             return
-        name = lab.chosen.name
         if lab.runs.running is not None:
             return lab.say(status.another_runs(lab.runs.running), "yellow")
-        path = lab.run_file(name) or recording(name)
-        if path is None:
+        name = entry.name
+        own, ships = lab.run_file(name), recording(name)
+        if own is None and ships is None:
             return lab.say(status.nothing_to_replay(name), "yellow")
-        lab.show_expected(name)
-        lab.say("")
-        self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
+
+        def play(place: int | None) -> None:
+            path = own if place == 0 else ships
+            if place is not None and path is not None:
+                lab.show_expected(name)
+                lab.say("")
+                self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
+
+        if own is None or ships is None or entry.saved:
+            return play(0 if own is not None else 1)
+        from gpulab.tui.derived import ChooseScreen
+
+        lines = [(Text(words), True) for words in status.replays(entry.row)]
+        self.push_screen(ChooseScreen(f"{name} · replay", lines, enter="replays"), play)
 
     async def show_replay(
         self, path: Path, say: Callable[[str], None], prediction: Prediction | None = None

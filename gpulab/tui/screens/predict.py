@@ -127,6 +127,6 @@ class PredictScreen(ModalScreen["Prediction | None"]):
         drawn = axis_view(self._predictions(), width=width)
         axis.show(Group(drawn, self._message, Text(_HIDDEN), Text(self._record)))
         goes_on = self.focused is self.query_one("#speedup") and self._predictions()
-        enter = "goes on to the other question" if goes_on else self._then
+        enter = "next question" if goes_on else self._then
         title = f"{self._row.name} · guess, then {self._then}"
         name_box(self.query_one("#box"), title, commit=enter)
