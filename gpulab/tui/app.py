@@ -208,8 +208,8 @@ class LabApp(App[int]):
         """Yield what the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
             left_out = {"commands", "list", "previous_panel"} | screen.refused_keys()
-            first = [*screen.footer_keys()]
-            for key in sorted(screen.keys, key=lambda key: key.id not in first):
+            places = {name: place for place, name in enumerate(screen.footer_keys())}
+            for key in sorted(screen.keys, key=lambda key: places.get(key.id, len(places))):
                 if key.id not in left_out:
                     pressed = f"key {shown_keys(key.keys)}, {key.id} in keys.toml"
                     yield SystemCommand(

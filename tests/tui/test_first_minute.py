@@ -124,4 +124,10 @@ def test_the_footer_names_keys_that_do_something(tmp_path):
         await pilot.press("enter")
         await until(pilot, lambda: next(iter(pilot.app.screen.footer_keys())) == "predict")
 
+    async def narrow(pilot):
+        assert {"help", "quit"} < set(pilot.app.screen.footer_keys())
+        await pilot.press("enter")
+        await until(pilot, lambda: {"back", "help", "quit"} < set(pilot.app.screen.footer_keys()))
+
     visit(journey)
+    visit(narrow, size=(60, 15))
