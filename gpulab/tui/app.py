@@ -35,6 +35,7 @@ from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
 from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_keys
+from gpulab.tui.commands import LabCommands
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
@@ -61,8 +62,6 @@ from gpulab.tui.themes import (
 )
 
 if TYPE_CHECKING:
-    from textual.command import Provider
-
     from gpulab.core.findings import Finding
     from gpulab.features.predictions.report import Prediction
     from gpulab.session.playback import Playback
@@ -89,12 +88,6 @@ def _start(entry: Entry, settings: Options) -> Source | Finding:
     return start_entry(entry, settings)
 
 
-def _commands() -> type[Provider]:
-    from gpulab.tui.commands import LabCommands  # when they are asked for
-
-    return LabCommands
-
-
 class LabApp(App[int]):
     """One screen over the catalog, or over the `entries` that are given. `starter` makes the source
     of a run. `read_only`: nothing runs here; it is the answer to every key that would run
@@ -110,7 +103,7 @@ class LabApp(App[int]):
         # of every screen, also where one types: an Input copies with it, and Textual asks
         Binding("ctrl+c", "quit", show=False, priority=True),
     ]
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
+    COMMANDS = {LabCommands}  # noqa: RUF012
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
 
     def __init__(

@@ -112,7 +112,8 @@ _SAME = {"": "quit", "replay": "replay", "copy": "copy", "mark": "mark"}
 """The id of the key of the lab that does this."""
 
 
-def test_the_footer_names_keys_that_do_something(tmp_path):
+def test_the_footer_names_keys_that_do_something(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     known = {key.id for key in (*bindings.KEYS, *bindings.REPLAY)}
     named = {*bindings.LIST_KEYS, *bindings.RUNNING_KEYS, *bindings.REPLAY_KEYS, *bindings.ALWAYS}
     named |= {name for names in bindings.PANE_KEYS.values() for name in names}

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -24,7 +23,7 @@ from gpulab.draw.blocks import Text
 from gpulab.features import modules, taken_out
 from gpulab.options import Options
 from gpulab.tui import bindings, status
-from gpulab.tui.ask import Ask
+from gpulab.tui.ask import Ask, PressedTwice
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
 from gpulab.tui.panels.footer import KeysFooter, fitting, in_footer
 from gpulab.tui.panels.pane import Pane
@@ -72,8 +71,7 @@ class LabScreen(Screen[int]):
         self._quitting = False
         self.complete = False
         """The tabs are there too; until then it cannot be left."""
-        self._pressed = "", 0.0
-        """The last of the keys that are to be pressed twice, and when."""
+        self._again = PressedTwice()
         self._words_of_idle = idle
         self._line = StatusLine(self.runs, self._idle)
         self._ticks: Timer | None = None
@@ -314,16 +312,11 @@ class LabScreen(Screen[int]):
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return self.say(status.NOTHING_RUNS, "yellow")
-        if self._again("s"):
+        if self._again.press("s"):
             self.runs.stop()
             self.say("")
         else:
             self.say(f"s again stops {self.runs.running}; what was measured stays", "yellow")
-
-    def _again(self, key: str) -> bool:
-        """Return whether the same key was pressed within the last 3 s."""
-        before, self._pressed = self._pressed, (key, monotonic())
-        return before[0] == key and monotonic() - before[1] <= 3.0
 
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""
@@ -467,7 +460,12 @@ class LabScreen(Screen[int]):
 
     def action_quit(self) -> None:
         """Quit; while a run goes on, when asked twice."""
-        if self.runs.running is None or self.runs.stopping or self.read_only or self._again("q"):
+        if (
+            self.runs.running is None
+            or self.runs.stopping
+            or self.read_only
+            or self._again.press("q")
+        ):
             self.quit()
         else:
             self.say(f"q again stops {self.runs.running} and quits", "yellow")
@@ -536,11 +534,9 @@ class LabScreen(Screen[int]):
             problem = self.runs.start(entry)
         else:
             problem = self.runs.start_sweep(entry, sweep)
-        if problem:
-            return problem
-        if self._ticks:
+        if self._ticks and not problem:
             self._ticks.resume()
-        return None
+        return problem
 
     def _tick(self) -> None:
         """Take in what came, and show it."""
