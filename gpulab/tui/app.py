@@ -173,8 +173,7 @@ class LabApp(App[int]):
 
     def words_of_idle(self, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
         """The first line while nothing runs."""
-        scenarios = self._lab.query_one(ScenarioList)
-        is_new = scenarios.has_focus and not (measured or scenarios.read)
+        is_new = not self._lab.runs.any and self._lab.query_one(ScenarioList).is_untouched
         return status.idle(self._settings, rows, measured, width, is_new=is_new)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -212,9 +211,7 @@ class LabApp(App[int]):
                 page = "page: write this result as HTML"
                 yield SystemCommand(page, "beside its run file", self.action_page)
             for name in self._lab.names:
-                yield SystemCommand(
-                    f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
-                )
+                yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
         yield SystemCommand(
@@ -350,19 +347,19 @@ class LabApp(App[int]):
         if lab.runs.running is not None:
             return lab.say(status.another_runs(lab.runs.running), "yellow")
         name = entry.name
-        own, ships = lab.run_file(name), recording(name)
-        if own is None and ships is None:
+        paths = [path for path in (lab.run_file(name), recording(name)) if path is not None]
+        if not paths:
             return lab.say(status.nothing_to_replay(name), "yellow")
 
         def play(place: int | None) -> None:
-            path = own if place == 0 else ships
-            if place is not None and path is not None:
+            if place is not None:
                 lab.show_expected(name)
                 lab.say("")
-                self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
+                replay = self.show_replay(paths[place], lab.say)
+                self.run_worker(replay, exclusive=True, group="replay")
 
-        if own is None or ships is None or entry.saved:
-            return play(0 if own is not None else 1)
+        if len(paths) == 1 or entry.saved:
+            return play(0)
         from gpulab.tui.derived import ChooseScreen
 
         lines = [(Text(words), True) for words in status.replays(entry.row)]
@@ -485,6 +482,12 @@ class LabApp(App[int]):
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
         self.refresh(layout=True)
+
+    def action_ask_quit(self) -> None:
+        """Quit; while a run goes on, go to the screen of that run, which asks first."""
+        while self._lab.runs.running is not None and self.screen is not self._lab:
+            self.pop_screen()
+        self._lab.action_quit()
 
     async def action_quit(self) -> None:
         """Ctrl+C, and Textual's own Ctrl+Q: from every screen, and nothing is left behind."""

@@ -136,6 +136,12 @@ class ScenarioList(OptionList):
         return [row.name for _, members in by_course([*self._rows.values()]) for row in members]
 
     @property
+    def is_untouched(self) -> bool:
+        """Return whether nothing was read or measured, and the cursor is on the first lesson."""
+        is_new = self.has_focus and not (self.read or self.measured)
+        return is_new and [self.chosen] == self.order[:1]
+
+    @property
     def filtered(self) -> str:
         """Return how many a search has found, and where; empty where all are listed."""
         if self._found is None:

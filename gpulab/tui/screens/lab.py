@@ -460,15 +460,10 @@ class LabScreen(Screen[int]):
 
     def action_quit(self) -> None:
         """Quit; while a run goes on, when asked twice."""
-        if (
-            self.runs.running is None
-            or self.runs.stopping
-            or self.read_only
-            or self._again.press("q")
-        ):
-            self.quit()
-        else:
-            self.say(f"q again stops {self.runs.running} and quits", "yellow")
+        asks = self.runs.running is not None and not (self.runs.stopping or self.read_only)
+        if asks and not self._again.press("q"):
+            return self.say(f"q again stops {self.runs.running} and quits", "yellow")
+        return self.quit()
 
     def _leave(self) -> None:
         if not self.runs.stop():

@@ -45,7 +45,7 @@ class Page(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "back", tooltip="back"),
-        Binding("q", "app.quit", "quit", show=False),
+        Binding("q", "app.ask_quit", "quit", show=False),
     ]
 
     def __init__(self, title: str, content: Callable[[int], Block], *, wide: bool = False) -> None:
