@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from journey import flat, idle, listed, shown, type_in, until, visit
+from journey import choose, flat, idle, listed, shown, type_in, until, visit
 
 from gpulab.features.predictions.report import Answered
 from gpulab.session.store import Store
@@ -67,7 +67,7 @@ def test_lesson_one_is_under_the_cursor_marked_when_it_was_read_and_n_goes_on(
         scenarios = pilot.app.screen.query_one(ScenarioList)
         scenarios.highlighted = scenarios.get_option_index("cold_start")
         assert scenarios._first_to_run() == "cold_start"
-        assert "new here?" in shown(pilot).splitlines()[0]
+        await until(pilot, lambda: "new here?" in shown(pilot).splitlines()[0])
         await pilot.press("enter")
         await until(pilot, lambda: "Cold start" in flat(pilot))
         await pilot.press("n")
@@ -120,6 +120,8 @@ def test_the_footer_names_keys_that_do_something(tmp_path, monkeypatch):
     assert named <= known
 
     async def journey(pilot):
+        assert "new here?" not in shown(pilot)
+        await choose(pilot, "cold_start")
         assert "new here? enter: lesson 1" in shown(pilot).splitlines()[0]
         assert [*pilot.app.screen.footer_keys()][:5] == [*bindings.LIST_KEYS[:5]]
         await pilot.press("enter")

@@ -27,6 +27,8 @@ class KeysFooter(Footer):
 
     async def recompose(self) -> None:
         """Make it again where its keys are others."""
+        if not self.is_attached:
+            return  # its screen was left meanwhile
         active = self.screen.active_bindings.values()
         shown = [(each.binding, each.enabled) for each in active if each.binding.show]
         if shown == self._shown:
