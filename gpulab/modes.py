@@ -23,6 +23,7 @@ class Mode(StrEnum):
     SHOW = "--show"
     CALIBRATE = "--calibrate"
     NEW = "--new"
+    WHY = "--why"
     FROM_TRACE = "--from-trace"
     FLEET = "--fleet"
     HISTORY = "--history"
@@ -177,6 +178,16 @@ _ALL = (
         "write a scenario to edit",
         "Write a scenario to start from, or an exercise. The file runs as it is. A file that "
         "exists is never overwritten.",
+    ),
+    ModeFlag(
+        Mode.WHY,
+        "gpulab.headless.why:why",
+        (1, 1_000),
+        "TRACE|FOLDER ...",
+        "where a trace's time went",
+        "Say where the time of recordings of torch.profiler went: what the device did, and where "
+        "it was idle what the host did meanwhile. It needs no shapes; a file that was cut off is "
+        "read as far as it goes. A FOLDER of ranks has a row for each.",
     ),
     ModeFlag(
         Mode.FROM_TRACE,

@@ -217,7 +217,8 @@ class Options:
     group_by: GroupBy | None = _to_print(_PRINTS_OPERATIONS, ("WHAT", kinds.one_of(tuple(GroupBy))))
     """operations summed by operation (default), line of the program, module, or kernel"""
     json: str | None = _to_print(
-        {*_WRITES_RUN, *_READS_RUN, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY},
+        {*_WRITES_RUN, *_READS_RUN, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY}
+        | {Mode.WHY},
         ("FILE", kinds.file_name),
         const="-",
     )

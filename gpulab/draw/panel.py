@@ -83,12 +83,12 @@ class Band:
 
 
 def bands(count: int, height: int) -> list[Band]:
-    """So many bars as high as there are rows, with a gap between them from two rows each on; those
-    that have no row are left out.
+    """So many bars as high as there are rows, with a gap between them from two rows each on, up to
+    as high as the highest bar; those that have no row are left out.
     """
     count = min(count, height)
     if count <= 0:
         return []
-    each = min((height + 1) // count, _HIGHEST + 1)
-    bar = max(1, each - 1)
+    each = min((height + 1) // count, 2 * _HIGHEST)
+    bar = max(1, min(each - 1, _HIGHEST))
     return [Band(place * each, bar, each - bar) for place in range(count)]

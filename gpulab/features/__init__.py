@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ORDER = (
     "telemetry",  # which samples do not count: all else is of those that are left
     "program",  # what the time of its step is
+    "bill",  # where the time of its processes went
     "late",  # which rank that step waits for
     "first_steps",  # where they are the lesson, what the time of a step is
     "ranks",

@@ -11,9 +11,10 @@ import os
 import re
 import shlex
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
@@ -63,22 +64,27 @@ def from_trace(files: Sequence[str], options: Options) -> int:
     return 0
 
 
-def _recorded(path: Path) -> RecordedCalls:
+@contextmanager
+def opened(flag: str, path: Path) -> Iterator[TextIO]:
+    """The text of a trace. UsageError where the file, or what is read of it, is no such."""
     try:
         with open_regular(path) as file, _unpacked(file) as text:
-            recorded = recorded_calls(read_any(trace_events(text)))
+            yield text
     except UnicodeDecodeError:
         raise UsageError(
-            f"--from-trace {path}: no text: torch.profiler writes JSON (.json, .json.gz)"
+            f"{flag} {path}: no text: torch.profiler writes JSON (.json, .json.gz)"
         ) from None
     except RecursionError:
-        raise UsageError(f"--from-trace {path}: no trace: it is nested too deeply") from None
+        raise UsageError(f"{flag} {path}: no trace: it is nested too deeply") from None
     except ValueError as error:
-        raise UsageError(f"--from-trace {path}: {one_line(str(error))}") from None
+        raise UsageError(f"{flag} {path}: {one_line(str(error))}") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(
-            f"--from-trace {path}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        raise UsageError(f"{flag} {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _recorded(path: Path) -> RecordedCalls:
+    with opened("--from-trace", path) as text:
+        recorded = recorded_calls(read_any(trace_events(text)))
     if not recorded.calls:
         raise UsageError(
             f"--from-trace {path}: kernels, and no operations of the host: record with "

@@ -141,7 +141,7 @@ class ProgramSession(LiveSource):
             stack.callback(self._stop_telemetry)
             self._start_telemetry()
             self._append(StageStarted(stage=Stage.MEASURE, variant=self._variant))
-            variables = environment(folder, self._command, profile=self._job.profile is not None)
+            variables = environment(folder, self._command, self._job.profile)
             streams = self._start_program(stack, {**variables, **orphans.environment}, output)
             process = self._process
             if process is not None:

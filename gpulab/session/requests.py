@@ -124,7 +124,7 @@ def program_request(command: Sequence[str], settings: Options) -> RunRequest:
     profile = None
     if settings.profile != "off":
         trace = str(settings.trace.absolute()) if settings.trace else None
-        profile = ProfileOptions(trace=trace)
+        profile = ProfileOptions(trace=trace, at_once=bool(trace or settings.profile))
     elif settings.trace:
         raise UsageError("--trace needs a profile, and --profile off makes none")
     job = Follow(subject=subject, profile=profile)

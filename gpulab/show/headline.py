@@ -48,7 +48,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
 
 def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     word = with_star(str(comparison.verdict), quick=quick).upper()
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
     text.append(f"{comparison.variant:<{names}} ")
     if comparison.speedup is None:

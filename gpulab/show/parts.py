@@ -227,7 +227,7 @@ def _time(shown: Shown) -> Iterator[Block | None]:
     if shown.target == Target.SHORT:
         yield from _time_in_short(shown)
         return
-    has_parts = any(variant.goodput for variant in report.variants)
+    has_parts = not shown.is_program and any(variant.goodput for variant in report.variants)
     panel = _panel("goodput.panel:PARTS", shown, headed=False) if has_parts else None
     if panel is None:
         yield from _tables_of_time(shown)
@@ -237,8 +237,9 @@ def _time(shown: Shown) -> Iterator[Block | None]:
 
 def _tables_of_time(shown: Shown) -> Iterator[Block | None]:
     report = shown.report
-    # where it is the lesson, it stands above
-    yield from blocks_of(_others(report, Section.TIME), report)
+    if not shown.is_program:  # whose bill has all of its time
+        # where it is the lesson, it stands above
+        yield from blocks_of(_others(report, Section.TIME), report)
     if shown.operations is None:
         yield from blocks_of(views(Section.OPERATIONS), report)
     else:

@@ -55,8 +55,8 @@ class TeachApp(LabApp):
 
     def _place(self) -> Place | None:
         lab = self._lab
-        entry, detail = lab.chosen, lab._detail
-        if entry is None or detail is None:
+        detail = lab._detail
+        if detail is None or (entry := lab.chosen) is None:  # its list comes before its tabs
             return None
         replayed = self._replayed(lab) if isinstance(lab, ReplayScreen) else None
         return Place(entry.name, detail.tab, detail._panel or "", detail.zoomed, replayed)

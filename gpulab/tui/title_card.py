@@ -1,4 +1,4 @@
-"""What watchers of a class see until its first run."""
+"""What watchers see until there is a run: what their class is at, or what they wait for."""
 
 from __future__ import annotations
 
@@ -33,28 +33,37 @@ class TitleCard(Screen[None]):
         Binding("q", "app.quit", "quit", show=False),
     ]
 
-    def __init__(self, command: str) -> None:
-        """`command`: what others of the class type."""
+    def __init__(self) -> None:
         super().__init__()
-        self._command = command
         self._box = Static()
-        self._drawn: tuple[Shown, str] | None = None
+        self._drawn = Text()
 
     def compose(self) -> ComposeResult:
         yield self._box
 
-    def show(self, shown: Shown, title: str) -> None:
-        """Show what the teacher does; `title` is that of the lesson, empty where it is unknown."""
-        if self._drawn == (shown, title):
-            return
-        self._drawn = shown, title
-        text = Text()
-        text.append(f"{shown.name}\n\n", "bold cyan")
-        text.append(f"{one_line(shown.place.lesson)}\n", "bold")
-        if title:
-            text.append(f"{title}\n")
-        text.append("\nbegins when the teacher runs or replays it\n\n", "green")
-        text.append("to join:  ")
-        text.append(self._command, "bold")
+    def show(self, text: Text) -> None:
+        """Show this, and the keys that leave it."""
         text.append("\n\nesc: look around   q: quit")
-        self._box.update(text)
+        if self._drawn != text:
+            self._drawn = text
+            self._box.update(text)
+
+
+def of_class(shown: Shown, title: str, command: str) -> Text:
+    """Return what the teacher does, and what others of the class type; `title` is that of the
+    lesson, empty where it is unknown.
+    """
+    text = Text()
+    text.append(f"{shown.name}\n\n", "bold cyan")
+    text.append(f"{one_line(shown.place.lesson)}\n", "bold")
+    if title:
+        text.append(f"{title}\n")
+    text.append("\nbegins when the teacher runs or replays it\n\n", "green")
+    return text.append("to join:  ").append(command, "bold")
+
+
+def of_empty(folder: str, command: str) -> Text:
+    """Return what a folder without a run waits for, and what starts one."""
+    text = Text(f"no run is going on in {folder}\n\n")
+    text.append("the first one is shown here when it starts\n\n", "green")
+    return text.append("to start one:  ").append(command, "bold")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -35,7 +36,7 @@ from gpulab.tui.bindings import KeyBinding
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.tabs import TABS
 from gpulab.tui.screens.replay import ReplayScreen
-from gpulab.tui.title_card import TitleCard
+from gpulab.tui.title_card import TitleCard, of_class, of_empty
 
 _POLL_S = 1.0
 _HERTZ = 1.0
@@ -180,18 +181,23 @@ class WatchApp(LabApp):
 
     def _show_card(self) -> None:
         """Show the title card until there is a run to watch, or somebody leaves it."""
-        shown = self._shown if not self._bottom.runs.any else None
-        if shown and self._card is None and self.screen is self._bottom:
-            self._card = TitleCard(watch_command(shown.host, self._place))
+        shown, empty = self._shown, not (self._listed or self._problem)
+        waits = not self._bottom.runs.any and (shown is not None or empty)
+        if waits and self._card is None and self.screen is self._bottom:
+            self._card = TitleCard()
             self.push_screen(self._card)
         if self._card is None or self.screen is not self._card:
             return
-        if shown is None:
+        if not waits:
             self.pop_screen()
             self._card = None
+        elif shown is None:
+            shared = f" --share {shlex.quote(str(self._place))}" * self._lists_ended
+            self._card.show(of_empty(at_home(self._place), f"gpulab{shared}"))
         else:
-            titles = [entry.row.title for entry in self._listed if entry.name == shown.place.lesson]
-            self._card.show(shown, *titles[:1] or [""])
+            lesson, command = shown.place.lesson, watch_command(shown.host, self._place)
+            titles = (entry.row.title for entry in self._listed if entry.name == lesson)
+            self._card.show(of_class(shown, next(titles, ""), command))
 
     def _follow(self) -> None:
         """Go where the teacher has gone since."""
@@ -249,9 +255,9 @@ class WatchApp(LabApp):
         self._bottom.say("")
 
     def action_look_around(self) -> None:
-        """Leave the card for the list, and the teacher."""
+        """Leave the card for the list, and the teacher where there is one."""
         self.pop_screen()
-        self._follows = False
+        self._follows = self._shown is None
         self._bottom.say("")
 
     def _words_of_class(self) -> str:

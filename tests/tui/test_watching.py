@@ -18,7 +18,6 @@ from gpulab.session import tail
 from gpulab.session.active_runs import place_of
 from gpulab.session.classroom import ClassFile, Place, Replayed
 from gpulab.tui import watching
-from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.title_card import TitleCard
 from gpulab.tui.watching import WatchApp
 
@@ -39,15 +38,21 @@ def watch(journey, name):
     async def go():
         app = WatchApp(place_of(str(name)), ascii_only=False)
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
+            await until(pilot, lambda: app._bottom.complete)
             await journey(pilot)
 
     asyncio.run(go())
 
 
+def card_of(pilot):
+    """Return the words of the card in front; empty without one."""
+    card = pilot.app.screen
+    return str(card.query_one(Static).render()) if isinstance(card, TitleCard) else ""
+
+
 def test_over_a_folder_the_first_run_is_shown_as_it_comes_and_the_next_is_said(folder):
     async def journey(pilot):
-        await until(pilot, lambda: "no run is going on in" in shown(pilot))
+        await until(pilot, lambda: f"gpulab --share {folder}" in card_of(pilot))
         run = RunFile(folder / "1.jsonl", "0.1.0")
         run.append(EVENTS[:MIDDLE])
         await until(pilot, lambda: "watched · batched_matmul" in flat(pilot))
@@ -89,10 +94,10 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
     teacher = ClassFile(folder)
 
     async def journey(pilot):
-        await until(pilot, lambda: "no run is going on in" in shown(pilot))
+        await until(pilot, lambda: "no run is going on in" in card_of(pilot))
         teacher.write("GPU\x1b[2J 101", Place("batched_matmul", "lesson"))
-        await until(pilot, lambda: isinstance(pilot.app.screen, TitleCard))
-        card = str(pilot.app.screen.query_one(Static).render())
+        await until(pilot, lambda: card_of(pilot).startswith("GPU 101"))
+        card = card_of(pilot)
         assert card.startswith("GPU 101\n\nbatched_matmul\n")
         assert f"gpulab --watch {folder}" in card
         run = RunFile(folder / "1.jsonl", "0.1.0")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from gpulab.core.findings import Finding
+from gpulab.core.jobs import Follow
 from gpulab.core.statuses import Status
 from gpulab.features.findings import computing, program_lines, result, waiting
 from gpulab.features.findings.advice import Advice, NotJudged
@@ -87,8 +88,8 @@ def _advice(variant: str, rule: Rule, match: Match) -> Advice:
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
-    if draft.under_way:
-        return report
+    if draft.under_way or isinstance(draft.state.job, Follow):
+        return report  # of a program the bill is the answer
     variants = []
     for variant in report.variants:
         advice, not_judged = advice_of(report, variant)

@@ -22,7 +22,7 @@ from gpulab.core.units import plural
 from gpulab.features.goodput.trace import is_relevant
 
 INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _WORDS = ("true", "false", "null", "-")
 _TOOLS = {
@@ -31,6 +31,7 @@ _TOOLS = {
     "timeDeltas": "V8",
     "device_traces": "torch's memory snapshots",
     "benchmarks": "pytest-benchmark",
+    "rocprofiler-sdk-tool": "rocprofv3",
     "gpulab": "gpulab (a run file: --replay shows it)",
 }
 """Whose files have such a key at their top."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 8
 _NO_DIGIT = 0.0995
 """From here on a percentage needs no digit after the point."""
-_LONGEST = 48
 _BARS, _LEAST_BAR, _MOST_BAR = "of the step", 11, 40
 _READABLE = 28
 """Cells of a name that bars leave."""
@@ -324,7 +323,7 @@ class OperationTable:
         room = max(_SHORTEST[self.choice.group], width - width_of(columns))
         labels = [row.label for row in rows]
         head = self.title or str(self.choice.group)
-        most = min(room, _LONGEST, max(map(wide, (head, *labels))))
+        most = min(room, max(map(wide, (head, *labels))))
         beside_bars = room - _LEAST_BAR - 2
         if beside_bars >= _READABLE:
             most = min(most, beside_bars)

@@ -21,8 +21,6 @@ _INTERVALS = (15, 4, 0)
 """Cells for an interval beside the words, beside short words, and none."""
 _SHORTEST_BAR = 11
 """Cells that the bars keep where an interval, and then a spread, stands beside them."""
-_THICKEST = 3
-"""Rows of a bar."""
 _FEW = 4
 """Variants that have an interval in a second row where there is no room beside the first."""
 _TROUBLE = (Verdict.SLOWER, Verdict.WRONG, Verdict.INVALID)
@@ -56,8 +54,7 @@ def _draw(run: LiveReport, area: Area) -> None:
     variants: Sequence[VariantReport] = run.report.variants
     if len(variants) > area.height:
         variants = run.variants[: area.height]
-    height = min(area.height, _THICKEST * len(variants))
-    for variant, band in zip(variants, bands(len(variants), height), strict=True):
+    for variant, band in zip(variants, bands(len(variants), area.height), strict=True):
         _draw_variant(run, area, variant, band, longest)
 
 

@@ -129,7 +129,7 @@ _CHARTS, _CHART_ROWS = 5, 3
 _HIGHEST = 6
 _PREPARING = (Stage.LOAD, Stage.BUILD, Stage.TUNE, Stage.CALIBRATE, Stage.WARM_UP, Stage.COUNT)
 _STATES = ("MHz", "C", "B")
-"""Units of what is no activity: a line, not a filled curve."""
+"""Units of what is no activity: a line in the row of its name, not a filled curve."""
 _FEWEST_CELLS = 4
 _CONTENDED = 0.05
 _AVERAGED, _BUSY = 10, 20.0
@@ -179,9 +179,8 @@ def _draw(run: LiveReport, area: Area) -> None:
         return
     cells = max(1, area.width - _CHART)
     columns = _columns(run)
-    shown = columns[-2 * cells :]
-    if cells > _ONE_A_CELL:
-        shown = [column for column in columns[-cells:] for _ in range(2)]
+    readings = columns[-cells:] if cells > _ONE_A_CELL else columns[-2 * cells :]
+    shown = _stretched(readings, 2 * cells)
     captions = int(area.height >= _WITH_CAPTIONS)
     if captions:
         _draw_captions(run, area.part(0, _CHART, cells, 1), shown)
@@ -195,9 +194,11 @@ def _draw(run: LiveReport, area: Area) -> None:
         top = _top(report, field, columns)
         values = [column.values.get(field) for column in shown]
         shares = [None if value is None else value / top for value in values]
-        filled = FIELDS[field].unit not in _STATES
-        draw_curve(area.part(row, _CHART, cells, each), shares, filled=filled)
         words = row + each // 2
+        if FIELDS[field].unit in _STATES:
+            draw_curve(area.part(words, _CHART, cells, 1), shares, filled=False)
+        else:
+            draw_curve(area.part(row, _CHART, cells, each), shares)
         area.put(words, 0, FIELDS[field].label, most=_LABEL)
         if (value := report.telemetry.last.get(field)) is not None:
             text = _value(report, field, value)
@@ -231,6 +232,13 @@ def _columns(run: LiveReport) -> list[_Column]:
         known = {field: value for field, (_, value) in values.items()}
         columns.append(_Column(known, stage, variant))
     return columns
+
+
+def _stretched(columns: Sequence[_Column], count: int) -> Sequence[_Column]:
+    """Return so many: each is repeated until the few readings of a young run fill the width."""
+    if not columns:
+        return columns
+    return [columns[place * len(columns) // count] for place in range(count)]
 
 
 def _draw_captions(run: LiveReport, area: Area, columns: Sequence[_Column]) -> None:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _NAME, _MARK, _VERDICT, _AGE = 3, 7, 8, 7
 """Cells: of what stands before a name, and of the columns at the right edge."""
-_FRAME = 3
-"""Cells of the list's frame and scrollbar."""
+_FRAME = 4
+"""Cells of the list's frame, the air at its left, and its scrollbar."""
 WIDE, _WITH_VERDICTS, _WITH_AGES = 100, 120, 130
 """Columns of the terminal from which on the list stands beside what it is about; has verdicts; and
 ages: what it is about keeps 78 of them.
@@ -398,6 +398,23 @@ class CatalogColumn(Vertical):
     @property
     def scenarios(self) -> ScenarioList:
         return self.query_one(ScenarioList)
+
+    def refused_keys(self, *, has_run: bool, read_only: bool) -> set[str]:
+        """Return the ids of keys that would only say why they do nothing with the scenario under
+        the cursor, which has a run to replay, or none.
+        """
+        entry = self.entries.get(self.scenarios.chosen or "")
+        if entry is None:
+            return {"open", "run", "predict", "replay"}
+        refused = set()
+        runs = not (entry.row.missing or read_only)
+        if not runs:
+            refused.add("run")
+        if not (entry.can_be_guessed and (runs or entry.row.recording)):
+            refused.add("predict")
+        if not (has_run or entry.row.recording):
+            refused.add("replay")
+        return refused
 
     def read_again(self, name: str) -> Entry:
         """The entry as its file is now: one that is edited while the screen is open is what a

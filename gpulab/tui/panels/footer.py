@@ -26,9 +26,9 @@ class KeysFooter(Footer):
         super().__init__(show_command_palette=False)
 
     async def recompose(self) -> None:
-        """Make it again where its keys are others."""
+        """Make it again where its keys are others, unless its screen was left meanwhile."""
         if not self.is_attached:
-            return  # its screen was left meanwhile
+            return
         active = self.screen.active_bindings.values()
         shown = [(each.binding, each.enabled) for each in active if each.binding.show]
         if shown == self._shown:

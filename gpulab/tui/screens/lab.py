@@ -493,9 +493,12 @@ class LabScreen(Screen[int]):
 
     def refused_keys(self) -> set[str]:
         """Return the ids of keys that would only say why they do nothing now."""
-        refused = {key.id for key in self.keys if self.read_only and key.runs}
+        name = self._list.chosen or ""
+        read_only, has_run = bool(self.read_only), self.run_file(name) is not None
+        refused = self._catalog.refused_keys(has_run=has_run, read_only=read_only)
+        refused |= {key.id for key in self.keys if read_only and key.runs}
         refused |= bindings.NEED_IDLE if self.runs.running else {"stop"}
-        if self.runs.of(self._list.chosen) is None:
+        if self.runs.of(name) is None:
             refused |= bindings.NEED_RUN
         if self._detail is not None and (entry := self.chosen) is not None:
             refused |= self._detail.refused_keys(entry)
@@ -561,7 +564,7 @@ class LabScreen(Screen[int]):
             self._shows_run is not None and entry is not None and self.runs.running == entry.name
         )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
-        words = self.footer_keys()
+        words = self.footer_keys() if self._walks is None else self._footer
         if list(words.items()) != list(self._footer.items()):
             self._footer = words
             self.refresh_bindings()

@@ -30,6 +30,7 @@ _AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, *_PROFILERS}
 """What steps are seen by."""
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
+_SAMPLES = "_gpulab_samples"
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
 
@@ -47,11 +48,7 @@ class Agent:
         """None where it could not be loaded."""
         if self._follower is None and not self._failed:
             try:
-                path = os.path.join(_HERE, "gpulab_follower.py")
-                spec = spec_from_file_location(_FOLLOWER, path)
-                module = module_from_spec(spec)  # type: ignore[arg-type]
-                sys.modules[_FOLLOWER] = module
-                spec.loader.exec_module(module)  # type: ignore[union-attr]
+                module = _load(_FOLLOWER, "gpulab_follower.py")
                 self._follower = module.Follower(self._folder)
             except Exception:
                 self._failed = True
@@ -141,6 +138,15 @@ def _found(name: str, but: object = None) -> Any:
     return None
 
 
+def _load(name: str, file: str) -> Any:
+    """Import a file that lies beside this one under a name of our own."""
+    spec = spec_from_file_location(name, os.path.join(_HERE, file))
+    module = module_from_spec(spec)  # type: ignore[arg-type]
+    sys.modules[name] = module
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
 def _begin() -> None:
     """Watch this process, and say that there is a Python that can be followed."""
     folder = os.environ.get(FOLDER, "")
@@ -154,6 +160,7 @@ def _begin() -> None:
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)
+    _load(_SAMPLES, "gpulab_samples.py").begin(folder)
 
 
 def _run_own() -> None:

@@ -37,7 +37,9 @@ _RANKS = {MODULE: 0, OPTIMIZER: 1, CALL: 2}
 FIRST, WARM_UP, PLAIN, PROFILED = "first", "warm-up", "plain", "profiled"
 WINDOW = "gpulab:window"
 _PROFILE = "GPULAB_FOLLOW_PROFILE"
-"""The variable that says whether to record: on, or off."""
+"""The variable that says whether to record: on, at once, or off."""
+_MOST_COST, _COST_S, _COST_ON_DEVICE_S = 0.03, 0.5, 1.5
+"""Of the loop, that recordings may take; and what the first is expected to take, in seconds."""
 
 _CHOOSING = 10
 """Outermost calls of modules until it is clear which of them are steps."""
@@ -46,8 +48,15 @@ _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals")
-_ENTRIES = ("_optimizer_stepped", "_module_called", "_compiles", "_profiles")
+_OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals", "_gpulab_samples")
+_ENTRIES = (
+    "_optimizer_stepped",
+    "_module_called",
+    "_compiles",
+    "_profiles",
+    "sampled",
+    "collected",
+)
 """From where on all that is called is of these modules, or of the standard library."""
 _PATIENCE_S = 5.0
 """For a window to end, of a thread that starts a profiler."""
@@ -104,7 +113,11 @@ class Follower:
         self._folder = folder
         self._started = perf_counter()
         self._rank = _rank()
-        self._records = os.environ.get(_PROFILE) == "on" and not self._rank
+        self._records = os.environ.get(_PROFILE) in ("on", "at once") and not self._rank
+        self._looped = inf
+        """When the first step had ended, after which recordings may cost a share of the time."""
+        self._cost_s = self._last_cost_s = self._step_s = 0.0
+        """What recordings took so far, and the last; and what a plain step takes."""
         self._arrivals: Any = None
         """Of a rank of a job of several."""
         self._file: str | None = None
@@ -119,7 +132,7 @@ class Follower:
         self._step_class: Any = None
         self._told_of_compiling = self._has_compiled = False
         self._child = False
-        self._plan: _Plan = _everything(records=self._records)
+        self._plan: _Plan = _everything(self._may_record if self._records else None)
         self._window = next(self._plan)
         self._steps = 0
         self._ended = 0.0
@@ -360,7 +373,7 @@ class Follower:
             self._mark, self._thread = mark, get_ident()
             if mark != MODULE:
                 self._unwrap()
-            self._plan = _everything(records=self._records)
+            self._plan = _everything(self._may_record if self._records else None)
             self._window = next(self._plan)
             self._ran = 0.0
             self._begin_at(self._started)
@@ -419,9 +432,11 @@ class Follower:
             self._start_recorder()
         if self._window.synchronised:
             _synchronise()
+        step_s = seconds / max(1, self._steps)
         self._steps = 0
         self._compiled = _compiled()
         self._between_s = perf_counter() - now
+        self._count_cost(window, step_s)
         if self._arrivals is not None:
             begun = now - seconds if window.kind == PROFILED else now
             self._arrivals.following(begun, perf_counter())
@@ -429,6 +444,27 @@ class Follower:
         self._begin_at(perf_counter())
         if self._recorder is not None:
             self._recorder.begin_window()
+
+    def _count_cost(self, ended: _Window, step_s: float) -> None:
+        """Keep what a recording took: to start it, its longer steps, and to export it."""
+        if ended.kind == FIRST:
+            self._looped = perf_counter()
+        elif ended.kind == PLAIN:
+            self._step_s = step_s
+        cost_s = 0.0
+        if self._window.kind == PROFILED:
+            self._last_cost_s, cost_s = 0.0, self._between_s
+        elif ended.kind == PROFILED:
+            cost_s = self._between_s + max(0.0, step_s - self._step_s) * ended.most
+        self._last_cost_s += cost_s
+        self._cost_s += cost_s
+
+    def _may_record(self) -> bool:
+        """Return whether the next recording leaves the loop as long as it may be."""
+        if os.environ.get(_PROFILE) == "at once":
+            return True
+        expected_s = self._last_cost_s or (_COST_ON_DEVICE_S if _on_cuda() else _COST_S)
+        return self._cost_s + expected_s <= _MOST_COST * (perf_counter() - self._looped)
 
     def _start_recorder(self) -> None:
         """Record the window; where the program profiles itself, none from now on."""
@@ -615,9 +651,9 @@ class Follower:
         )
 
 
-def _everything(records: bool) -> _Plan:
-    """First step, warm-up, plain windows; then recorded windows, each with a plain one behind it;
-    then plain steps for ever.
+def _everything(may_record: Callable[[], bool] | None) -> _Plan:
+    """First step, warm-up, plain windows; then recorded windows, each with a plain one behind it,
+    as soon as the loop has been long enough for them; then plain steps for ever.
     """
     yield _Window(FIRST, 1, 1, 0.0)
     done = yield _Window(WARM_UP, 1, 1, 0.0)
@@ -631,22 +667,29 @@ def _everything(records: bool) -> _Plan:
     for _ in range(_PLAIN_BEFORE_ON_DEVICE if _on_cuda() else _PLAIN_BEFORE):
         done = yield _plain(_steps_of(step_s))
         step_s = done.step_s
-    if records:
-        yield from _recordings(step_s)
+    if may_record is not None:
+        yield from _recordings(step_s, may_record)
     yield from _later()
 
 
-def _recordings(step_s: float) -> _Plan:
+def _recordings(step_s: float, may_record: Callable[[], bool]) -> _Plan:
     """A step to start the profiler, which takes a second on a device; recordings of operations, of
     their shapes, of memory and callers.
     """
+    yield from _until(may_record)
     done = yield _Window(PROFILED, 1, 1, 0.0, "one", True)
     events = _events_in(done.file)
     steps = max(1, min(_steps_of(step_s), _MOST_EVENTS // events))
     yield _plain(steps)
     for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
+        yield from _until(may_record)
         yield _Window(PROFILED, count, count, 0.0, recording, True)
         yield _plain(steps)
+
+
+def _until(may_record: Callable[[], bool]) -> _Plan:
+    while not may_record():
+        yield _Window(PLAIN, 1, _MOST_STEPS_LATER, _LATER_S, None, True)
 
 
 def _later() -> _Plan:

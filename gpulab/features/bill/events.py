@@ -1,0 +1,73 @@
+"""Where the time of one process of a program went."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from gpulab.core.events import Event, Sender
+from gpulab.core.values import Count, Line, Moment, Name, Seconds, Text
+
+_MOST_ROWS = 200
+
+
+class BookedTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Time of the main thread that samples booked to a cause and to the innermost line of the
+    program. `of` is the package or module that the cause is about.
+    """
+
+    cause: Name
+    of: Line
+    file: Line
+    line: Count
+    function: Line
+    ran_s: Seconds
+    waited_s: Seconds
+
+
+class Compilation(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One compilation by Dynamo of a frame of the program; `reason`: the guard that failed, where
+    it was compiled again.
+    """
+
+    function: Line
+    file: Line
+    line: Count
+    seconds: Seconds
+    reason: Text
+
+
+class ProcessBooked(Event, frozen=True, kw_only=True):
+    """The bill of one process so far: all that passed in its main thread from `begun` to `until`,
+    on the clock that all processes share. It was `started` before that.
+
+    `own_s` is what sampling took. `collected_s` (garbage collection, by its callbacks) and
+    `preempted_s` (others had the CPU, by the scheduler) are in no row.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    parent: Count
+    role: Name
+    is_root: bool = False
+    """Whether it is the program itself, whose end is known."""
+    ranked: bool = False
+    """Whether its environment names a rank."""
+    started: Moment
+    begun: Moment
+    until: Moment
+    ended: bool
+    samples: Count
+    own_s: Seconds
+    collected_s: Seconds
+    collections: Count
+    preempted_s: Seconds
+    rows: Annotated[list[BookedTime], msgspec.Meta(max_length=_MOST_ROWS)]
+    other_s: Seconds
+    compilations: Annotated[list[Compilation], msgspec.Meta(max_length=_MOST_ROWS)] = []
+    threads: Count = 0
+    """That torch computes with; 0 without torch."""
+    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=_MOST_ROWS)] = []
+    """Bytes of its memory, and when."""
+    """In rows that are not here."""

@@ -1,0 +1,68 @@
+"""The bill of a program, as a part of the report: each second of a process, booked to one cause."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class BillRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of one cause, in one function of the program."""
+
+    cause: str
+    of: str = ""
+    """The package or module that it is about."""
+    seconds: float
+    error_s: float = 0.0
+    """The standard error of what was sampled; 0 of what was counted."""
+    waited_s: float = 0.0
+    """Of the seconds, those off the CPU."""
+    file: str = ""
+    function: str = ""
+    lines: list[int] = []
+    """The lines with most of it, the first one first."""
+
+
+class CompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """One function that was compiled, and the reasons for which it was compiled again."""
+
+    function: str
+    file: str
+    line: int
+    count: int
+    seconds: float
+    reasons: list[str]
+
+
+class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
+    """Processes of one role and rank, all rows together; `wall_s` is the sum of their times."""
+
+    role: str
+    rank: int | None = None
+    processes: int = 1
+    wall_s: float
+    rows: list[BillRow]
+    sampling_s: float = 0.0
+    """What sampling took, in the rows of what it fell into."""
+    ended: bool = True
+    threads: int = 0
+    """That torch computes with; 0 without torch."""
+    compiled: list[CompiledFrame] = []
+    resident_bytes: int | None = None
+    """Its memory when it was last looked at."""
+    growth_bytes: int | None = None
+    """By how much that is more than halfway through its time."""
+
+
+class BillReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The bills of a program's processes; the first is of the one that counts: rank 0, or else the
+    one that ran longest.
+    """
+
+    bills: list[ProcessBill]
+
+
+class RunPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a run's report about where the time of a program went."""
+
+    bill: BillReport | None = None
+    """None of what is no program, or was not sampled."""

@@ -1,0 +1,120 @@
+"""The bill of a recording of torch's profiler: each moment of it is booked once, to what the device
+did, or where that was idle to what the host did meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
+
+import msgspec
+
+from gpulab.features.bill.result import BillRow
+from gpulab.features.goodput.trace import Thread, Trace
+from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
+
+BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
+IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
+_STEP, _LOADER = "ProfilerStep#", "DataLoader"
+_COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
+
+
+class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
+    """The bill of one recording; `busy_s` is what its device was busy, None without a device.
+
+    `note`: what of the file could not be read.
+    """
+
+    schema: str = "gpulab.trace_bill/1"
+    file: str
+    wall_s: float
+    busy_s: float | None
+    rows: list[BillRow]
+    steps: int = 0
+    step_s: float | None = None
+    """The median of those that the profiler's schedule marked."""
+    note: str = ""
+
+
+def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
+    """Return the bill of a recording, from its first event to its last."""
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    host = max(trace.operations, key=lambda thread: len(trace.operations[thread]), default=None)
+    device = [event for event in trace.inside(trace.device) if event.end > event.start]
+    busy = union(event.span for event in device)
+    rest: list[Span] = subtract([trace.window], busy)
+    for start, end, index in innermost([event.span for event in device]):
+        found[_of_device(device[index].kind, device[index].name), device[index].name] += end - start
+    if busy:
+        for cause, of, spans in _host_states(trace, host):
+            found[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
+            rest = subtract(rest, spans)
+        recorded = "in Python, or not recorded" if host is not None else "the host is not recorded"
+        found[f"{IDLE}: {recorded}", ""] += measure(rest)
+    else:
+        found.update(_of_host(trace, host, rest))
+    steps = [event for event in trace.annotations if event.name.startswith(_STEP)]
+    rows = [
+        BillRow(cause=cause, of=of, seconds=seconds)
+        for (cause, of), seconds in found.items()
+        if seconds > 0
+    ]
+    return TraceBill(
+        file=file,
+        wall_s=trace.window_s,
+        busy_s=measure(busy) if busy else None,
+        rows=sorted(rows, key=lambda row: -row.seconds),
+        steps=len(steps),
+        step_s=median(step.end - step.start for step in steps) if steps else None,
+        note=note,
+    )
+
+
+def _of_device(kind: str, name: str) -> str:
+    if any(part in name for part in _COLLECTIVES):
+        return COLLECTIVES
+    return BUSY if kind == "kernel" else COPIES
+
+
+def _host_states(trace: Trace, host: Thread | None) -> Iterator[tuple[str, str, list[Span]]]:
+    """Yield what the host does, the most certain first, the name of the call, and when."""
+    yield "waiting for data", "", _loading(trace)
+    for name, spans in sorted(_calls(trace).items()):
+        yield _of_call(name), name, union(spans)
+    operations = trace.operations.get(host, []) if host is not None else []
+    yield "starting operations", "", union(event.span for event in operations)
+
+
+def _loading(trace: Trace) -> list[Span]:
+    return union(event.span for event in trace.annotations if _LOADER in event.name)
+
+
+def _calls(trace: Trace) -> dict[str, list[Span]]:
+    """Return when each function of the runtime or driver runs; each moment is one's."""
+    calls = [call for of_thread in trace.calls.values() for call in of_thread]
+    found: dict[str, list[Span]] = defaultdict(list)
+    for start, end, index in innermost([call.span for call in calls]):
+        found[calls[index].name].append((start, end))
+    return found
+
+
+def _of_call(name: str) -> str:
+    if "Synchronize" in name:
+        return "the host waits for the device"
+    if "Memcpy" in name and "Async" not in name:
+        return "the host copies"
+    return "launching" if "Launch" in name else "in the runtime"
+
+
+def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tuple[str, str], float]:
+    """Return the seconds of each operation's own of the host's main thread."""
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    operations = [event for event in trace.inside(trace.operations.get(host, []))] if host else []
+    for start, end, index in innermost([event.span for event in operations]):
+        found[TORCH, operations[index].name] += end - start
+    loading = _loading(trace)
+    rest = subtract(window, union(event.span for event in operations))
+    found["waiting for data", ""] = measure(intersect(rest, loading))
+    found[OUTSIDE, ""] = measure(subtract(rest, loading))
+    return found

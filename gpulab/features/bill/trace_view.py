@@ -1,0 +1,69 @@
+"""The bills of recordings in tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from gpulab.core.text import one_line, plain
+from gpulab.core.units import plural, seconds
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
+from gpulab.features.bill.trace import IDLE, TraceBill
+
+_MOST_ROWS, _MOST_FILES = 15, 2
+_NAME = 70
+
+
+def trace_bills(bills: Sequence[TraceBill]) -> Block:
+    """Return the bill of each, or of many a row for each."""
+    blocks: list[Block] = [_overview(bills)] if len(bills) > _MOST_FILES else []
+    for bill in bills[:_MOST_FILES]:
+        blocks += ["", *_bill(bill)]
+    return Group(*blocks[not blocks[0] :])
+
+
+def _bill(bill: TraceBill) -> list[Block]:
+    heading = f"where the {seconds(bill.wall_s)} of {bill.file} went"
+    if bill.busy_s is not None:
+        heading += f": the device was busy {bill.busy_s / bill.wall_s:.1%}"
+    table = columns_table()
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("cause", overflow="fold", min_width=24)
+    table.add_column("of", overflow="fold")
+    for row in bill.rows[:_MOST_ROWS]:
+        share = f"{row.seconds / bill.wall_s:.1%}"
+        name = one_line(plain(row.of))[:_NAME]
+        table.add_row(seconds(row.seconds), share, Text(row.cause), Text(name))
+    rest = bill.rows[_MOST_ROWS:]
+    if rest:
+        left_s = sum(row.seconds for row in rest)
+        words = Text(plural(len(rest), "more row"), "dim")
+        table.add_row(seconds(left_s), f"{left_s / bill.wall_s:.1%}", words, "")
+    blocks: list[Block] = [Text(plain(heading)), table]
+    if bill.step_s is not None:
+        blocks.append(
+            Text(f"{plural(bill.steps, 'step')} marked, {seconds(bill.step_s)} in median")
+        )
+    if bill.note:
+        blocks.append(Text(plain(f"read in part: {bill.note}"), "yellow"))
+    return blocks
+
+
+def _overview(bills: Sequence[TraceBill]) -> Table:
+    table = columns_table()
+    for name in ("recording", "seconds", "busy", "collectives", "most of the idle time"):
+        table.add_column(name, overflow="fold", justify="left" if name[0] in "rm" else "right")
+    for bill in bills:
+        causes: dict[str, float] = defaultdict(float)
+        for row in bill.rows:
+            causes[row.cause] += row.seconds
+        idle = {cause: taken for cause, taken in causes.items() if cause.startswith(IDLE)}
+        most = max(idle, key=lambda cause: idle[cause], default="")
+        busy = "" if bill.busy_s is None else f"{bill.busy_s / bill.wall_s:.1%}"
+        collectives = f"{causes['device in collectives'] / bill.wall_s:.1%}"
+        words = most.removeprefix(f"{IDLE}: ")
+        if most:
+            words += f" {idle[most] / bill.wall_s:.1%}"
+        table.add_row(Text(plain(bill.file)), seconds(bill.wall_s), busy, collectives, Text(words))
+    return table

@@ -1,0 +1,136 @@
+"""The bill of a program in a table: seconds, share of the process's time, cause, and where."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from gpulab.core.text import one_line, plain
+from gpulab.core.units import byte_count, plural, seconds
+from gpulab.draw.blocks import Block, Group, Text, columns_table
+from gpulab.features.bill.report import COUNTED, OTHERS, PREEMPTED, WORKER
+from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
+from gpulab.report.report import RunReport
+
+_MOST_ROWS, _MOST_OF_OTHERS, _MOST_BILLS = 15, 4, 9
+_WAITS = 0.5
+_GROWS = 0.1
+"""Of the memory: less growth is not said."""
+_WORDS = {
+    "": "at the line",
+    "torch": "torch",
+    "import": "import",
+    "compile": "compile",
+    "autotune": "tune kernels",
+    "data": "load data",
+    "first batch of an epoch": "wait for an epoch's first batch",
+    "start data workers": "start data workers",
+    PREEMPTED: "preempted: others had the CPU",
+}
+METHOD = (
+    "sampled stack of the main thread (the innermost line of the program, or else of a package); "
+    "counted: garbage collection, preemption"
+)
+
+
+def bill(report: RunReport) -> Block | None:
+    """Return the bills of a program; None of a run without one."""
+    part: BillReport | None = report.get("bill")
+    if part is None:
+        return None
+    first, *others = part.bills
+    blocks: list[Block] = ["", _table(first, _MOST_ROWS), *_facts(first)]
+    blocks.append(Text(_note(first), "dim"))
+    for each in others[: _MOST_BILLS - 1]:
+        blocks += ["", _table(each, _MOST_OF_OTHERS)]
+    if len(others) >= _MOST_BILLS:
+        blocks.append(Text(f"and {plural(len(others) - _MOST_BILLS + 1, 'more bill')}: --json"))
+    return Group(*blocks)
+
+
+def name_of(process: ProcessBill) -> str:
+    """Return whose bill it is."""
+    name = process.role if process.processes == 1 else plural(process.processes, process.role)
+    if process.rank is not None:
+        name += f" of rank {process.rank}" if process.role == WORKER else f", rank {process.rank}"
+    return name
+
+
+def where(row: BillRow) -> str:
+    """Return the line, or lines, and the function of a row."""
+    if not row.file:
+        return ""
+    place = PurePath(row.file).name
+    if row.lines:
+        place += ":" + ",".join(map(str, row.lines))
+    return one_line(plain(f"{place} {row.function}".strip()))
+
+
+def cause_of(row: BillRow) -> str:
+    """Return the cause in words."""
+    words = _WORDS.get(row.cause, row.cause)
+    if row.cause == "import" or (row.of and row.cause != ""):
+        words += f" {row.of}" if row.cause == "import" else f", called by {row.of}"
+    elif row.of:
+        words = f"in {row.of}"
+    if row.cause == "backward" and row.of:
+        words = f"backward: {row.of}"
+    if row.waited_s > _WAITS * row.seconds:
+        words += ", waiting"
+    return plain(words)
+
+
+def _source(row: BillRow) -> str:
+    """Return the text of its first line, as the file is now."""
+    if not row.lines or row.cause == "import":
+        return ""
+    return one_line(plain(linecache.getline(row.file, row.lines[0]).strip()))
+
+
+def _table(process: ProcessBill, most: int) -> Block:
+    so_far = "" if process.ended else " so far"
+    heading = Text(f"where the {seconds(process.wall_s)} of the {name_of(process)} went{so_far}")
+    table = columns_table()
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("cause", overflow="fold", min_width=20)
+    table.add_column("line of the program", overflow="fold", min_width=24)
+    for row in process.rows[:most]:
+        style = "dim" if row.cause in COUNTED or row.cause == OTHERS else ""
+        place = Text(where(row))
+        if source := _source(row):
+            place.append(f"\n{source[:60]}", "dim")
+        share = f"{row.seconds / process.wall_s:.1%}"
+        table.add_row(_seconds(row), share, Text(cause_of(row), style), place)
+    left = sum(row.seconds for row in process.rows[most:])
+    if left:
+        rows = plural(len(process.rows) - most, "more row")
+        table.add_row(f"{left:.2f}", f"{left / process.wall_s:.1%}", Text(rows, "dim"), "")
+    return Group(heading, table)
+
+
+def _facts(process: ProcessBill) -> Iterator[Text]:
+    """Yield what else is known of it."""
+    for frame in [frame for frame in process.compiled if frame.count > 1][:_MOST_OF_OTHERS]:
+        place = f"{frame.function} ({PurePath(frame.file).name}:{frame.line})"
+        yield Text(plain(f"{place} was compiled {frame.count} times, {seconds(frame.seconds)}:"))
+        for reason in frame.reasons[:_MOST_OF_OTHERS]:
+            yield Text(f"  again since {one_line(plain(reason.partition(' #')[0]))}")
+    cores = len(os.sched_getaffinity(0))
+    if process.threads > cores:
+        yield Text(f"torch computes with {process.threads} threads, on {plural(cores, 'core')}")
+    growth = process.growth_bytes or 0
+    if process.resident_bytes and growth > _GROWS * process.resident_bytes:
+        now = byte_count(process.resident_bytes)
+        yield Text(f"memory grew by {byte_count(growth)} in the second half of its time, to {now}")
+
+
+def _seconds(row: BillRow) -> str:
+    error = f" ±{row.error_s:.2f}" if row.error_s >= 0.01 else ""
+    return f"{row.seconds:.2f}{error}"
+
+
+def _note(process: ProcessBill) -> str:
+    return f"{METHOD}; sampling took {process.sampling_s / process.wall_s:.1%}"

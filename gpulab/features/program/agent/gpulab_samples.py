@@ -1,0 +1,442 @@
+"""Books the time of a Python process, from its start to its end, by samples of the main thread's
+stack: what has passed since the sample before goes to a cause and to the innermost line of the
+program.
+
+A timer of the process's own sends a real-time signal, whose handler runs when the call that it
+falls into has ended: a sampling thread would get the interpreter only where the program gives it
+up, and books what C code does to the next line of torch. A timer ends with the process, is not
+there after an exec, and a child of a fork starts its own.
+
+Standard library only, for Python 3.9 and later. Nothing here may raise into the program, print, or
+leave a thread or an open file behind.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import os
+import signal
+import sys
+import sysconfig
+from json import dumps
+from threading import get_ident, get_native_id
+from time import clock_gettime, perf_counter, thread_time
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, Tuple, Union
+
+_EVERY_S, _MOST_S = 0.01, 1.0
+_SHARE, _SHARE_AT_FIRST = 0.004, 0.02
+"""Of the time that sampling may take: in the first seconds more."""
+_FIRST_S = 5.0
+_SAID_S, _SAID_MOST_S, _GROWTH = 0.25, 30.0, 1.3
+"""How often the bill is written: rarely in a long program."""
+_MOST_ROWS, _DEEPEST = 120, 3_000
+_MOST_COMPILATIONS, _LONGEST, _MOST_RESIDENT = 20, 300, 60
+_WAITS = 0.05
+"""Of a sample's time off the CPU, from which on the scheduler is asked whether others had it."""
+_SIGNAL = signal.SIGRTMAX - 5 if hasattr(signal, "SIGRTMAX") else 0
+_BY_THREAD = 4
+"""SIGEV_THREAD_ID: the main thread gets the signal, whichever runs."""
+
+RECORDING = "recorded by gpulab"
+_PASSES_ON = {"called", "first_told", "told_first", "made", "hook", "exec_module", "found"}
+"""Functions of the follower that call what the program called."""
+IMPORT, COMPILE, DATA, EPOCH, WORKERS = (
+    "import",
+    "compile",
+    "data",
+    "first batch of an epoch",
+    "start data workers",
+)
+_FOLDERS = sorted(
+    {
+        os.path.realpath(folder) + os.sep
+        for folder in map(sysconfig.get_path, ("stdlib", "platstdlib"))
+    }
+    | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
+)
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+_COMPREHENSIONS = (".<listcomp>", ".<dictcomp>", ".<setcomp>", ".<genexpr>", ".<lambda>")
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_CAUSES = (
+    ("/torch/_dynamo/convert_frame.py", COMPILE),
+    ("/torch/_inductor/compile_fx.py", COMPILE),
+    ("/torch/_inductor/async_compile.py", COMPILE),
+    ("/torch/utils/cpp_extension.py", COMPILE),
+    ("/triton/compiler/", COMPILE),
+    ("/triton/runtime/autotuner.py", "autotune"),
+    ("/torch/utils/data/", DATA),
+    ("/torch/serialization.py", "save or load"),
+    ("/safetensors/", "save or load"),
+    ("/torch/_tensor_str.py", "format a tensor"),
+    ("/torch/distributed/", "collectives"),
+    ("/torch/nn/utils/clip_grad.py", "clip gradients"),
+    ("/torch/amp/grad_scaler.py", "optimizer"),
+    ("/torch/optim/", "optimizer"),
+    ("/torch/autograd/", "backward"),
+    ("/torch/_tensor.py", ""),
+    ("/torch/", "torch"),
+)
+"""The innermost frame of a library that matches names the cause. Frames of Dynamo and Inductor that
+*run* what was compiled are torch.
+"""
+_CALLS = {"_find_and_load": IMPORT}
+
+
+class _Code(NamedTuple):
+    """What a frame of some code says: of the program, or of a library of that cause."""
+
+    own: bool
+    cause: str
+    package: str
+
+
+_Place = Tuple[str, str, Union[CodeType, None], int]
+
+
+class Samples:
+    """Of one process. `begin` and what it starts never raise into the program."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._codes: dict[CodeType, _Code] = {}
+        self._timer: Any = None
+        self._libc: Any = None
+        self._started = 0.0
+        self._reset(_started_s())
+
+    def _reset(self, started: float) -> None:
+        self._begun = self._last = perf_counter()
+        self._started = started
+        self._ran, self._delayed_s = thread_time(), _delayed_s()
+        self._thread = get_ident()
+        self._rows: dict[_Place, list[float]] = {}
+        self._samples = self._collections = 0
+        self._own_s = self._collected_s = self._collecting = self._booked_s = 0.0
+        self._preempted_s = 0.0
+        self._resident: list[tuple[float, int]] = []
+        self._every_s = 0.0
+        self._said_every_s, self._said = _SAID_S, self._begun
+        self._role = "program"
+        self._file = os.path.join(self._folder, f"{os.getpid()}-{os.urandom(4).hex()}.bill")
+
+    def begin(self) -> None:
+        """Sample from now on; nothing where the system has no such timer."""
+        if not _SIGNAL or signal.getsignal(_SIGNAL) != signal.SIG_DFL:
+            return
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        if not hasattr(self._libc, "timer_create"):
+            self._libc = ctypes.CDLL("librt.so.1", use_errno=True)
+        self._guard_pause()
+        signal.signal(_SIGNAL, self.sampled)
+        signal.siginterrupt(_SIGNAL, False)
+        gc.callbacks.append(self.collected)
+        atexit.register(self.end)
+        os.register_at_fork(after_in_child=self.forked)
+        self._arm(_EVERY_S)
+
+    def _guard_pause(self) -> None:
+        """`signal.pause` is the one call that any signal ends: it waits without samples."""
+        samples, pause = self, signal.pause
+
+        def paused() -> None:
+            every_s = samples._every_s
+            samples._arm(0.0)
+            try:
+                pause()
+            except BaseException as error:
+                traceback = error.__traceback__
+                error.__traceback__ = traceback.tb_next if traceback else None
+                raise
+            finally:
+                samples._book(sys._getframe(1))
+                samples._arm(every_s)
+
+        signal.pause = paused
+
+    def _arm(self, every_s: float) -> None:
+        """Start the timer, or change how often it fires; 0: not at all."""
+        if self._timer is None:
+            event = (ctypes.c_int * 16)()
+            event[2], event[3] = _SIGNAL, _BY_THREAD
+            event[4] = get_native_id()
+            timer = ctypes.c_void_p()
+            if self._libc.timer_create(1, event, ctypes.byref(timer)):
+                return
+            self._timer = timer
+        self._every_s = every_s
+        part = int(every_s), int(every_s % 1 * 1e9)
+        times = (ctypes.c_long * 4)(*part, *part)
+        self._libc.timer_settime(self._timer, 0, times, None)
+
+    def forked(self) -> None:
+        """In the child of a fork, which has no timer: its own time begins."""
+        try:
+            self._timer = None
+            self._reset(perf_counter())
+            self._role = "child"
+            self._arm(_EVERY_S)
+        except Exception:
+            self._timer = None
+
+    def end(self) -> None:
+        """The process ends by itself."""
+        try:
+            if self._timer is not None:
+                self._libc.timer_delete(self._timer)
+                self._timer = None
+            self._book(None)
+            self._say(ended=True)
+        except Exception:
+            return
+
+    def collected(self, phase: str, info: Any) -> None:
+        """A callback of the collector, which may run in another thread than the one sampled."""
+        if get_ident() != self._thread:
+            return
+        if phase == "start":
+            self._collecting = perf_counter()
+        elif self._collecting:
+            self._collected_s += perf_counter() - self._collecting
+            self._collecting = 0.0
+            self._collections += 1
+
+    def sampled(self, number: int, frame: FrameType | None) -> None:
+        """Handle the timer's signal."""
+        began = thread_time()
+        try:
+            self._book(frame)
+            if self._last - self._said >= self._said_every_s:
+                self._say(ended=False)
+            self._samples += 1
+            self._own_s += thread_time() - began
+            self._thin()
+        except Exception as error:
+            if not _is_own(error):
+                raise
+
+    def _thin(self) -> None:
+        """Sample more rarely where a sample costs more than its share."""
+        if self._samples % 25:
+            return
+        share = _SHARE_AT_FIRST if self._last - self._begun < _FIRST_S else _SHARE
+        every_s = min(_MOST_S, max(_EVERY_S, self._own_s / self._samples / share))
+        if not 0.7 < every_s / self._every_s < 1.4:
+            self._arm(every_s)
+
+    def _book(self, frame: FrameType | None) -> None:
+        """Book what has passed since the last sample to where the thread is now."""
+        now, ran = perf_counter(), thread_time()
+        passed = now - self._last
+        collected_s = min(self._collected_s - self._booked_s, passed)
+        self._booked_s += collected_s
+        passed -= collected_s
+        ran_s = max(0.0, min(ran - self._ran - collected_s, passed))
+        waited_s = passed - ran_s
+        if waited_s > _WAITS * passed:  # to ask the scheduler takes as long as all else
+            delayed_s = _delayed_s()
+            taken_s = max(0.0, min(delayed_s - self._delayed_s, waited_s))
+            self._delayed_s = delayed_s
+            self._preempted_s += taken_s
+            waited_s -= taken_s
+        self._last, self._ran = now, ran
+        row = self._rows.setdefault(self._place(frame), [0.0, 0.0])
+        row[0] += ran_s
+        row[1] += waited_s
+
+    def _place(self, frame: FrameType | None) -> _Place:
+        """Return the cause, by the innermost frame of a library that tells; what of it; and the
+        innermost line of the program, or else of a package.
+        """
+        cause = detail = package = ""
+        place: tuple[CodeType, int] | None = None
+        other: tuple[CodeType, int] | None = None
+        depth = 0
+        while frame is not None and depth < _DEEPEST:
+            depth += 1
+            code = frame.f_code
+            about = self._codes.get(code)
+            if about is None:
+                about = self._codes[code] = _about(code)
+            if about.own:
+                if place is None:
+                    place = code, frame.f_lineno
+            elif place is None:
+                if about.cause == IMPORT:
+                    cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
+                elif (about.cause in (COMPILE, RECORDING) and cause != IMPORT) or not cause:
+                    cause = about.cause
+                if about.package and other is None:
+                    other = code, frame.f_lineno
+                package = package or about.package
+            if code.co_name == "_worker_loop" and about.cause == DATA:
+                self._role = "loader worker"
+                cause = cause or DATA if place else "idle"
+                break  # below it are frames of the process that it was forked from
+            if about.cause == DATA and cause not in (IMPORT, COMPILE):
+                cause = _of_loader(frame, code)
+            frame = frame.f_back
+        if cause == IMPORT:
+            detail = detail.partition(".")[0]
+        elif cause in ("", "torch"):
+            detail = package
+        elif cause == "backward" and sys.modules["torch"].is_anomaly_enabled():
+            detail = "anomaly detection is on"
+        return (cause, detail, *(place or other or (None, 0)))
+
+    def _say(self, *, ended: bool) -> None:
+        """Write the bill so far: whatever ends the process leaves it."""
+        self._said = self._last
+        self._said_every_s = min(_SAID_MOST_S, self._said_every_s * _GROWTH)
+        self._resident.append((self._last, _resident_bytes()))
+        if len(self._resident) > _MOST_RESIDENT:
+            del self._resident[1::2]
+        rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
+        line = {
+            "pid": os.getpid(),
+            "parent": os.getppid(),
+            "role": self._role,
+            "rank": os.environ.get("RANK", ""),
+            "started": self._started,
+            "begun": self._begun,
+            "t": self._last,
+            "ended": ended,
+            "samples": self._samples,
+            "own_s": self._own_s,
+            "collected_s": self._booked_s,
+            "collections": self._collections,
+            "preempted_s": self._preempted_s,
+            "rows": [[*_words(place), *times] for place, times in rows[:_MOST_ROWS]],
+            "compilations": _compilations(),
+            "threads": _threads(),
+            "resident": self._resident,
+            "other_s": sum(times[0] + times[1] for _, times in rows[_MOST_ROWS:]),
+        }
+        data = dumps(line).encode()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        fd = os.open(self._file, flags, 0o600)
+        try:
+            os.write(fd, data)
+            os.ftruncate(fd, len(data))
+        finally:
+            os.close(fd)
+
+
+def _of_loader(frame: FrameType, code: CodeType) -> str:
+    """Return what a loader does; the outermost of its frames is asked last."""
+    if not code.co_filename.endswith("dataloader.py"):
+        return DATA
+    own = frame.f_locals.get("self")
+    workers = getattr(own, "_num_workers", getattr(own, "num_workers", 0))
+    if workers and code.co_name in ("__init__", "_get_iterator", "_reset", "__iter__"):
+        return WORKERS
+    if workers and getattr(own, "_rcvd_idx", 1) == 0:
+        return EPOCH
+    return DATA
+
+
+def _compilations() -> list[tuple[str, str, int, float, str]]:
+    """Return the newest compilations by Dynamo: function, file, line, seconds, and why again."""
+    kept = getattr(sys.modules.get("torch._dynamo.utils"), "_compilation_metrics", ())
+    return [
+        (
+            str(each.co_name or ""),
+            str(each.co_filename or ""),
+            int(each.co_firstlineno or 0),
+            float(each.entire_frame_compile_time_s or 0.0),
+            str(getattr(each, "recompile_reason", None) or "")[:_LONGEST],
+        )
+        for each in list(kept)[-_MOST_COMPILATIONS:]
+    ]
+
+
+def _threads() -> int:
+    """Return with how many threads torch computes; 0 before it is there."""
+    torch: Any = sys.modules.get("torch")
+    return int(torch.get_num_threads()) if hasattr(torch, "compile") else 0
+
+
+def _resident_bytes() -> int:
+    fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return int(os.read(fd, 100).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    finally:
+        os.close(fd)
+
+
+def _about(code: CodeType) -> _Code:
+    file = code.co_filename
+    if file.startswith("<frozen importlib"):
+        return _Code(own=False, cause=_CALLS.get(code.co_name, ""), package="")
+    if file.startswith(_OWN):
+        cause = "" if code.co_name in _PASSES_ON else RECORDING
+        return _Code(own=False, cause=cause, package="")
+    if file.startswith("<") or "torchinductor" in file:
+        return _Code(own=False, cause="", package="")
+    place = next((file.rindex(folder) for folder in _PACKAGES if folder in file), None)
+    if place is not None:
+        package = file[place + len("/site-packages/") :].partition("/")[0].removesuffix(".py")
+        cause = next((cause for part, cause in _CAUSES if part in file[place:]), "")
+        return _Code(own=False, cause=cause, package=package if package != "torch" else "")
+    if file.startswith(tuple(_FOLDERS)):
+        module = next(file[len(folder) :] for folder in _FOLDERS if file.startswith(folder))
+        return _Code(own=False, cause="", package=module.partition("/")[0].removesuffix(".py"))
+    return _Code(own=True, cause="", package="")
+
+
+def _words(place: _Place) -> tuple[str, str, str, int, str]:
+    cause, detail, code, line = place
+    if code is None:
+        return cause, detail, "", 0, ""
+    function = getattr(code, "co_qualname", code.co_name).replace(".<locals>", "")
+    for part in _COMPREHENSIONS:
+        function = function.replace(part, "")
+    return cause, detail, code.co_filename, line, function
+
+
+def _is_own(error: BaseException) -> bool:
+    """Return whether it was raised here, and not by a handler of the program's that ran
+    meanwhile.
+    """
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OWN)
+
+
+def _started_s() -> float:
+    """Return when the process was started, on the clock of perf_counter."""
+    now = perf_counter()
+    try:
+        with open("/proc/self/stat") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        since_boot = clock_gettime(7)  # CLOCK_BOOTTIME
+        return now - max(0.0, since_boot - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError):
+        return now
+
+
+def _delayed_s() -> float:
+    """Return the seconds in which this thread was ready to run and did not; 0 where nobody
+    counts.
+    """
+    try:
+        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return int(os.read(fd, 100).split()[1]) / 1e9
+        finally:
+            os.close(fd)
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def begin(folder: str) -> Samples | None:
+    """Sample this process from now on; None where that cannot be."""
+    try:
+        samples = Samples(folder)
+        samples.begin()
+        return samples
+    except Exception:
+        return None

@@ -1,0 +1,65 @@
+"""`--why`: where the time of recordings of torch's profiler went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpulab.core.statuses import ExitCode
+from gpulab.core.text import one_line
+from gpulab.features.bill.trace import TraceBill, bill_of
+from gpulab.features.bill.trace_view import trace_bills
+from gpulab.features.from_trace.stream import trace_events
+from gpulab.features.goodput.trace import Trace, read_any
+from gpulab.headless.from_trace import opened
+from gpulab.headless.output import open_terminal, write_json
+from gpulab.options import Options, UsageError
+
+_ENDINGS = (".json", ".json.gz")
+
+
+def why(names: Sequence[str], options: Options) -> int:
+    """Print the bill of each recording, of a folder that of each in it. What of a file cannot be
+    read is said; UsageError where nothing of any can be.
+    """
+    bills: list[TraceBill] = []
+    problems = []
+    for path in _files(names):
+        try:
+            bills.append(bill_of(path.name, *_read(path)))
+        except UsageError as error:
+            problems.append(str(error))
+    if not bills:
+        raise UsageError("\n".join(problems) or "--why: no trace (.json, .json.gz) there")
+    if options.json:
+        write_json(bills, options.json)
+    if not options.json_on_stdout:
+        terminal = open_terminal(ascii_only=options.ascii)
+        terminal.show(trace_bills(bills))
+        for problem in problems:
+            terminal.say(problem)
+    return ExitCode.MEASURED
+
+
+def _files(names: Sequence[str]) -> Iterator[Path]:
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from sorted(each for each in path.iterdir() if each.name.endswith(_ENDINGS))
+        else:
+            yield path
+
+
+def _read(path: Path) -> tuple[Trace, str]:
+    """Return what can be read of a file, and why not all of it. UsageError."""
+    events = []
+    problem = ""
+    with opened("--why", path) as text:
+        try:
+            for event in trace_events(text):
+                events.append(event)
+        except ValueError as error:
+            if not events:
+                raise
+            problem = one_line(str(error))
+        return read_any(events), problem

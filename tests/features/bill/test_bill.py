@@ -1,0 +1,140 @@
+"""The bill of a program: each second of a process once, with the line of the program; against what
+the program measured of itself.
+"""
+
+import json
+import sys
+
+import pytest
+
+PLANTED = """
+import json, sys, time
+
+TEXT = json.dumps({str(i): list(range(20)) for i in range(2000)})
+spent = {}
+
+
+def counted(name, clock, function):
+    began = clock()
+    function()
+    spent[name] = spent.get(name, 0.0) + clock() - began
+
+
+def parse():
+    return json.loads(TEXT)
+
+
+def parse_slowly():
+    for _ in range(20):
+        parse()
+
+
+def loop():
+    total = 0
+    for i in range(400_000):
+        total += i * i
+    return total
+
+
+def wait():
+    time.sleep(0.2)
+
+
+for _ in range(6):
+    counted("parse", time.thread_time, parse_slowly)
+    counted("loop", time.thread_time, loop)
+    counted("wait", time.perf_counter, wait)
+print(json.dumps(spent))
+"""
+WORKERS = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        total = 0
+        for i in range(300_000):
+            total += i
+        return torch.tensor([float(total)])
+
+
+if __name__ == "__main__":
+    for _ in range(2):
+        for batch in DataLoader(Slow(), batch_size=4, num_workers=1):
+            batch.sum()
+"""
+SIGNALS = """
+import signal, threading, os, time
+
+signal.signal(signal.SIGUSR1, lambda *_: None)
+threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+began = time.perf_counter()
+signal.pause()
+print(time.perf_counter() - began > 0.5)
+began = time.perf_counter()
+time.sleep(0.3)
+print(time.perf_counter() - began >= 0.3)
+print(os.read(os.pipe()[0], 1) if os.getenv("NEVER") else signal.getsignal(signal.SIGALRM))
+"""
+
+
+def bills(lab, program, *flags):
+    """(what the program printed, its bills)."""
+    target = lab.folder / "r.json"
+    command = (sys.executable, program)
+    finished = lab.call("--run", "--telemetry", "off", "--json", target, *flags, "--", *command)
+    return finished, json.loads(target.read_text())["runs"][0]["bill"]["bills"]
+
+
+@pytest.fixture(scope="module")
+def planted(module_lab):
+    module_lab.write("planted.py", PLANTED)
+    finished, (bill,) = bills(module_lab, "planted.py")
+    return finished, bill
+
+
+def test_the_rows_are_all_the_time_from_the_start_to_the_end(planted):
+    _, bill = planted
+    rows = {row["cause"]: row["seconds"] for row in bill["rows"] if not row["file"]}
+    assert bill["ended"]
+    assert sum(row["seconds"] for row in bill["rows"]) == pytest.approx(bill["wall_s"], rel=1e-6)
+    assert rows.get("unbooked", 0.0) < 0.03 * bill["wall_s"]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "waits"),
+    [("parse", "parse", False), ("loop", "loop", False), ("wait", "wait", True)],
+)
+def test_what_a_function_takes_is_what_it_measured_of_itself(planted, name, function, waits):
+    finished, bill = planted
+    truth_s = json.loads(finished.stdout)[name]
+    rows = [row for row in bill["rows"] if row["function"] == function]
+    taken_s = sum(row["waited_s"] if waits else row["seconds"] - row["waited_s"] for row in rows)
+    assert taken_s == pytest.approx(truth_s, rel=0.25)
+    assert rows[0]["file"].endswith("planted.py")
+
+
+def test_workers_of_a_loader_have_a_bill_with_their_own_line(lab):
+    lab.write("load.py", WORKERS)
+    _, (program, workers) = bills(lab, "load.py", "--profile", "off")
+    assert {"data", "start data workers"} & {row["cause"] for row in program["rows"]}
+    assert workers["role"] == "loader worker"
+    assert workers["processes"] == 2
+    named = [row for row in workers["rows"] if row["file"]]
+    assert named[0]["function"] == "Slow.__getitem__"
+
+
+def test_a_program_that_waits_for_signals_is_not_woken_by_samples(lab):
+    lab.write("waits.py", SIGNALS)
+    finished, _ = bills(lab, "waits.py")
+    assert finished.stdout.split("\n")[:3] == ["True", "True", "0"]
+
+
+def test_it_is_printed_with_the_line(planted):
+    finished, _ = planted
+    assert "planted.py" in finished.stderr
+    assert "of the program went" in finished.stderr

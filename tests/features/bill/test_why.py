@@ -1,0 +1,98 @@
+"""`gpulab --why TRACE`: each moment of a recording is booked once."""
+
+import gzip
+import json
+
+import pytest
+
+
+def event(kind, name, start, end, tid=1, **arguments):
+    event = {"ph": "X", "cat": kind, "name": name, "ts": start, "dur": end - start}
+    return {**event, "pid": 1, "tid": tid, "args": arguments}
+
+
+def of_a_step(at):
+    """100 ms: 20 of kernels on two streams at once, 10 of a collective, 5 copied, 65 idle."""
+    return [
+        event("user_annotation", f"ProfilerStep#{at // 100}", at, at + 100),
+        event("user_annotation", "enumerate(DataLoader)#_Iter.__next__", at, at + 25),
+        event("cpu_op", "aten::mm", at + 30, at + 50),
+        event("cuda_runtime", "cudaLaunchKernel", at + 40, at + 45, correlation=at),
+        event("kernel", "gemm", at + 45, at + 60, tid=7, correlation=at),
+        event("kernel", "relu", at + 55, at + 65, tid=8),
+        event("kernel", "ncclDevKernel_AllReduce", at + 65, at + 75, tid=9),
+        event("gpu_memcpy", "Memcpy DtoH", at + 75, at + 80, tid=7),
+        event("cuda_runtime", "cudaStreamSynchronize", at + 80, at + 90),
+    ]
+
+
+TRUTH = {
+    ("device idle: waiting for data", ""): 0.25,
+    ("device idle: starting operations", ""): 0.10,
+    ("device idle: launching", "cudaLaunchKernel"): 0.05,
+    ("device idle: the host waits for the device", "cudaStreamSynchronize"): 0.10,
+    ("device idle: in Python, or not recorded", ""): 0.15,
+    ("device busy", "gemm"): 0.10,
+    ("device busy", "relu"): 0.10,
+    ("device in collectives", "ncclDevKernel_AllReduce"): 0.10,
+    ("device copies", "Memcpy DtoH"): 0.05,
+}
+
+
+def why(lab, *names, code=0):
+    target = lab.folder / "why.json"
+    finished = lab.call("--why", *names, "--json", target)
+    assert finished.code == code
+    return finished, json.loads(target.read_text()) if code == 0 else None
+
+
+def written(lab, name, document):
+    path = lab.folder / name
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def test_device_and_idle_time_are_booked_once_and_by_what_the_host_did(lab):
+    events = [each for at in range(0, 300, 100) for each in of_a_step(at)]
+    finished, (bill,) = why(lab, written(lab, "t.json", {"traceEvents": events}))
+    shares = {(row["cause"], row["of"]): row["seconds"] / bill["wall_s"] for row in bill["rows"]}
+    assert shares == pytest.approx(TRUTH, abs=1e-9)
+    assert bill["busy_s"] / bill["wall_s"] == pytest.approx(0.35)
+    assert (bill["steps"], bill["step_s"]) == (3, pytest.approx(100e-6))
+    assert "the device was busy 35.0%" in finished.stdout
+
+
+def test_a_recording_of_a_host_alone_has_its_operations(lab):
+    events = [event("cpu_op", "aten::mm", 0, 40), event("cpu_op", "aten::empty", 10, 20)]
+    events.append(event("cpu_op", "aten::add", 90, 100))
+    _, (bill,) = why(lab, written(lab, "t.json", {"traceEvents": events}))
+    shares = {row["of"] or row["cause"]: row["seconds"] for row in bill["rows"]}
+    truth = {"outside of operations": 50, "aten::mm": 30, "aten::empty": 10, "aten::add": 10}
+    assert shares == pytest.approx({name: 1e-6 * us for name, us in truth.items()})
+
+
+def test_what_is_there_of_a_file_that_was_cut_off_is_read_and_the_rest_said(lab):
+    text = json.dumps({"traceEvents": of_a_step(0) * 20})
+    finished, (bill,) = why(lab, written(lab, "t.json", text[: len(text) // 2]))
+    assert bill["rows"]
+    assert "cut off at byte" in bill["note"]
+    assert "read in part" in finished.stdout
+
+
+def test_a_folder_of_ranks_has_a_row_for_each(lab):
+    folder = lab.folder / "ranks"
+    folder.mkdir()
+    for rank in range(3):
+        text = json.dumps({"traceEvents": of_a_step(0)}).encode()
+        (folder / f"rank{rank}.json.gz").write_bytes(gzip.compress(text))
+    finished, bills = why(lab, folder)
+    assert [bill["file"] for bill in bills] == [f"rank{rank}.json.gz" for rank in range(3)]
+    assert "rank2.json.gz" in finished.stdout
+
+
+def test_a_foreign_file_is_named_and_no_traceback_comes(lab):
+    foreign = written(lab, "v.json", {"viztracer_metadata": {}, "traceEvents": [{"ph": "M"}]})
+    finished, _ = why(lab, foreign, code=2)
+    assert "VizTracer" in finished.stderr
+    finished, _ = why(lab, written(lab, "n.json", "\x00\x01"), code=2)
+    assert "Traceback" not in finished.stderr
