@@ -58,6 +58,13 @@ _NOTHING_TO_RUN = UnreadableError(
 )
 
 
+def claim_on_cpu(claim: str, params: Mapping[str, object]) -> str:
+    """Return a claim, and that it is not of the parameters that a CPU has, where it has its own."""
+    if not claim or not params or "CPU" in claim:
+        return claim
+    return f"{claim} (not with the parameters for a CPU)"
+
+
 class ScenarioNotFoundError(LookupError):
     """Nothing to run goes by that name; the message says what there is."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gpulab.catalog.catalog import ScenarioRow
+from gpulab.catalog.catalog import ScenarioRow, claim_on_cpu
 from gpulab.catalog.needs import short_need
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import interval, plural, three_digits, times
@@ -66,9 +66,9 @@ def lesson(
     elif not own_table:
         parts += [variants_table(row), ""]
     facts = rows_table()
-    listed = _facts(row) | {
-        "claim": "hidden until the verdict is final" if hides_claim and row.claim else row.claim
-    }
+    listed = _facts(row)
+    if hides_claim and row.claim:
+        listed["claim"] = "hidden until the verdict is final"
     listed["chosen"] = _assignments(chosen or {})
     if not hides_claim:
         listed |= earlier or {}
@@ -116,7 +116,7 @@ def variants_table(row: ScenarioRow) -> Table:
 
 def _facts(row: ScenarioRow) -> dict[str, str]:
     return {
-        "claim": row.claim,
+        "claim": claim_on_cpu(row.claim, row.cpu),
         "parameters": _assignments(row.params),
         "on a CPU": _assignments(row.cpu),
         "sweep": ", ".join(

@@ -61,7 +61,7 @@ def interval(speedup: Estimate | None) -> str:
 
 def span(low: float | None, high: float | None) -> str:
     """The ends of a speedup's interval."""
-    return "" if low is None or high is None else f"{_ratio(low)} to {_ratio(high)}"
+    return "" if low is None or high is None else f"{interval_end(low)} to {interval_end(high)}"
 
 
 def byte_count(value: float) -> str:
@@ -119,7 +119,8 @@ def three_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _ratio(value: float) -> str:
+def interval_end(value: float) -> str:
+    """Return one end of a speedup's interval, in the digits that it has everywhere."""
     if value < 0.1:
         return f"{value:.2g}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 2 else f"{value:.3f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from gpulab.core.statuses import BoundKind
 from gpulab.draw.blocks import Block, Group, Table, Text, rows_table
 from gpulab.guide import words
 
@@ -54,6 +55,8 @@ def _table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _is_in(word: str, shown: str) -> bool:
+    if word.startswith("?"):
+        return any(f"{kind}?" in shown for kind in (*BoundKind, "-bound", "-resident"))
     return any(
         re.search(rf"(?<!\w){re.escape(part.strip())}s?(?!\w)", shown) for part in word.split(",")
     )

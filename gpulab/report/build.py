@@ -30,14 +30,12 @@ from gpulab.report.report import LogReport, Method, Progress, RunReport, Togethe
 from gpulab.report.result_findings import explaining_findings, weakening_findings
 from gpulab.report.state import RunState
 from gpulab.report.variants import variant_report
-from gpulab.stats.comparison import Comparison, are_decided, outermost_interval, pairs_of
+from gpulab.stats.comparison import Comparison
 from gpulab.stats.statistics import CONFIDENCE
 
 ALL_TOGETHER = "all_together"
 """The variant with all fixes of the variants before it."""
 CALIBRATION = "calibration"
-_ENOUGH_TO_FORESEE = 3
-"""Processes: each takes about as long as the next."""
 _AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
 
 
@@ -246,8 +244,8 @@ def _progress(draft: Draft, started: RunStarted) -> Progress:
 def _remaining_s(draft: Draft) -> float | None:
     """About so long to the end of measuring, by the pace of the processes so far.
 
-    A run that ends as soon as it is decided has the rest of its time, until its processes so far
-    agree that the fewest are enough. None before there is a plan of processes.
+    A run that ends as soon as it is decided has the rest of its time. None before a process of the
+    plan ended, which says how long one takes.
     """
     state = draft.state
     planned = state.last(Planned)
@@ -256,23 +254,13 @@ def _remaining_s(draft: Draft) -> float | None:
         return None
     starts = [event.t for event in state.all(ProcessStarted) if event.t > planned.t]
     ended = len(starts)
+    if not ended:
+        return None
     *_, begin = planned.t, *starts
     now = max(draft.now, planned.t)
     elapsed_s = now - planned.t
-    pace_s = planned.expected_s / planned.processes
-    if ended:
-        pace_s = (begin - planned.t) / ended
+    pace_s = (begin - planned.t) / ended
     to_come = max(planned.processes - ended, 1)
     left_s = max(pace_s * to_come - (now - begin), pace_s * (to_come - 1))
-    if not job.brief:
-        left_s = max(left_s, planned.expected_s - elapsed_s)
-    elif ended < _ENOUGH_TO_FORESEE or not _looks_decided(draft, job, ended):
-        left_s = max(left_s, job.time_s - elapsed_s)
-    return max(0.0, left_s)
-
-
-def _looks_decided(draft: Draft, job: TimedJob, processes: int) -> bool:
-    """Return whether the run is decided if its next processes are within the range of the last."""
-    pairs = pairs_of(job, draft.state.samples.measured)
-    units = [draft.samples.units(pair)[:processes] for pair in pairs]
-    return are_decided([outermost_interval(values, 1) for values in units])
+    expected_s = job.time_s if job.brief else planned.expected_s
+    return max(0.0, left_s, expected_s - elapsed_s)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from gpulab.catalog.catalog import Entry, read_file
+from gpulab.catalog.catalog import Entry, claim_on_cpu, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
 from gpulab.core.files import read_regular
@@ -203,7 +203,7 @@ def _measure(entry: Entry, settings: Options, common: Mapping[str, object]) -> M
         title=entry.title,
         variants=_variants(entry.name, scenario, str(common["device"]), settings.variant),
         topic=one_line(scenario.topic),
-        claim=one_line(scenario.claim),
+        claim=claim_on_cpu(one_line(scenario.claim), scenario.cpu if on_cpu else {}),
         no_effect_reason=one_line(scenario.no_effect_reason),
         item=one_line(scenario.item),
         params={**defaults, **chosen},

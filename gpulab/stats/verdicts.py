@@ -2,12 +2,12 @@
 
 The low end of a 99 % interval above 1.01 is *faster*, its high end below 0.99 *slower*, the whole
 of it within 0.98 to 1.02 *same*. However wide it is, it says that much; and what it says of *how*
-much is its nearer end: at least 49x. All else is *inconclusive*, and excludes what lies outside.
+much is its nearer end: at least 49.3x. All else is *inconclusive*, and excludes what lies outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import ceil, floor, log10
 from typing import Protocol
 
@@ -15,7 +15,7 @@ import msgspec
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import Verdict
-from gpulab.core.units import times
+from gpulab.core.units import interval_end, times
 from gpulab.stats.statistics import Interval, as_speedup
 
 FLOOR = 0.01
@@ -85,9 +85,9 @@ def shown(entry: Judged) -> Shown:
     if excludes:
         bound = excluded(low, high)
     elif imprecise and verdict == Verdict.FASTER:
-        bound = f"at least {_bound(low, floor)}"
+        bound = f"at least {interval_end(low)}x"
     elif imprecise and verdict == Verdict.SLOWER:
-        bound = f"at most {_bound(high, ceil)}"
+        bound = f"at most {interval_end(high)}x"
     if bound and (not excludes or verdict == Verdict.INCONCLUSIVE):
         words += f", {bound}"
     return Shown(
@@ -150,11 +150,5 @@ def is_quotient(ratio: float, above: float, below: float) -> bool:
 def _rounded_up(share: float) -> str:
     if share < 1:
         return f"{max(1, ceil(100 * share - _EXACT))} %"
-    return _bound(1 + share, ceil)
-
-
-def _bound(ratio: float, rounded: Callable[[float], int]) -> str:
-    """A bound in two digits, such as 49x: rounded away from the interval, or it would be none."""
-    places = 2 if 1 <= ratio < 2 else 1 - floor(log10(ratio))
-    exact = -_EXACT if rounded is ceil else _EXACT
-    return f"{rounded(ratio * 10.0**places + exact) / 10.0**places:g}x"
+    places = 1 - floor(log10(1 + share))
+    return f"{ceil((1 + share) * 10.0**places - _EXACT) / 10.0**places:g}x"

@@ -85,7 +85,7 @@ def test_variants_and_facts_stand_below_the_text():
     variants = lines.index("pageable  The driver stages every copy.")
     assert lines[variants + 1] == "pinned    The engine reads it directly."
     assert lines[variants + 3 :] == [
-        "claim         2-6x",
+        "claim         2-6x (not with the parameters for a CPU)",
         "parameters    mib=256 name=x",
         "on a CPU      mib=16",
         "sweep         mib=1,16",

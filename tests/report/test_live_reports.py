@@ -127,10 +127,10 @@ def left(speedups, *, took_s=1.0, waited_s=1.0, **job):
     return report_of(events, live=True, now=now).progress.remaining_s
 
 
-def test_the_time_left_is_all_of_it_until_it_is_known_how_many_processes_will_do():
-    assert left([40.0, 40.4], brief=True) == pytest.approx(17.0)
-    assert left([40.0, 40.4, 39.8], brief=True) == pytest.approx(4.0)
-    assert left([40.0, 40.4, 39.8, 40.1, 40.0, 40.0], brief=True) == pytest.approx(1.0)
+def test_the_time_left_is_all_of_it_however_early_the_run_may_be_decided():
+    assert left([], brief=True) is None
+    assert left([40.0, 40.4, 39.8], brief=True) == pytest.approx(16.0)
+    assert left([40.0, 40.4, 39.8, 40.1, 40.0, 40.0], brief=True) == pytest.approx(13.0)
     assert left([1.0, 1.1, 1.2, 1.0], brief=True) == pytest.approx(15.0)
     assert left([40.0, 40.4]) == pytest.approx(5.0)
 

@@ -45,8 +45,8 @@ CONTROL = Comparison(
     verdict=Verdict.NO_DIFFERENCE,
 )
 SAID = [
-    (WIDE, "faster", "at least 49x"),
-    (SLOWER, "slower", "at most 0.55x"),
+    (WIDE, "faster", "at least 49.0x"),
+    (SLOWER, "slower", "at most 0.550x"),
     (UNCLEAR, "", "no difference beyond 4 %"),
 ]
 

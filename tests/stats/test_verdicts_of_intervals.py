@@ -75,10 +75,10 @@ def said(value, unit):
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (49.0, 683.0, "faster, at least 49x"),
-        (2.46, 8.9, "faster, at least 2.4x"),
+        (49.0, 683.0, "faster, at least 49.0x"),
+        (2.46, 8.9, "faster, at least 2.46x"),
         (1.52, 1.69, "faster"),
-        (0.14, 0.55, "slower, at most 0.55x"),
+        (0.14, 0.55, "slower, at most 0.550x"),
         (0.90, 0.95, "slower"),
         (0.981, 1.019, "same"),
         (0.97, 1.02, "inconclusive, no difference beyond 4 %"),
@@ -95,7 +95,7 @@ def test_the_words(low, high, words):
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (49.0, 683.0, "faster, at least 49x"),
+        (49.0, 683.0, "faster, at least 49.0x"),
         (1.52, 1.69, "1.60x faster"),
         (0.97, 1.02, "no difference beyond 4 %"),
     ],
@@ -129,8 +129,8 @@ def test_json_says_what_is_shown_beside_every_verdict():
     rows = [{"verdict": "faster", "speedup": speedup}, {"verdict": None, "speedup": speedup}]
     first, second = with_sentences(rows)
     assert first["shown"] == {
-        "words": "faster, at least 49x",
-        "bound": "at least 49x",
+        "words": "faster, at least 49.0x",
+        "bound": "at least 49.0x",
         "at_least_ratio": 49.0,
         "at_most_ratio": None,
         "slower_at_most_share": None,

@@ -198,7 +198,7 @@ def test_keys_move_it_while_it_is_paused_and_none_runs_anything(tmp_path, monkey
         await at_time(pilot, "100%", "ended 2x 1:19/1:19")
         await pilot.press("space")
         assert "playing 2x 0:00/1:19" in line()
-        await pilot.press("question_mark")
+        await pilot.press("question_mark", "pagedown")
         assert "go to a time: 90, 1:30, 45%" in flat(pilot)
         assert "run it" not in flat(pilot)
 

@@ -15,7 +15,7 @@ from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport
 from gpulab.report.state import Keep
 
-PROGRAM, WORKER = "program", "loader worker"
+PROGRAM, WORKER, HELPER = "program", "loader worker", "helper"
 START, END, OTHERS = "start of the interpreter", "end of the process", "rows below 0.5 %"
 UNBOOKED, COLLECTOR, PREEMPTED = "unbooked", "garbage collection", "preempted"
 COUNTED = {START, END, UNBOOKED, COLLECTOR, PREEMPTED}
@@ -24,7 +24,7 @@ _MOST_LINES = 3
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
-    booked = draft.state.all(ProcessBooked)
+    booked = [event for event in draft.state.all(ProcessBooked) if event.role != HELPER]
     if not booked:
         return report
     ends = (variant.last(ProgramEnded) for variant in draft.state.variants.values())

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from gpulab.core.text import one_line, plain
 from gpulab.core.units import byte_count, plural, seconds
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.features.bill.report import COUNTED, OTHERS, PREEMPTED, WORKER
+from gpulab.features.bill.report import COUNTED, OTHERS, PREEMPTED, PROGRAM, WORKER
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.report.report import RunReport
 
 _MOST_ROWS, _MOST_OF_OTHERS, _MOST_BILLS = 15, 4, 9
+_MOST_RANKS, _MOST_OF_RANKS = 4, 8
 _WAITS = 0.5
 _GROWS = 0.1
 """Of the memory: less growth is not said."""
@@ -43,6 +44,10 @@ def bill(report: RunReport) -> Block | None:
     first, *others = part.bills
     blocks: list[Block] = ["", _table(first, _MOST_ROWS), *_facts(first)]
     blocks.append(Text(_note(first), "dim"))
+    ranks = [each for each in part.bills if each.rank is not None and each.role == PROGRAM]
+    if len(ranks) > 1:
+        blocks += ["", _by_rank(ranks)]
+        others = [each for each in others if each not in ranks]
     for each in others[: _MOST_BILLS - 1]:
         blocks += ["", _table(each, _MOST_OF_OTHERS)]
     if len(others) >= _MOST_BILLS:
@@ -68,8 +73,13 @@ def where(row: BillRow) -> str:
     return one_line(plain(f"{place} {row.function}".strip()))
 
 
-def cause_of(row: BillRow) -> str:
-    """Return the cause in words."""
+def _function(row: BillRow) -> str:
+    """Return the function of a row, without its lines."""
+    return one_line(plain(f"{PurePath(row.file).name} {row.function}".strip()))
+
+
+def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
+    """Return the cause in words; `waits_too`: and whether it is mostly waiting."""
     words = _WORDS.get(row.cause, row.cause)
     if row.cause == "import" or (row.of and row.cause != ""):
         words += f" {row.of}" if row.cause == "import" else f", called by {row.of}"
@@ -77,7 +87,7 @@ def cause_of(row: BillRow) -> str:
         words = f"in {row.of}"
     if row.cause == "backward" and row.of:
         words = f"backward: {row.of}"
-    if row.waited_s > _WAITS * row.seconds:
+    if waits_too and row.waited_s > _WAITS * row.seconds:
         words += ", waiting"
     return plain(words)
 
@@ -109,6 +119,28 @@ def _table(process: ProcessBill, most: int) -> Block:
         rows = plural(len(process.rows) - most, "more row")
         table.add_row(f"{left:.2f}", f"{left / process.wall_s:.1%}", Text(rows, "dim"), "")
     return Group(heading, table)
+
+
+def _by_rank(ranks: Sequence[ProcessBill]) -> Block:
+    """Return the rows of all ranks beside each other, those that differ most first."""
+    ranks = sorted(ranks, key=lambda each: each.rank or 0)
+    found: dict[tuple[str, str], list[float]] = {}
+    for place, process in enumerate(ranks):
+        for row in process.rows:
+            each = found.setdefault(
+                (cause_of(row, waits_too=False), _function(row)), [0.0] * len(ranks)
+            )
+            each[place] += row.seconds
+    differing = sorted(found.items(), key=lambda row: min(row[1]) - max(row[1]))
+    table = columns_table()
+    for process in ranks[:_MOST_RANKS]:
+        table.add_column(f"rank {process.rank}", justify="right", no_wrap=True)
+    table.add_column("cause", overflow="fold", min_width=20)
+    table.add_column("line of the program", overflow="fold", min_width=20)
+    for (cause, function), taken in differing[:_MOST_OF_RANKS]:
+        table.add_row(*(f"{each:.2f}" for each in taken[:_MOST_RANKS]), Text(cause), Text(function))
+    left = f", the first {_MOST_RANKS} of them" if len(ranks) > _MOST_RANKS else ""
+    return Group(Text(f"seconds of {len(ranks)} ranks{left}, where they differ most"), table)
 
 
 def _facts(process: ProcessBill) -> Iterator[Text]:

@@ -27,6 +27,7 @@ from gpulab.core.statuses import (
     conclusion_of,
     first_in_order,
 )
+from gpulab.features import present
 from gpulab.features.compare import findings
 from gpulab.features.compare.differences import changed_lines, device_name, differences_of
 from gpulab.features.compare.report import (
@@ -121,7 +122,9 @@ def judged(report: ComparisonReport) -> ComparisonReport:
     reason = None
     if code == ExitCode.MEASURED and not any(each.rows for each in report.comparisons):
         code = ExitCode.FAILED
-        reason = findings.nothing_in_common()
+        alone = [each for comparison in report.comparisons for each in comparison.findings]
+        lessons = (each for each in alone if each.code == findings.different_lessons.code)
+        reason = next(lessons, findings.nothing_in_common())
     return replace(report, outcome=conclusion_of(code), exit_code=code, reason=reason)
 
 
@@ -131,6 +134,8 @@ def compare_runs(
     """The runs of one scenario on each side, at least one."""
     first = _side(before, a)
     second = _side(after, b)
+    if _are_different_lessons(first.scenario, second.scenario):
+        return _of_different_lessons(first, second)
     differences = differences_of(first, second)
     lines = changed_lines(_last(a).source, _last(b).source)
     if not _last(a).source or not _last(b).source:
@@ -156,6 +161,23 @@ def compare_runs(
             *_variants_alone(a, b),
             *_about_separate_runs(a, b, rows),
         ],
+    )
+
+
+def _are_different_lessons(a: str, b: str) -> bool:
+    """Return whether two runs have no code in common; the user's own files may be renamed."""
+    course = present("course.report")
+    return a != b and course is not None and {a, b} <= course.lesson_places().keys()
+
+
+def _of_different_lessons(a: Side, b: Side) -> ScenarioComparison:
+    """Return both sides, and that there is nothing to compare."""
+    return ScenarioComparison(
+        scenario=f"{a.scenario}, {b.scenario}",
+        title=f"{a.scenario} and {b.scenario}",
+        a=a,
+        b=b,
+        findings=[findings.different_lessons(first=a.scenario, second=b.scenario)],
     )
 
 

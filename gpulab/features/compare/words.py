@@ -8,7 +8,7 @@ from typing import assert_never
 from gpulab.core.estimate import Estimate, value_of
 from gpulab.core.statuses import Conclusion, ExitCode, Verdict
 from gpulab.core.units import interval, plural, seconds, times
-from gpulab.features.compare.findings import environment_changed
+from gpulab.features.compare.findings import different_lessons, environment_changed
 from gpulab.features.compare.report import (
     ChangedLine,
     ComparisonReport,
@@ -173,7 +173,8 @@ def environment_lines(comparisons: Sequence[ScenarioComparison]) -> list[str]:
 
 def other_lines(comparison: ScenarioComparison) -> list[str]:
     """Return what rows without a verdict exclude, or why they have none; the other findings."""
-    others = [entry for entry in comparison.findings if entry.code != environment_changed.code]
+    said_above = (environment_changed.code, different_lessons.code)
+    others = [entry for entry in comparison.findings if entry.code not in said_above]
     reasons = [
         with_reason(f"{title(row)} {row.verdict}", row.reason)
         for row in comparison.rows

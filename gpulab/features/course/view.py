@@ -345,7 +345,8 @@ def lesson_questions(lesson: CourseLesson, *, answers: bool) -> Block:
 def _before_a_run(lesson: CourseLesson, width: int, *, answers: bool) -> Iterator[Block]:
     yield _indented(f"Look at: {lesson.look}", width=width)
     yield ""
-    yield Text("questions; a run fills in the figures" if answers else "questions", "bold")
+    when = "; the result of a run has the answers with its figures" if answers else ""
+    yield Text(f"questions{when}", "bold")
     for number, question in enumerate(lesson.questions, 1):
         yield _indented(f"{number}. {question.ask}", width=width)
         if answers:

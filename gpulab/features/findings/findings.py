@@ -48,7 +48,7 @@ def copies_not_overlapped(*, share: float, hidden: float) -> None: ...
 def allocates_each_step(*, share: float, calls: float | None, faults: float | None) -> str:
     if faults is not None:
         of = f"{share:.0%} of the time that the thread runs"
-        return f"{faults:.0f} page faults of fresh memory take {of}"
+        return f"{faults:,.0f} page faults of fresh memory take {of}"
     called = "" if calls is None else f" ({calls:.0f} calls)"
     return f"the driver allocates and frees memory in every step{called}: {share:.0%} of it"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpulab.core.units import byte_count, seconds
+from gpulab.core.units import byte_count, rate, seconds
 from gpulab.draw.blocks import Block, Group, Inside, Text
 from gpulab.features.findings.advice import Advice, Evidence, NotJudged
 from gpulab.report.report import VariantReport
@@ -73,8 +73,11 @@ def amount(evidence: Evidence) -> str:
             return seconds(value)
         case "bytes":
             return byte_count(value)
+        case "FLOP/s":
+            return f"{rate(value)}FLOP/s"
         case _:
-            return f"{value:,.4g} {evidence.unit}"
+            number = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+            return f"{number} {evidence.unit}"
 
 
 def missing(variants: Sequence[VariantReport]) -> list[str]:

@@ -268,7 +268,8 @@ def _touches_fresh_memory(step: Step) -> RuleResult:
     if high < _FAULTS.value:
         return _few_faults(step, faults)
     evidence = (measured("page faults", faults, "a step"), measured("share", min(share, 1.0)))
-    values: dict[str, Value] = {"share": high, "calls": None, "faults": faults}
+    # of all of them, as its limit says; those of the lines below may be fewer
+    values: dict[str, Value] = {"share": min(share, 1.0), "calls": None, "faults": faults}
     return Match(values, high, evidence, takes=("alloc", *COMPUTED))
 
 

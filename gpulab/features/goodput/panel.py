@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.core.units import rate
+from gpulab.core.units import plural_of, rate
 from gpulab.draw import bars
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
-from gpulab.features.goodput.view import parts_of, share
+from gpulab.features.goodput.view import parts_of, share, why_not_known
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
-_ITEMS = 9
+_ITEMS = 10
 _WHY_NONE = "measured by the last stage, profile: computing, copies, waiting, launches"
 _FEW = 4
 """Variants that may have two rows each."""
@@ -26,7 +26,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
     if _known(run.report) and not _profiled(run.report):
         figure = "as marked in the code"
     elif _known(run.report) and several:
-        figure = "items/s"
+        figure = f"{plural_of(run.report.item)}/s"
     return "where the time goes", figure
 
 
@@ -67,12 +67,15 @@ def _draw(run: LiveReport, area: Area) -> None:
         summary = variant.goodput
         if summary is None:
             continue
+        if why := why_not_known(variant):
+            area.put(band.middle, names + 1, f"not known: {why}", "yellow")
+            continue
         profiled = summary.goodput is not None
         parts = parts_of(summary) if profiled else phases
         bar = area.part(band.row, names + 1, cells, band.height)
         _draw_parts(bar, parts, share(summary) if profiled else "")
         if several and variant.items_per_s:
-            area.put_right(band.middle, rate(variant.items_per_s))
+            area.put_right(band.middle, f"{rate(variant.items_per_s)}/s")
 
 
 def _draw_parts(area: Area, parts: Sequence[bars.StepPart], computing: str) -> None:

@@ -16,9 +16,10 @@ from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
 from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table, rows_table
 from gpulab.draw.table import first_and_last
+from gpulab.features.goodput.findings import goodput_uncertain
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
-from gpulab.report.report import RunReport
+from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
 
 if TYPE_CHECKING:
@@ -129,6 +130,10 @@ _NARROW = 80
 _BAR_MARGIN = 3
 """Columns beside a bar from which on it is half as long."""
 _LEAST = 0.005
+_BUSY = 0.05
+"""A share of the time off the CPU that explains an unreliable profile."""
+_FAR = 0.2
+"""A difference of two ways to measure the share of computing, beyond which neither is drawn."""
 _SHARES_OF_ROOF = ("product", "efficiency")
 _COLUMNS = (
     ("product", "of roof"),
@@ -170,6 +175,10 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
             table.add_column(_COLUMNS[place][1], justify="right", no_wrap=True)
         letters = set()
         for name, summary in profiled.items():
+            if why := why_not_known(report.variant(name)):
+                figures = (texts[name][place] for place in shown)
+                table.add_row(name, UNRELIABLE, Text(f"not known: {why}", "yellow"), *figures)
+                continue
             parts_of_step = parts_of(summary)
             drawn = bars.parts_bar(parts_of_step, cells, computing=share(summary))
             blocks = {part.block for part in parts_of_step}
@@ -178,12 +187,28 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
                 drawn.style = "dim"
             table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))
         yield from (table, "")
-        if parts := parts_table(profiled, letters):
+        known = {
+            name: each for name, each in profiled.items() if not why_not_known(report.variant(name))
+        }
+        if parts := parts_table(known, letters):
             yield parts
         if with_notes:
             yield from _notes(report, profiled)
 
     return Fitted(of_width)
+
+
+def why_not_known(variant: VariantReport) -> str:
+    """Return why the parts of its step are not shown; empty where they are: with a question mark
+    where two ways to measure it differ by a little.
+    """
+    if variant.goodput is None or variant.goodput.reliable is not False:
+        return ""
+    if (variant.contention or 0.0) >= _BUSY:
+        return "the machine was busy"
+    ways = [each.values for each in variant.goodput.reasons if each.code == goodput_uncertain.code]
+    differ = any(abs(float(each["goodput"]) - float(each["other"])) > _FAR for each in ways)
+    return "two ways to measure it differ" if differ else ""
 
 
 def _profiled(report: RunReport) -> dict[str, GoodputReport]:

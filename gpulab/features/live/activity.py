@@ -59,7 +59,7 @@ def activity(progress: Progress) -> str:
 def time_left(progress: Progress) -> str:
     """To the end of measuring; empty where nothing is known of it, or it is over."""
     left_s = progress.remaining_s or 0.0
-    return f"about {left_s:.0f} s left" if left_s >= 1 else ""
+    return f"up to {left_s:.0f} s left" if left_s >= 1 else ""
 
 
 def draw_preparation(run: LiveReport, area: Area) -> None:

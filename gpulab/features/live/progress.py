@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.core.statuses import Stage
-from gpulab.core.units import about, plus_minus, seconds, times
+from gpulab.core.units import about, plus_minus, seconds, with_interval
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.live.activity import activity, time_left
 from gpulab.features.live.screen import live_view
@@ -52,10 +52,8 @@ def verdict_lines(report: RunReport) -> list[str]:
     """
     lines = []
     for comparison in report.comparisons:
-        interval = ""
-        if comparison.speedup is not None and comparison.speedup.has_interval:
-            ends = f"{times(comparison.speedup.low)} to {times(comparison.speedup.high)}"
-            interval = f" {times(comparison.speedup)} ({ends})"
+        speedup = comparison.speedup
+        interval = f" {with_interval(speedup)}" if speedup and speedup.has_interval else ""
         against = ""
         if comparison.against != report.baseline:
             against = f" against {comparison.against}"

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.statuses import BoundKind
 from gpulab.core.values import PositiveAmount
 from gpulab.report.past import PastComparison, past_comparison
@@ -26,11 +27,11 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
             BoundKind.LINK,
             BoundKind.COMMUNICATION,
             BoundKind.WAITING,
-            BoundKind.PREEMPTED,
         }
     ),
 }
 """The limits that can be predicted for a baseline, and the bounds of the roofline for each."""
+_NOT_ITS_OWN = (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED, BoundKind.PREEMPTED)
 _MEMORY_REASONS = ("strided_accesses", "random_accesses", "warps_wait")
 """Codes of reasons of latency that are the way in which memory is accessed."""
 _KIND = "predictions"
@@ -51,19 +52,19 @@ class Prediction:
         return median(self.speedups)
 
 
-def limit_right(prediction: Prediction, report: RunReport) -> tuple[BoundKind, bool] | None:
-    """(what limits the baseline, whether that was predicted); None without a prediction, or where
-    it is unknown.
+def limit_right(prediction: Prediction, report: RunReport) -> bool | None:
+    """Return whether the limit of the baseline was predicted; None where nothing was, or where it
+    is not known: contention is no limit of its code.
     """
-    if prediction.limit is None or report.baseline is None:
+    cause = report.variant(report.baseline).cause if report.baseline else None
+    if prediction.limit is None or cause is None or cause.bound in _NOT_ITS_OWN:
         return None
-    cause = report.variant(report.baseline).cause
-    if cause is None or cause.bound in (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED):
-        return None
-    limits = {cause.bound, *cause.or_else}
+    limits = {cause.bound}
     if waits_for_memory(report):
         limits.add(BoundKind.MEMORY)
-    return cause.bound, not LIMITS[prediction.limit].isdisjoint(limits)
+    if not LIMITS[prediction.limit].isdisjoint(limits):
+        return True
+    return None if LIMITS[prediction.limit] & {*cause.or_else} else False
 
 
 def waits_for_memory(report: RunReport) -> bool:
@@ -82,6 +83,18 @@ def promised(claim: str) -> tuple[float, float] | None:
     return None
 
 
+def near(predicted: float, measured: Estimate) -> bool | None:
+    """Return whether a prediction is within a factor of two of what was measured; None where the
+    interval is wider than that, and leaves both possible.
+    """
+    low, high = measured.ends
+    if (low < measured.value / 2 or high > 2 * measured.value) and (
+        low / 2 <= predicted <= 2 * high
+    ):
+        return None
+    return 0.5 <= predicted / measured.value <= 2
+
+
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A prediction beside what was measured of the best variant."""
 
@@ -92,25 +105,24 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     limit_right: bool | None = None
 
     @property
-    def ratio(self) -> float | None:
-        """Predicted over measured speedup; None for the predictions of a class."""
+    def near(self) -> bool | None:
+        """Whether it is within a factor of two; None for the predictions of a class."""
         measured = self.measured.speedup
         if len(self.prediction.speedups) > 1 or not measured:
             return None
-        return self.prediction.middle / measured.value
+        return near(self.prediction.middle, measured)
 
 
 def keep(report: RunReport, best: Comparison | PastComparison, prediction: Prediction) -> Answered:
     """Keep a prediction with the comparison of the best variant."""
     from gpulab.session.store import Store
 
-    _, right = limit_right(prediction, report) or (None, None)
     answered = Answered(
         at=datetime.now(UTC).isoformat(),
         scenario=report.scenario,
         prediction=prediction,
         measured=past_comparison(best),
-        limit_right=right,
+        limit_right=limit_right(prediction, report),
     )
     with Store() as store:
         store.keep(_KIND, "", answered.at, answered)
@@ -128,12 +140,11 @@ def newest_answers() -> dict[str, Answered]:
 
 
 def record() -> tuple[int, int]:
-    """(how many of this user's own predictions were answered, how many within a factor of two)."""
+    """(how many of this user's own predictions could be judged, how many within a factor of 2)."""
     from gpulab.session.store import Store
 
     predictions: list[Answered] = []
     with Store() as store:
         predictions = store.kept(_KIND, "", Answered)
-    ratios = [answered.ratio for answered in predictions]
-    own = [ratio for ratio in ratios if ratio is not None]
-    return len(own), sum(0.5 <= ratio <= 2 for ratio in own)
+    own = [answered.near for answered in predictions if answered.near is not None]
+    return len(own), sum(own)

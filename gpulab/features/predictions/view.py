@@ -18,11 +18,13 @@ from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.blocks import Block, Fitted, Text
 from gpulab.draw.canvas import Canvas
+from gpulab.features import present
 from gpulab.features.predictions.report import (
     LIMITS,
     Answered,
     Prediction,
     limit_right,
+    near,
     promised,
     waits_for_memory,
 )
@@ -143,11 +145,11 @@ def guesses_line(prediction: Prediction) -> Text:
     return Text(f" {words}", "bold cyan", no_wrap=True, overflow="ellipsis")
 
 
-def record_line(answered: int, near: int) -> str:
+def record_line(answered: int, within: int) -> str:
     """Return how good the user's predictions have been; empty before the first."""
     if not answered:
         return ""
-    return f"your record: {near} of {answered} within a factor of 2"
+    return f"your record: {within} of {answered} within a factor of 2"
 
 
 def outcome(report: RunReport, prediction: Prediction) -> list[Block]:
@@ -174,11 +176,13 @@ def outcome(report: RunReport, prediction: Prediction) -> list[Block]:
         value = comparison.speedup.value
         best = min(speedups, key=lambda guess: abs(log(guess / value)))
         lines.append(Text(f"nearest: {best:g}"))
-    if limit := limit_right(prediction, report):
-        bound, right = limit
-        words = f"you predicted: limited by {prediction.limit}; measured: {bound}-bound"
+    cause = report.variant(report.baseline).cause if report.baseline else None
+    if prediction.limit and cause and (roofline := present("roofline.view")):
+        words = f"you predicted: limited by {prediction.limit}; measured: {roofline.bound(cause)}"
+        right = limit_right(prediction, report)
         if right and prediction.limit == "memory" and waits_for_memory(report):
             words += ", waiting for memory accesses"
+        words += ": not known whether that was right" if right is None else ""
         lines.append(Text(words, "bold green" if right else "bold"))
     return lines
 
@@ -192,8 +196,12 @@ def judged(answered: Answered) -> str:
 
 def _judgement(predicted: float, comparison: Comparison | PastComparison) -> str:
     """Return how near a predicted speedup is to the measured one."""
+    is_near = near(predicted, comparison.speedup) if comparison.speedup else False
+    if is_near is None:
+        return "too imprecise to tell"
     low, _, high = _interval(comparison) or (0.0, 0.0, 0.0)
     ratio = (value_of(comparison.speedup) or predicted) / predicted
     if low <= predicted <= high:
         return "right, within the interval"
-    return f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"
+    words = f"{times(ratio)} as much" if ratio >= 1 else f"{times(1 / ratio)} less"
+    return f"{words}, within a factor of 2" if is_near else words

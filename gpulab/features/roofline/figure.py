@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpulab.core.estimate import Estimate
 from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, SOURCES, VECTOR, family
 from gpulab.core.units import rate, three_digits
 from gpulab.draw.figure import Figure, Line, Mark, Scale, decade, decades, letter_of
@@ -136,6 +137,14 @@ def roofline_figure(roofline: Roofline, dtypes: str | None = None) -> Figure | N
     )
 
 
+def drawn_rate(point: Point) -> Estimate:
+    """Return the rate that has its share of the roof as it is drawn: on a machine that drifts, the
+    share is of the roof in the same rounds, and the roof that is drawn is of the whole run.
+    """
+    factor = point.fraction.value * point.attainable / point.rate.value
+    return point.rate.moved(lambda rate: rate * (factor or 1.0))
+
+
 def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
     """The ridge and the points, with some room around them."""
     assert roofs.memory is not None
@@ -143,7 +152,7 @@ def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
     left = min([roofs.ridge / _AROUND_RIDGE, *intensities]) / _ROOM
     right = max([roofs.ridge * _AROUND_RIDGE, *(_ROOM * each for each in intensities)])
     roof = roofs.flats[0].median
-    rates = [point.rate.value for point in points] or [roofs.memory.median * left]
+    rates = [drawn_rate(point).value for point in points] or [roofs.memory.median * left]
     top = max(_ROOM * roof, *(_ROOM / 2 * rate for rate in rates))
     bottom = min(*rates, roof / _AROUND_RIDGE) / _ROOM
     x = Scale("FLOP/byte", left, right, decade, ticks=decades(left, right))
@@ -178,7 +187,8 @@ def _arrows(roofline: Roofline) -> list[Line]:
     for start, end in roofline.arrows:
         before, after = roofline.points[start], roofline.points[end]
         if before.is_drawable and after.is_drawable:
-            ends = [(point.flops_per_byte or 0.0, point.rate.value) for point in (before, after)]
+            both = (before, after)
+            ends = [(point.flops_per_byte or 0.0, drawn_rate(point).value) for point in both]
             lines.append(Line(ends, style="cyan", dashed=True))
     return lines
 
@@ -186,6 +196,6 @@ def _arrows(roofline: Roofline) -> list[Line]:
 def _mark(index: int, point: Point, *, dim: bool) -> Mark:
     style = "dim" if dim else ""
     intensity = point.flops_per_byte or 0.0
-    rate = point.rate
+    rate = drawn_rate(point)
     name = point.variant
     return Mark(letter_of(index), name, intensity, rate.value, style, rate.low, rate.high)

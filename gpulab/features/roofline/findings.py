@@ -80,7 +80,8 @@ def _far(evidence: dict[str, Value]) -> str:
 def _distance(evidence: dict[str, Value]) -> str:
     """The share of the nearest roof, then of each."""
     shares = _shares(evidence)
-    known = [evidence.get(key) for key in ("memory", "cache", "arithmetic")]
+    bandwidth = "cache" if "cache" in evidence else "memory"
+    known = [evidence.get(key) for key in (bandwidth, "arithmetic")]
     # more than memory's bandwidth came from a cache
     possible = [share for share in known if isinstance(share, float) and share <= 1]
     nearest = max(possible, default=None)
@@ -290,8 +291,8 @@ def strided_accesses(*, share: float, **evidence: Value) -> None: ...
 def random_accesses(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.PAGE_FAULTS,
-    "{faults:.0f} page faults a step take {share:.0%} of the time that its thread runs{far}: reuse "
-    "memory instead of allocating it",
+    "{faults:,.0f} page faults a step take {share:.0%} of the time that its thread runs{far}: "
+    "reuse memory instead of allocating it",
 )
 def page_faults_take_the_time(*, faults: float, share: float, **evidence: Value) -> None: ...
 @limited_by(

@@ -16,6 +16,7 @@ from gpulab.features.roofline.bound import Cause, OperationPoint, Point, Rooflin
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.figure import (
     FamilyRoofs,
+    drawn_rate,
     family_roofs,
     first_family,
     per_second,
@@ -87,7 +88,7 @@ def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -
     if changes:
         table.add_column("change", overflow="fold")
     for variant, cause in rows:
-        limit = Text(f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}", "bold")
+        limit = Text(bound(cause), "bold")
         share = [_share_of_roof(variant.roofline)] if has_points else []
         change = [changes.get(variant.name, "")] if changes else []
         table.add_row(Text(variant.name), limit, *share, *change)
@@ -103,6 +104,11 @@ def _share_of_roof(point: Point | None) -> Text:
     named = f"{kind} {roof}" if roof in (MATRIX, VECTOR) else roof or kind
     words = f" {percent_of_roof(share):>4} % of {named}"
     return Text.assemble((gauge(share, _CELLS_OF_SHARE), "cyan"), words)
+
+
+def bound(cause: Cause | Point) -> str:
+    """Return what limits it as all tables call it, such as memory-bound, or contention?."""
+    return f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}"
 
 
 def _bound(kind: BoundKind) -> str:
@@ -123,6 +129,8 @@ _UNLIKE, _FAR_END = 2.0, 3.0
 """Ends of an interval get a figure each where they differ by this factor, and one is so many points
 away.
 """
+_NEAR = 0.9
+"""A rate over the roof is the share that is printed, within this factor."""
 _GAP, _SHARE_OF_TABLE, _LEAST_TABLE = 3, 0.42, 64
 _BESIDE = 140
 """Columns from which on the table stands beside the plot."""
@@ -255,6 +263,16 @@ def _notes(points: Sequence[Point], family: str) -> list[str]:
     ]
     if ratios:
         notes.append(f"measured / declared bytes: {', '.join(ratios)}{_meaning(points)}")
+    drifted = [
+        letter_of(index)
+        for index, point in enumerate(points)
+        if point.is_drawable and not _NEAR < drawn_rate(point).value / point.rate.value < 1 / _NEAR
+    ]
+    if drifted:
+        notes.append(
+            f"{','.join(drifted)}: share of the roof in the same rounds, as drawn; the machine "
+            "drifted, so it is not the rate over the roof of the whole run"
+        )
     if without := [letter_of(place) for place, each in enumerate(points) if not each.is_drawable]:
         notes.append(f"no FLOP/byte: {','.join(without)}")
     return notes

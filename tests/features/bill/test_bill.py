@@ -138,3 +138,39 @@ def test_it_is_printed_with_the_line(planted):
     finished, _ = planted
     assert "planted.py" in finished.stderr
     assert "of the program went" in finished.stderr
+
+
+RANKS = '''
+import os
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+
+
+def late(rank):
+    total = 0
+    for i in range(300_000 if rank else 0):
+        total += i
+
+
+def work(rank):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29671", RANK=str(rank), WORLD_SIZE="2")
+    dist.init_process_group("gloo")
+    x = torch.ones(1000)
+    for _ in range(100):
+        late(rank)
+        dist.all_reduce(x)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+'''
+
+
+@pytest.mark.slow
+def test_ranks_that_a_python_starts_are_beside_each_other(lab):
+    lab.write("ranks.py", RANKS)
+    finished, found = bills(lab, "ranks.py", "--profile", "off")
+    assert sorted(bill["rank"] for bill in found if bill["rank"] is not None) == [0, 1]
+    assert found[0]["rank"] == 0
+    _, table = finished.stderr.split("seconds of 2 ranks, where they differ most\n")
+    assert "ranks.py late" in " ".join(table.splitlines()[1:4])

@@ -132,9 +132,16 @@ def test_runs_at_separate_times_say_the_least_change_that_they_can_show(compared
     assert "no difference beyond 5 %" in text
 
 
-def test_the_ratio_of_times_is_that_of_the_times_that_are_shown(compared):
-    (comparison,) = json.loads(compared(NAME, "h200/reduction", "--json"))["comparisons"]
-    row = next(row for row in comparison["rows"] if row["variant"] == "in_triton")
+def test_runs_of_different_lessons_are_not_compared(compared):
+    text = compared(NAME, "h200/reduction", code=3)
+    assert text.startswith("not compared: different lessons, vector_add and reduction")
+    assert "lines that differ" not in text
+
+
+def test_the_ratio_of_times_is_that_of_the_times_that_are_shown(compared, lab):
+    after = variant_of(NAME, lab.folder / "after.jsonl", slower("in_torch", 1.1))
+    (comparison,) = json.loads(compared(NAME, after, "--json", code=7))["comparisons"]
+    row = next(row for row in comparison["rows"] if row["variant"] == "in_torch")
     assert row["ratio"]["value"] == pytest.approx(row["a"]["value"] / row["b"]["value"], rel=0.1)
 
 

@@ -10,6 +10,7 @@ from gpulab.features.roofline.bound import bound_of, point_of
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.evidence import StepFacts
+from gpulab.features.roofline.figure import drawn_rate
 
 
 def placed(facts, roofs):
@@ -50,6 +51,7 @@ def test_a_share_of_a_roof_that_took_turns_with_the_variant_is_the_median_of_wha
     point = placed(facts, steady)
     assert (point.roof, point.roof_processes) == ("matrix fp32", 9)
     assert (point.fraction.value, *point.fraction.ends) == pytest.approx((0.8, 0.78, 0.83))
+    assert drawn_rate(point).value == pytest.approx(0.8 * point.attainable)
     few = placed(replace(facts, beside={("matrix", "fp32"): [8e-13] * 3}), steady)
     assert (few.fraction.value, few.fraction.low) == (pytest.approx(0.8), None)
 

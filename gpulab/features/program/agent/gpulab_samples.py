@@ -58,6 +58,7 @@ _FOLDERS = sorted(
     | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
 )
 _PACKAGES = ("/site-packages/", "/dist-packages/")
+_TRACKER = "multiprocessing/resource_tracker.py"
 _COMPREHENSIONS = (".<listcomp>", ".<dictcomp>", ".<setcomp>", ".<genexpr>", ".<lambda>")
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _CAUSES = (
@@ -271,6 +272,8 @@ class Samples:
                 if about.package and other is None:
                     other = code, frame.f_lineno
                 package = package or about.package
+            if code.co_name == "main" and code.co_filename.endswith(_TRACKER):
+                self._role = "helper"
             if code.co_name == "_worker_loop" and about.cause == DATA:
                 self._role = "loader worker"
                 cause = cause or DATA if place else "idle"
