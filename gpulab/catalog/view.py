@@ -147,6 +147,7 @@ _UNREADABLE = "files that cannot be read"
 _SHORT_OUTCOMES = {Conclusion.INTERRUPTED: "stopped"}
 _MEASURED = (ExitCode.MEASURED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE)
 """Of runs whose verdicts hold; the last two missed a required speedup."""
+_DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
 def listing(rows: Sequence[ScenarioRow]) -> Text:
@@ -246,9 +247,14 @@ CANNOT_RUN = OutcomeMark("cannot", "yellow")
 def mark(run: RunReport | PastRun) -> OutcomeMark:
     """The best speedup, or why there is none: a question mark is for an inconclusive one, > or <
     before the nearer end of an imprecise one, a star for a quick run; of a smoke run only that it
-    was one. Whether it reaches a required speedup is not said: the verdict is another.
+    was one; of one that was stopped its speedup, where the verdict stood by then. Whether it
+    reaches a required speedup is not said: the verdict is another.
     """
+    best = best_comparison(run)
     if run.exit_code not in _MEASURED:
+        if run.exit_code == ExitCode.INTERRUPTED and best and best.verdict in _DECIDED:
+            speedup = with_star(times(best.speedup), quick=run.quick)
+            return OutcomeMark(speedup, "dim", _SHORT_OUTCOMES[Conclusion.INTERRUPTED])
         faint = run.outcome == Conclusion.UNDER_WAY or run.exit_code == ExitCode.INTERRUPTED
         return OutcomeMark(
             _SHORT_OUTCOMES.get(run.outcome, run.outcome), "dim" if faint else "bold red"
@@ -257,7 +263,6 @@ def mark(run: RunReport | PastRun) -> OutcomeMark:
         return OutcomeMark("smoke", "dim")
     if not run.comparisons:
         return OutcomeMark(with_star("timed", quick=run.quick), "dim")
-    best = best_comparison(run)
     if best is None:
         return OutcomeMark(with_star("?", quick=run.quick), STYLES[Verdict.INCONCLUSIVE])
     from gpulab.stats.verdicts import shown
@@ -317,7 +322,7 @@ def last_run(run: PastRun) -> str:
 
     best = best_comparison(run)
     if best is None or not run.measured or run.smoke:
-        return mark(run).verdict or mark(run).text
+        return f"{mark(run).text} {mark(run).verdict}".strip()
     ends = interval(best.speedup)
     speedup = f"{best.variant} {times(best.speedup)} over {best.against}"
     return f"{speedup}{f' ({ends})' if ends else ''}, {shown(best).words}"

@@ -35,6 +35,7 @@ from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
 from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_keys
+from gpulab.tui.commands import LabCommands, commands_of_keys
 from gpulab.tui.driver import (
     AsciiFilter,
     FewColours,
@@ -102,6 +103,7 @@ class LabApp(App[int]):
         # of every screen, also where one types: an Input copies with it, and Textual asks
         Binding("ctrl+c", "quit", show=False, priority=True),
     ]
+    COMMANDS = {LabCommands}  # noqa: RUF012
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
 
     def __init__(
@@ -171,7 +173,8 @@ class LabApp(App[int]):
 
     def words_of_idle(self, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
         """The first line while nothing runs."""
-        return status.idle(self._settings, rows, measured, width)
+        is_new = not self._lab.runs.any and self._lab.query_one(ScenarioList).is_untouched
+        return status.idle(self._settings, rows, measured, width, is_new=is_new)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The same one for each theme: by it Textual keeps what became of a line.
@@ -196,26 +199,18 @@ class LabApp(App[int]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield what the command palette finds: all keys of the lab, its scenarios, the themes."""
         if isinstance(screen, LabScreen):
-            for key in screen.keys:
-                if screen.read_only and key.runs:
-                    continue
-                if key.id not in ("commands", "list", "previous_panel"):
-                    pressed = f"key {shown_keys(key.keys)}, {key.id} in keys.toml"
-                    yield SystemCommand(
-                        key.what, pressed, partial(self.run_action, key.action, screen)
-                    )
-            for name in self._lab.names:
-                yield SystemCommand(
-                    f"go to {name}", "the lesson of that name", partial(self._lab.go_to, name)
-                )
-            if self.keeps_files:
+            left_out = screen.refused_keys()
+            yield from commands_of_keys(screen, left_out, self.run_action)
+            if self.keeps_files and "copy" not in left_out:
+                page = "page: write this result as HTML"
                 place = "into this folder" if screen.read_only else "beside its run file"
-                yield SystemCommand("page: write this result as HTML", place, self.action_page)
+                yield SystemCommand(page, place, self.action_page)
+            for name in self._lab.names:
+                yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
-        yield SystemCommand(
-            "class: how to start one", status.CLASS, partial(self._lab.say, status.CLASS)
-        )
+        say = partial(self._lab.say, status.CLASS)
+        yield SystemCommand("class: how to start one", status.CLASS, say)
 
     async def run_action(
         self,
@@ -345,19 +340,32 @@ class LabApp(App[int]):
         self._lab.say(write_page(run.report, beside=not self._lab.read_only))
 
     def action_replay(self) -> None:
-        """Play the run of the scenario under the cursor again, or a recording that ships."""
-        lab = self._lab
-        if lab.chosen is None or not self._has("replay"):
+        """Play the run of the scenario under the cursor again, or a recording that ships; ask
+        which, where there are both.
+        """
+        lab, entry = self._lab, self._lab.chosen
+        if entry is None or not self._has("replay"):
             return
-        name = lab.chosen.name
         if lab.runs.running is not None:
             return lab.say(status.another_runs(lab.runs.running), "yellow")
-        path = lab.run_file(name) or recording(name)
-        if path is None:
+        name = entry.name
+        paths = [path for path in (lab.run_file(name), recording(name)) if path is not None]
+        if not paths:
             return lab.say(status.nothing_to_replay(name), "yellow")
-        lab.show_expected(name)
-        lab.say("")
-        self.run_worker(self.show_replay(path, lab.say), exclusive=True, group="replay")
+
+        def play(place: int | None) -> None:
+            if place is not None:
+                lab.show_expected(name)
+                lab.say("")
+                replay = self.show_replay(paths[place], lab.say)
+                self.run_worker(replay, exclusive=True, group="replay")
+
+        if len(paths) == 1 or entry.saved:
+            return play(0)
+        from gpulab.tui.derived import ChooseScreen
+
+        lines = [(Text(words), True) for words in status.replays(entry.row)]
+        self.push_screen(ChooseScreen(f"{name} · replay", lines, enter="replays"), play)
 
     async def show_replay(
         self, path: Path, say: Callable[[str], None], prediction: Prediction | None = None
@@ -476,6 +484,12 @@ class LabApp(App[int]):
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
         self.refresh(layout=True)
+
+    def action_ask_quit(self) -> None:
+        """Quit; while a run goes on, go to the screen of that run, which asks first."""
+        while self._lab.runs.running is not None and self.screen is not self._lab:
+            self.pop_screen()
+        self._lab.action_quit()
 
     async def action_quit(self) -> None:
         """Ctrl+C, and Textual's own Ctrl+Q: from every screen, and nothing is left behind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -32,3 +33,15 @@ class Ask(ModalScreen[bool]):
 
     def action_answer(self, agreed: bool) -> None:
         self.dismiss(agreed)
+
+
+class PressedTwice:
+    """Keys that do something when they are pressed twice within 3 s."""
+
+    def __init__(self) -> None:
+        self._last = "", 0.0
+
+    def press(self, key: str) -> bool:
+        """Return whether it was the second time."""
+        before, self._last = self._last, (key, monotonic())
+        return before[0] == key and monotonic() - before[1] <= 3.0

@@ -54,7 +54,7 @@ KEYS = (
     KeyBinding("open", "enter", "open", "open it: its run, or its lesson", "open", "enter"),
     KeyBinding("run", "r", "run", "run it", "run", runs=True),
     KeyBinding("next", "n", "next", "the next lesson of the course", "next lesson"),
-    KeyBinding("answers", "a", "answers", "answer the questions of the lesson", "answers"),
+    KeyBinding("answers", "a", "answers", "show the answers to its questions", "answers"),
     KeyBinding(
         "run_longer",
         "t",
@@ -186,23 +186,37 @@ def _replay_keys() -> Iterator[KeyBinding]:
 
 
 REPLAY = tuple(_replay_keys())
-LIST_KEYS = ("open", "predict", "run", "replay", "course", "search", "help", "quit", "history")
-"""What the last line of the screen names while the list has the focus: the first five are what
-matters, the others follow where they have room.
-"""
+LIST_KEYS = ("open", "predict", "run", "replay", "course", "search", "history")
+"""What the last line of the screen names while the list has the focus, as far as it has room."""
 PANE_KEYS = {
     "lesson": ("predict", "run", "replay", "options", "answers"),
     "code": ("edit", "run", "predict", "replay", "result"),
-    "result": ("next", "copy", "operations", "run_longer", "code"),
+    "result": ("next", "answers", "operations", "copy", "run_longer", "code"),
     "roofline": ("family", "result", "operations", "next", "copy"),
 }
 """The same of a tab; of one that is not named, those of its result."""
+MEASURED_LIST_KEYS = ("open", "predict", "run", "replay", "history", "search", "course")
+"""The same once there is a run."""
 WITHOUT_RUN = ("run", "predict", "replay", "lesson", "code")
 RUNNING_KEYS = ("stop", "freeze", "next_panel", "zoom", "lesson")
 REPLAY_KEYS = ("pause", "slower", "stage_before", "go_to", "next_panel", "zoom")
 REPLAYED_KEYS = ("next", "operations", "copy", "lesson", "pause")
 """Once a replay has ended."""
 ALWAYS = ("back", "help", "quit")
+VITAL = ("stop", *ALWAYS)
+"""Those that have room before the others."""
+NEED_RUN = {
+    "operations",
+    "copy",
+    "copy_whole",
+    "run_longer",
+    "freeze",
+    "next_panel",
+    "zoom",
+    "family",
+}
+NEED_IDLE = {"run", "run_longer", "sweep", "predict", "replay", "run_picked"}
+"""They are refused without a run of the lesson, or while one goes on."""
 LAB: list[BindingType] = [key.binding for key in KEYS]
 RUNNING = frozenset(key.action.removeprefix("app.").partition("(")[0] for key in KEYS if key.runs)
 """Actions that are refused where runs are only looked at."""
@@ -223,6 +237,21 @@ _SHOWN = {
     "right_curly_bracket": "}",
     "plus": "+",
 }
+
+
+def list_keys(filtered: str, *, has_runs: bool) -> tuple[str, ...]:
+    """Return the keys of the list; `filtered`: a search hides a part of it."""
+    keys = MEASURED_LIST_KEYS if has_runs else LIST_KEYS
+    back = ("back",) if filtered else ()
+    return "stop", *keys, *back, "help", "quit"
+
+
+def tab_keys(tab: str, *, has_run: bool) -> tuple[str, ...]:
+    """Return the keys of a tab."""
+    keys = PANE_KEYS.get(tab, PANE_KEYS["result"])
+    if not has_run and tab not in ("lesson", "code"):
+        keys = WITHOUT_RUN
+    return "stop", *keys, *ALWAYS
 
 
 def key_names(

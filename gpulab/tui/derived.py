@@ -33,17 +33,19 @@ class ChooseScreen(ModalScreen[int | None]):
         Binding("q", "app.quit", "quit", show=False),
     ]
 
-    def __init__(self, title: str, lines: Sequence[tuple[Text, bool]]) -> None:
-        """`lines`: each with whether it can be chosen."""
+    def __init__(
+        self, title: str, lines: Sequence[tuple[Text, bool]], *, enter: str = "runs"
+    ) -> None:
+        """`lines`: each with whether it can be chosen; `enter`: what is then done with it."""
         super().__init__()
-        self._title, self._lines = title, lines
+        self._title, self._lines, self._enter = title, lines, enter
 
     def compose(self) -> ComposeResult:
         choices = OptionList(
             *(Option(of_text(text), disabled=not able) for text, able in self._lines)
         )
         choices.border_title = self._title
-        choices.border_subtitle = "enter runs it, esc goes back"
+        choices.border_subtitle = f"enter {self._enter} it, esc goes back"
         yield choices
 
     @on(OptionList.OptionSelected)

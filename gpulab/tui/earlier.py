@@ -45,9 +45,14 @@ class PreviousRuns:
         """Return the age of the shown run, in six characters."""
         return ago(self.shown, datetime.now(UTC))
 
+    @property
+    def age_in_words(self) -> str:
+        """Return the age of the shown run in words."""
+        return _age_words(self.shown)
+
     def after(self, entry: Entry, *, read_only: bool = False) -> str:
         """The line above what an earlier run came to: how old it is, and what has been since."""
-        parts = [_age_words(self.shown) + ("" if read_only else ": r runs it anew")]
+        parts = [self.age_in_words + ("" if read_only else ": r runs it anew")]
         if self.has_newer:
             what = "a smoke run" if self.newest.smoke else "stopped"
             parts.append(f"the newest run was {what} ({_age_words(self.newest)}; h lists it)")

@@ -51,9 +51,11 @@ _NEW_HERE = 28
 """Cells of the first hint, which a device with a long name makes room for."""
 
 
-def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: int) -> Text:
+def idle(
+    settings: Options, rows: Sequence[ScenarioRow], measured: int, width: int, *, is_new: bool
+) -> Text:
     """Return the first line while nothing runs: what there is to run on, how many lessons were
-    measured, and what one may do, as far as it has room.
+    measured, and what one may do, as far as it has room. `is_new`: nothing was read so far.
     """
     device = settings.device or default_device()
     beside = plural(settings.threads, "thread") if device == "cpu" else gpu_model()
@@ -64,10 +66,10 @@ def idle(settings: Options, rows: Sequence[ScenarioRow], measured: int, width: i
         lessons = f"{measured} of {plural(len(rows), 'lesson')} measured"
     parts.append(lessons)
     text = line("").append(" · ".join(parts))
-    if not measured and text.cell_len + _NEW_HERE > width:
+    if is_new and text.cell_len + _NEW_HERE > width:
         text = line("").append(lessons)
     hints = [("your program: ", "gpulab -- python train.py")]
-    if not measured:
+    if is_new:
         about = ("which variant is faster, and why", "")
         hints = [("new here? ", "enter: lesson 1"), about, *hints]
     if version := torch_version():
@@ -123,6 +125,11 @@ def no_time(text: str) -> str:
     return f"{cut(one_line(text), NAME_LENGTH)}: write a time such as 90, 1:30 or 45%"
 
 
+def replays(row: ScenarioRow) -> tuple[str, str]:
+    """Ask which of two runs to replay."""
+    return "the last run on this machine", f"the recording made on {row.recording}"
+
+
 def nothing_to_replay(name: str) -> str:
     return f"{name} has no run here, and no recording of it ships: gpulab --replay lists them"
 
@@ -130,9 +137,9 @@ def nothing_to_replay(name: str) -> str:
 def found(places: Sequence[str], count: int) -> str:
     """Return what a search came to: where each of those that were found has it."""
     if not places:
-        return f"none of {count} has that in its name, lesson or code: esc"
+        return f"none of {count} has that in its name, lesson or code: esc clears the search"
     where = ", ".join(f"{number} in the {place}" for place, number in Counter(places).items())
-    return f"{len(places)} of {count}: {where}"
+    return f"{len(places)} of {count} listed: {where}; esc lists all"
 
 
 def another_runs(name: str) -> str:
@@ -145,8 +152,12 @@ def looking(name: str) -> str:
     return f"{name}: analyzing a step ..."
 
 
-def before_a_run(row: ScenarioRow) -> Text:
-    """Describe a scenario that has not run: how to run it, or why it cannot."""
+def before_a_run(row: ScenarioRow, reading: str = "") -> Text:
+    """Describe a scenario that has not run: how to run it, or why it cannot; `reading`: the age of
+    its run, whose file is being read.
+    """
+    if reading:
+        return Text(f"reading the run of {reading} ...")
     if row.error:
         return Text(row.error, "red")
     if row.missing:

@@ -92,6 +92,10 @@ _OF_SIXTEEN = {
     "border": "ansi_blue",
     "footer-key-foreground": "ansi_blue",
     "scrollbar": "ansi_bright_black",
+    # without colours another ground is in reverse, as the thumb is
+    "scrollbar-background": "ansi_default",
+    "scrollbar-background-hover": "ansi_default",
+    "scrollbar-background-active": "ansi_default",
     "block-cursor-foreground": "ansi_bright_white",
     "block-cursor-background": "ansi_blue",
     "block-cursor-text-style": "bold underline",  # which is seen without colours, too

@@ -80,6 +80,10 @@ def test_a_line_a_scenario_under_its_topic():
         (run(exit_code=ExitCode.FAILED, outcome=Conclusion.FAILED), "failed"),
         (run(exit_code=ExitCode.INTERRUPTED, outcome=Conclusion.INTERRUPTED), "stopped"),
         (
+            two_variants(exit_code=ExitCode.INTERRUPTED, outcome=Conclusion.INTERRUPTED),
+            "1.50x",
+        ),
+        (
             two_variants(best="new", exit_code=ExitCode.SLOWER, outcome=Conclusion.SLOWER),
             "1.50x",
         ),

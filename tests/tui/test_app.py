@@ -83,6 +83,8 @@ def test_going_back_stops_nothing_a_second_run_waits_and_enter_keeps_the_result(
         assert "recorded is running: s s stops it" in shown(pilot)
         await pilot.press("s")
         assert "s again stops recorded" in shown(pilot)
+        await pilot.press("q")
+        assert "q again stops recorded and quits" in shown(pilot)
         tape.go_on()
         await until(pilot, lambda: idle(pilot))
         await pilot.press("3")

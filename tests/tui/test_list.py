@@ -329,7 +329,12 @@ def test_search_finds_names_lessons_and_code_as_one_types():
         await pilot.press("escape", "slash")
         await type_in(pilot, "xyzzy")
         await until(pilot, lambda: not names(pilot))
-        await pilot.press("enter", "r", "space", "1", "escape", "slash", "escape")
+        await pilot.press("enter", "r", "space", "1")
+        assert f"none of {len(every)} has that" in flat(pilot)
+        assert "back" in pilot.app.screen.footer_keys()
+        await pilot.press("escape", "escape")
+        assert pilot.app.screen.query_one(ScenarioList).chosen == "fused_softmax"
+        await pilot.press("slash", "escape")
         await until(pilot, lambda: "batched_matmul" in names(pilot))
 
     visit(journey)

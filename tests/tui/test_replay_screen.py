@@ -6,12 +6,14 @@ import sys
 
 import pytest
 from found import finding
-from journey import choose, flat, idle, shown, until, visit
+from journey import Tape, choose, flat, idle, shown, until, visit
 from recorded import recorded_path, run_file
 from textual.events import Key
 
 from gpulab.catalog.catalog import ScenarioRow
+from gpulab.catalog.recordings import recording
 from gpulab.catalog.view import listing
+from gpulab.core.events import Samples
 from gpulab.core.run_file import read_run_file
 from gpulab.session.playback import Playback
 from gpulab.session.run import FileSource
@@ -19,6 +21,7 @@ from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.saved import entry_of
 from gpulab.tui import status
 from gpulab.tui.app import LabApp
+from gpulab.tui.derived import ChooseScreen
 from gpulab.tui.screens.history import HistoryScreen
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.replay import ReplayScreen
@@ -233,6 +236,22 @@ def test_it_opens_from_a_lesson_and_from_the_history_and_esc_comes_back(tmp_path
         assert list(runs_folder().iterdir()) == [kept]
 
     visit(journey)
+
+
+def test_of_a_lesson_that_ran_here_v_asks_which_run(tmp_path):
+    tape = Tape(run_file("h200/precision", tmp_path), lambda event: isinstance(event, Samples))
+    tape.go_on()
+
+    async def journey(pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: idle(pilot))
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        assert pilot.app.screen.playback.path == recording("batched_matmul")
+
+    visit(journey, starter=lambda entry, settings: tape)
 
 
 def test_where_a_lesson_cannot_run_its_page_and_the_message_offer_the_recording():

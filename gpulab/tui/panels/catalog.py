@@ -90,6 +90,7 @@ class ScenarioList(OptionList):
         self.guessed: set[str] = set()
         self._by_course = True
         self._found: Mapping[str, str] | None = None
+        self._before_search: str | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
         self._name_frame()
         if first := self._first_to_run():
@@ -133,6 +134,19 @@ class ScenarioList(OptionList):
     def order(self) -> list[str]:
         """Return the names of all, in the order of the course."""
         return [row.name for _, members in by_course([*self._rows.values()]) for row in members]
+
+    @property
+    def is_untouched(self) -> bool:
+        """Return whether nothing was read or measured, and the cursor is on the first lesson."""
+        is_new = self.has_focus and not (self.read or self.measured)
+        return is_new and [self.chosen] == self.order[:1]
+
+    @property
+    def filtered(self) -> str:
+        """Return how many a search has found, and where; empty where all are listed."""
+        if self._found is None:
+            return ""
+        return status.found([*self._found.values()], len(self._rows))
 
     def regroup(self) -> bool:
         """Put the scenarios in the order of the course, or under their topics again; whether it is
@@ -187,7 +201,9 @@ class ScenarioList(OptionList):
         """
         if found == self._found:
             return
-        before, self._found = self.chosen, found
+        if self._found is None:
+            self._before_search = self.chosen
+        before, self._found = self.chosen or self._before_search, found
         rows = self._shown_rows
         self._show(rows)
         best = self._rows if found is None else by_name(found)

@@ -14,7 +14,7 @@ from gpulab.tui.status import before_a_run, in_the_middle
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
     if not run.ended:
         return Text("The checklist is answered when the run has ended.", "dim")
     drawn: Block = needed("findings.checklist_view").checklists(run.report)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
-from gpulab.features import needed
+from gpulab.features import needed, present
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
 from gpulab.tui.reading import keep_guessed, lessons_guessed
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gpulab.catalog.catalog import Entry
     from gpulab.session.run import Run
     from gpulab.tui.earlier import PreviousRuns
+
+_IN_RESULT, _IN_LESSON = "questions of the course", "questions; a run"
+"""Headings of the questions, where they are answered."""
 
 
 class Detail(TabbedContent):
@@ -39,6 +42,8 @@ class Detail(TabbedContent):
         self.answered: set[str] = set()
         """Lessons whose questions are answered."""
         self._guessed = lessons_guessed()
+        self._seeks = ""
+        """Words that are to be in sight once they are drawn."""
 
     def compose(self) -> ComposeResult:
         for number, (name, tab) in enumerate(TABS.items(), 1):
@@ -95,6 +100,37 @@ class Detail(TabbedContent):
 
         self._family = next_family(run, self._family)
 
+    def answer(self, name: str) -> str:
+        """Show the answers to the questions of a lesson, or where they are in sight hide them;
+        returns the tab that has them: a result answers them with its figures.
+        """
+        if self.tab == "result" and _IN_RESULT in self.pane.text:
+            self._seeks = _IN_RESULT
+            return "result"
+        if self.tab == "lesson" and name in self.answered:
+            self.answered.remove(name)
+        else:
+            self.answered.add(name)
+            self._seeks = _IN_LESSON
+        return "lesson"
+
+    @property
+    def words_of_keys(self) -> dict[str, str]:
+        """Return the words of keys that do now what they mostly do not."""
+        words = {"freeze": "resume"} if self.frozen else {}
+        return words | ({"zoom": "back"} if self.zoomed else {})
+
+    def refused_keys(self, entry: Entry) -> set[str]:
+        """Return the ids of keys that have nothing to show of a scenario."""
+        course = present("course.report")
+        refused = set() if course and entry.name in course.lesson_places() else {"answers"}
+        run = self._runs.of(entry.name)
+        if self.tab != "roofline" or run is None or not run.ended:
+            return refused | {"family"}
+        from gpulab.tui.panels.roofline import has_families
+
+        return refused if has_families(run) else refused | {"family"}
+
     def redraw(self) -> None:
         """Lay the tab in sight out again when it is drawn next, whatever has changed."""
         self._drawn.pop("in sight", None)
@@ -108,6 +144,9 @@ class Detail(TabbedContent):
         under_way = run is not None and not run.ended
         self.pane.set_class(self.tab == "result" and (under_way or self.zoomed), "-bare")
         self._draw("in sight", self.tab, self.pane, entry, earlier)
+        if self._seeks and self.pane.room:
+            self.pane.scroll_to_text(self._seeks)
+            self._seeks = ""
         if self._beside.display:
             beside = "result" if run is not None and "result" in TABS else "code"
             self._draw("beside", beside, self._beside, entry, earlier)
@@ -163,13 +202,17 @@ class Detail(TabbedContent):
             sweep=runs.sweeps.get(name),
             together=runs.together.get(name),
             settings=runs.settings(name),
-            age=self._age(run, entry, earlier if name in runs.reopened else None),
+            age=self._age(run, entry, earlier),
             earlier={**(earlier.facts(entry) if earlier else {}), **self._facts},
             saved=entry.saved,
         )
 
     def _age(self, run: Run | None, entry: Entry, earlier: PreviousRuns | None) -> str:
-        """The line above the result of an earlier run, or of one that was followed."""
-        if earlier is not None:
+        """The line above the result of an earlier run, or of one that was followed; of one that is
+        being read how old it is.
+        """
+        if run is None:
+            return earlier.age_in_words if earlier is not None else ""
+        if earlier is not None and entry.name in self._runs.reopened:
             return earlier.after(entry, read_only=bool(getattr(self.screen, "read_only", "")))
-        return words_of(run.source) if run is not None and run.ended else ""
+        return words_of(run.source) if run.ended else ""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from textual.binding import ActiveBinding
 from textual.message import Message
 from textual.widgets import Footer
+
+from gpulab.tui.bindings import VITAL, KeyBinding
 
 
 class KeysFooter(Footer):
@@ -30,3 +36,32 @@ class KeysFooter(Footer):
         self._shown = shown
         await super().recompose()
         self.call_after_refresh(self.post_message, self.Drawn())
+
+
+def fitting(keys: Sequence[KeyBinding], words: Mapping[str, str], room: int) -> dict[str, str]:
+    """Return the ids of keys with their words, as many as have room in so many cells: the vital
+    ones, and of the others the first. `words`: those that are others now.
+    """
+    room += 1  # the blank after the last one need not be seen
+    kept = set()
+    for key in sorted(keys, key=lambda key: key.id not in VITAL):
+        shown = key.display or key.keys.partition(",")[0]
+        room -= len(shown) + len(words.get(key.id, key.footer)) + 3
+        if room < 0:
+            break
+        kept.add(key.id)
+    return {key.id: words.get(key.id, key.footer) for key in keys if key.id in kept}
+
+
+def in_footer(
+    found: Mapping[str, ActiveBinding], words: Mapping[str, str]
+) -> dict[str, ActiveBinding]:
+    """Return the bindings, first those with words in the footer, which it shows in their order."""
+    keys = {active.binding.id: key for key, active in reversed(list(found.items()))}
+    first = {keys[name]: word for name, word in words.items() if name in keys}
+    bindings = {}
+    for key in [*first, *(key for key in found if key not in first)]:
+        binding = found[key].binding
+        shown = replace(binding, show=key in first, description=first.get(key, binding.description))
+        bindings[key] = found[key]._replace(binding=shown)
+    return bindings

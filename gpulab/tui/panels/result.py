@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def content(selection: Selection) -> Block:
     run, layout = selection.run, selection.layout
     if run is None:
-        return in_the_middle(before_a_run(selection.row), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
     width, height = layout.size
     sweep = selection.sweep
     if run.ended and not layout.zoomed and sweep is not None and sweep.reports:

@@ -18,7 +18,7 @@ from gpulab.tui.status import before_a_run, in_the_middle, no_roofline
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
     roofline = roofline_of(run.report)
     if roofline is None:
         return Group(no_roofline(), causes(run.report.variants))
@@ -48,6 +48,12 @@ def _operations(report: RunReport, width: int, height: int) -> list[Block]:
 def changing(run: Run) -> Hashable:
     """At most once a second."""
     return run.source.path, run.ended, int(run.state.t), id(run.state.last(CeilingsMeasured))
+
+
+def has_families(run: Run) -> bool:
+    """Return whether there is another type of numbers to draw."""
+    roofline = roofline_of(run.report)
+    return roofline is not None and len(families(roofline)) > 1
 
 
 def next_family(run: Run, current: str | None) -> str | None:

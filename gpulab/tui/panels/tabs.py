@@ -59,7 +59,9 @@ class Selection:
     settings: Options | None = None
     """Those of its next run."""
     age: str = ""
-    """How old the run is, where it is an earlier one, and what has been since."""
+    """How old the run is, where it is an earlier one, and what has been since; without a run the
+    age of one that is being read.
+    """
     earlier: Mapping[str, str] = field(default_factory=dict)
     """What is known of its earlier runs; of a saved run, where it was made."""
     saved: bool = False

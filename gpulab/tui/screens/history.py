@@ -129,7 +129,7 @@ class HistoryScreen(ModalScreen[None]):
         Binding("v", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("escape", "back", "back", tooltip="leave the search, then the history"),
         HELP,
-        Binding("q", "app.quit", show=False),
+        Binding("q", "app.ask_quit", show=False),
     ]
 
     def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
@@ -338,7 +338,8 @@ class ComparePage(Page):
     ]
 
     def __init__(self, both: Sequence[Run]) -> None:
-        title = f"history ▸ {both[0].report.scenario}, A and B"
+        names = dict.fromkeys(run.report.scenario for run in both)
+        title = f"history ▸ {' and '.join(names)}, A and B"
         super().__init__(title, lambda width: self._compared(), wide=True)
         self._both = both
         self._all_lines = False

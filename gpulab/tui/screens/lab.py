@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -25,9 +23,9 @@ from gpulab.draw.blocks import Text
 from gpulab.features import modules, taken_out
 from gpulab.options import Options
 from gpulab.tui import bindings, status
-from gpulab.tui.ask import Ask
+from gpulab.tui.ask import Ask, PressedTwice
 from gpulab.tui.panels.catalog import ABOUT_LIST, CatalogColumn, ScenarioList
-from gpulab.tui.panels.footer import KeysFooter
+from gpulab.tui.panels.footer import KeysFooter, fitting, in_footer
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.status_line import StatusLine
 from gpulab.tui.runs import Runs, Starter
@@ -73,13 +71,13 @@ class LabScreen(Screen[int]):
         self._quitting = False
         self.complete = False
         """The tabs are there too; until then it cannot be left."""
-        self._stop_pressed_at: float | None = None
+        self._again = PressedTwice()
         self._words_of_idle = idle
         self._line = StatusLine(self.runs, self._idle)
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._reading: set[str] = set()
-        """Run files that are being read, or cannot be."""
+        """Run files that are being read."""
         self._walks: Timer | None = None
         """Ends once the cursor has rested: a step through the list draws two of its lines, not a
         lesson beside it.
@@ -87,8 +85,8 @@ class LabScreen(Screen[int]):
         self._tab = ""
         self._in_list = False
         """Whether the list had the focus before a panel filled the screen."""
-        self._footer: tuple[str, ...] = bindings.LIST_KEYS[:-1]
-        """The keys that the last line names."""
+        self._footer: Mapping[str, str] = {}
+        """The keys that the last line names, with their words."""
         self._runs_first = runs_first
         self.follows = ""
         """Whether the teacher of a class is followed, in a word; empty where there is no class."""
@@ -197,9 +195,7 @@ class LabScreen(Screen[int]):
     def action_answers(self) -> None:
         """Answer the questions of the lesson, or only ask them."""
         if self._detail is not None and (name := self._list.chosen) is not None:
-            self._detail.answered ^= {name}
-            self.action_show("lesson")
-            self.call_after_refresh(self._detail.pane.scroll_to_text, "questions")
+            self.action_show(self._detail.answer(name))
 
     def show_expected(self, name: str) -> None:
         """Show what a lesson expects from now on."""
@@ -318,12 +314,10 @@ class LabScreen(Screen[int]):
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return self.say(status.NOTHING_RUNS, "yellow")
-        # a second `s` within 3 s stops the run
-        if self._stop_pressed_at is not None and monotonic() - self._stop_pressed_at <= 3.0:
+        if self._again.press("s"):
             self.runs.stop()
             self.say("")
         else:
-            self._stop_pressed_at = monotonic()
             self.say(f"s again stops {self.runs.running}; what was measured stays", "yellow")
 
     def action_back(self) -> None:
@@ -466,7 +460,12 @@ class LabScreen(Screen[int]):
             if self.complete:
                 self._leave()
 
-    action_quit = quit
+    def action_quit(self) -> None:
+        """Quit; while a run goes on, when asked twice."""
+        asks = self.runs.running is not None and not (self.runs.stopping or self.read_only)
+        if asks and not self._again.press("q"):
+            return self.say(f"q again stops {self.runs.running} and quits", "yellow")
+        return self.quit()
 
     def _leave(self) -> None:
         if not self.runs.stop():
@@ -477,51 +476,51 @@ class LabScreen(Screen[int]):
         self.runs.end()  # where the app ends in some other way
 
     def _idle(self, width: int) -> Text:
+        if self._list.filtered:
+            return status.line(self._list.filtered)
         rows = [entry.row for entry in self._catalog.entries.values()]
         return self._words_of_idle(rows, self._list.measured, width)
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """All that hold, of which the last line names those that matter now, in their order."""
-        found = super().active_bindings
-        named = {
-            active.binding.id: (key, active)
-            for key, active in reversed(found.items())
-            if active.binding.id
-        }
-        first = [named[name] for name in self._footer if name in named]
-        shown = {key: _with_show(active, show=True) for key, active in first}
-        others = {key: _with_show(active, show=False) for key, active in found.items()}
-        return {**shown, **{key: active for key, active in others.items() if key not in shown}}
+        return in_footer(super().active_bindings, self._footer)
 
-    def footer_keys(self) -> tuple[str, ...]:
-        """Return the ids of the keys that matter now."""
-        keys = ("follow",) * bool(self.follows) + self._keys_of_focus()
-        room = self.size.width + 1  # the blank after the last one need not be seen
-        has_run = self.run_file(self._list.chosen or "") is not None
-        refused = self._catalog.refused_keys(has_run=has_run, read_only=bool(self.read_only))
-        refused |= {key.id for key in self.keys if self.read_only and key.runs}
+    def footer_keys(self) -> dict[str, str]:
+        """Return the ids of the keys that matter now, with their words."""
+        refused = self.refused_keys()
         named = {key.id: key for key in self.keys if key.id not in refused}
-        kept: list[str] = []
-        for key in (named[name] for name in keys if name in named):
-            room -= len(key.display or key.keys.partition(",")[0]) + len(key.footer) + 3
-            if room < 0:
-                break
-            kept.append(key.id)
-        return tuple(kept)
+        names = ("follow",) * bool(self.follows) + self._keys_of_focus()
+        keys = [named[name] for name in names if name in named]
+        return fitting(keys, self._other_words(), self.size.width)
+
+    def refused_keys(self) -> set[str]:
+        """Return the ids of keys that would only say why they do nothing now."""
+        name = self._list.chosen or ""
+        read_only, has_run = bool(self.read_only), self.run_file(name) is not None
+        refused = self._catalog.refused_keys(has_run=has_run, read_only=read_only)
+        refused |= {key.id for key in self.keys if read_only and key.runs}
+        refused |= bindings.NEED_IDLE if self.runs.running else {"stop"}
+        if self.runs.of(name) is None:
+            refused |= bindings.NEED_RUN
+        if self._detail is not None and (entry := self.chosen) is not None:
+            refused |= self._detail.refused_keys(entry)
+        return refused
+
+    def _other_words(self) -> dict[str, str]:
+        """Return the words of keys that do now what they mostly do not."""
+        return self._detail.words_of_keys if self._detail else {}
 
     def _keys_of_focus(self) -> tuple[str, ...]:
         detail = self._detail
         if self.runs.running is not None and self._shows_run is not None:
             return *bindings.RUNNING_KEYS, *bindings.ALWAYS
-        if detail is None or self.focused is self._list:
-            return bindings.LIST_KEYS
         if isinstance(self.focused, Input):
             return "open", "back"
-        keys = bindings.PANE_KEYS.get(detail.tab, bindings.PANE_KEYS["result"])
-        if detail.tab not in ("lesson", "code") and self.runs.of(self._list.chosen) is None:
-            keys = bindings.WITHOUT_RUN
-        return *keys, *bindings.ALWAYS
+        if detail is None or self.focused is self._list:
+            has_runs = self._list.measured > 0 or self.runs.any
+            return bindings.list_keys(self._list.filtered, has_runs=has_runs)
+        return bindings.tab_keys(detail.tab, has_run=bool(self.run_file(self._list.chosen or "")))
 
     @property
     def _list(self) -> ScenarioList:
@@ -568,8 +567,9 @@ class LabScreen(Screen[int]):
             self._shows_run is not None and entry is not None and self.runs.running == entry.name
         )
         self._line.update_line(frozen=detail is not None and detail.frozen, in_sight=in_sight)
-        if self._walks is None and (keys := self.footer_keys()) != self._footer:
-            self._footer = keys
+        words = self.footer_keys() if self._walks is None else self._footer
+        if list(words.items()) != list(self._footer.items()):
+            self._footer = words
             self.refresh_bindings()
         if detail is None or entry is None or self._walks is not None:
             return
@@ -592,12 +592,9 @@ class LabScreen(Screen[int]):
         from gpulab.tui.earlier import read_run
 
         run = await asyncio.to_thread(read_run, past)
-        if isinstance(run, str):
-            return self.say(run, "yellow")
         self._reading.discard(past.run_file)
+        if isinstance(run, str):
+            self._catalog.earlier.pop(name, None)
+            return self.say(run, "yellow")
         self.runs.reopen(name, run)
         self.refresh_rows()
-
-
-def _with_show(active: ActiveBinding, *, show: bool) -> ActiveBinding:
-    return active._replace(binding=replace(active.binding, show=show))

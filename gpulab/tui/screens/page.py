@@ -19,12 +19,17 @@ from gpulab.tui.bindings import keymap_path
 from gpulab.tui.panels.pane import Pane
 
 
-def name_box(box: Widget, title: str) -> None:
-    """Put a title into the frame of a box, and the keys of its screen."""
+def name_box(box: Widget, title: str, **words: str) -> None:
+    """Put a title into the frame of a box, and the keys of its screen; `words`: what an action does
+    now, by its name.
+    """
     screen = box.screen
     own = [each for kind in type(screen).__mro__ for each in kind.__dict__.get("BINDINGS", ())]
     shown = [each for each in own if isinstance(each, Binding) and each.show]
-    keys = {each.action: f"{key_of(screen, each)} {each.description}" for each in reversed(shown)}
+    keys = {
+        each.action: f"{key_of(screen, each)} {words.get(each.action, each.description)}"
+        for each in reversed(shown)
+    }
     box.border_title = title
     box.border_subtitle = " · ".join(reversed(keys.values()))
 
@@ -40,7 +45,7 @@ class Page(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "back", tooltip="back"),
-        Binding("q", "app.quit", "quit", show=False),
+        Binding("q", "app.ask_quit", "quit", show=False),
     ]
 
     def __init__(self, title: str, content: Callable[[int], Block], *, wide: bool = False) -> None:

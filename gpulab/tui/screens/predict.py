@@ -73,6 +73,9 @@ class PredictScreen(ModalScreen["Prediction | None"]):
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._draw)
 
+    def on_descendant_focus(self) -> None:
+        self._draw()
+
     @on(Input.Changed)
     def _changed(self) -> None:
         is_wrong = bool(self._typed("speedup").strip()) and not self._predictions()
@@ -123,4 +126,7 @@ class PredictScreen(ModalScreen["Prediction | None"]):
         self.query_one("#limit-question", TextPane).show(limits)
         drawn = axis_view(self._predictions(), width=width)
         axis.show(Group(drawn, self._message, Text(_HIDDEN), Text(self._record)))
-        name_box(self.query_one("#box"), f"{self._row.name} · guess, then {self._then}")
+        goes_on = self.focused is self.query_one("#speedup") and self._predictions()
+        enter = "next question" if goes_on else self._then
+        title = f"{self._row.name} · guess, then {self._then}"
+        name_box(self.query_one("#box"), title, commit=enter)

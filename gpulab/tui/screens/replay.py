@@ -105,6 +105,9 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         keys = bindings.REPLAYED_KEYS if self._playback.ended else bindings.REPLAY_KEYS
         return *keys, *bindings.ALWAYS
 
+    def _other_words(self) -> dict[str, str]:
+        return super()._other_words() | ({} if self._playback.playing else {"pause": "play"})
+
     def action_next(self) -> None:
         """Leave the replay for the lesson after the one that it was opened from."""
         if len(self.app.screen_stack) == 1:

@@ -205,7 +205,7 @@ def test_on_the_screen_it_runs_at_once_and_q_ends_it(lab):
     terminal.read(30, until=b"FOLLOWING hang.py")
     terminal.press(b"5")
     terminal.read(30, until=b"hangs")
-    terminal.press(b"q")
+    terminal.press(b"qq")
     assert terminal.end(within=30) == 0
     assert lab.none_left()
 

@@ -75,7 +75,7 @@ def test_quitting_takes_a_step_without_an_end_with_it(lab, drive, monkeypatch):
     async def journey(pilot):
         await pilot.press("r")
         await until(pilot, lambda: "▸CHECK checking bad" in shown(pilot))
-        await pilot.press("q")
+        await pilot.press("q", "q")
         await until(pilot, lambda: not pilot.app.is_running, within=5)
         assert lab.none_left(within=1)
 
@@ -97,7 +97,7 @@ def test_a_driver_that_hangs_stalls_nothing(lab, driver, drive, monkeypatch):
         assert "good" in shown(pilot)
         await pilot.press("3")
         assert "stale: nothing for" in shown(pilot)
-        await pilot.press("q")
+        await pilot.press("q", "q")
         await until(pilot, lambda: not pilot.app.is_running)
         assert lab.none_left()
 
