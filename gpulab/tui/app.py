@@ -202,9 +202,8 @@ class LabApp(App[int]):
             left_out = screen.refused_keys()
             yield from commands_of_keys(screen, left_out, self.run_action)
             if self.keeps_files and "copy" not in left_out:
-                page = "page: write this result as HTML"
                 place = "into this folder" if screen.read_only else "beside its run file"
-                yield SystemCommand(page, place, self.action_page)
+                yield SystemCommand("page: write this result as HTML", place, self.action_page)
             for name in self._lab.names:
                 yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
         for name, title in TITLES.items():
