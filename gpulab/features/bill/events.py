@@ -9,7 +9,7 @@ import msgspec
 from gpulab.core.events import Event, Sender
 from gpulab.core.values import Count, Line, Moment, Name, Seconds, Text
 
-_MOST_ROWS = 200
+MOST_ROWS = 200
 
 
 class BookedTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -63,11 +63,11 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     collected_s: Seconds
     collections: Count
     preempted_s: Seconds
-    rows: Annotated[list[BookedTime], msgspec.Meta(max_length=_MOST_ROWS)]
+    rows: Annotated[list[BookedTime], msgspec.Meta(max_length=MOST_ROWS)]
     other_s: Seconds
-    compilations: Annotated[list[Compilation], msgspec.Meta(max_length=_MOST_ROWS)] = []
+    compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)] = []
     threads: Count = 0
     """That torch computes with; 0 without torch."""
-    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=_MOST_ROWS)] = []
+    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)] = []
     """Bytes of its memory, and when."""
     """In rows that are not here."""

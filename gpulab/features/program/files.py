@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from gpulab.commit import version
 from gpulab.core.events import Collectives, Event, WorkerReady
-from gpulab.core.files import open_regular, read_regular
+from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
@@ -37,7 +37,7 @@ from gpulab.core.values import (
     StepTime,
     Text,
 )
-from gpulab.features.bill.events import BookedTime, Compilation, ProcessBooked
+from gpulab.features import present
 from gpulab.features.program.events import ProcessFollowed, StepMark, StepsFollowed, WindowKind
 from gpulab.features.program.findings import recorded_elsewhere, torch_of_another_thread
 
@@ -153,29 +153,6 @@ _decoder: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(
 )
 
 
-class _Bill(msgspec.Struct, frozen=True, kw_only=True):
-    """What the samples of a process come to so far: its file has nothing else."""
-
-    pid: Count
-    parent: Count
-    role: Name
-    rank: Name
-    started: Moment
-    begun: Moment
-    t: Moment
-    ended: bool
-    samples: Count
-    own_s: Seconds
-    collected_s: Seconds
-    collections: Count
-    preempted_s: Seconds
-    rows: Annotated[list[BookedTime], msgspec.Meta(max_length=_MOST_ROWS)]
-    other_s: Seconds
-    compilations: Annotated[list[Compilation], msgspec.Meta(max_length=_MOST_ROWS)]
-    threads: Count
-    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=_MOST_ROWS)]
-
-
 class FollowedProcess:
     """One process: what its file said so far."""
 
@@ -236,8 +213,8 @@ class Followers:
         self._known: dict[str, FollowedProcess] = {}
         self._pids: set[int] = set()
         self._ready = False
-        self._bills: dict[str, int] = {}
-        """When the file of each bill was written that was read last."""
+        bills = present("bill.files")
+        self._bills = bills.Bills() if bills else None
 
     @property
     def processes(self) -> list[FollowedProcess]:
@@ -248,31 +225,13 @@ class Followers:
         for name in self._names():
             if name.endswith((".jsonl", ".start")) and name not in self._known:
                 self._known[name] = FollowedProcess(self._folder / name)
-            if name.endswith(".bill"):
-                with suppress(OSError, msgspec.DecodeError, UnicodeError, RecursionError):
-                    yield from self._bill(name)
+            if name.endswith(".bill") and self._bills is not None:
+                yield from self._bills.read(self._folder / name)
         for name, process in self._known.items():
             if name.endswith(".start") and process.process is not None:
                 continue
             for message in process.read():
                 yield from self._events(process, message)
-
-    def _bill(self, name: str) -> Iterator[ProcessBooked]:
-        """Yield the bill of a process, where it is a newer one."""
-        written = (self._folder / name).stat().st_mtime_ns
-        if written == self._bills.get(name):
-            return
-        bill = msgspec.json.decode(read_regular(self._folder / name, LINE_BYTES), type=_Bill)
-        self._bills[name] = written
-        fields = {field: getattr(bill, field) for field in bill.__struct_fields__}
-        del fields["t"]
-        fields["rank"] = int(bill.rank) if bill.rank.isdigit() else 0
-        yield ProcessBooked(
-            until=bill.t,
-            is_root=bill.parent == os.getpid(),
-            ranked=bill.rank.isdigit(),
-            **fields,
-        )
 
     def _names(self) -> list[str]:
         """Return the names of regular files: a pipe would block, and a link leads elsewhere."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpulab.session.run import Run
     from gpulab.tui.earlier import PreviousRuns
 
-_IN_RESULT, _IN_LESSON = "questions of the course", "questions; a run"
+_IN_RESULT, _IN_LESSON = "questions of the course", "questions; the result"
 """Headings of the questions, where they are answered."""
 
 

@@ -1,0 +1,69 @@
+"""The bills that samples in the processes of a program write, read as events: a file for each
+process, which is written again and again.
+
+The program could write there too, so each file is checked, and one that is no bill is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from gpulab.core.files import read_regular
+from gpulab.core.limits import LINE_BYTES
+from gpulab.core.values import Count, Moment, Name, Seconds
+from gpulab.features.bill.events import MOST_ROWS, BookedTime, Compilation, ProcessBooked
+
+
+class _Bill(msgspec.Struct, frozen=True, kw_only=True):
+    """What the samples of a process come to so far: its file has nothing else."""
+
+    pid: Count
+    parent: Count
+    role: Name
+    rank: Name
+    started: Moment
+    begun: Moment
+    t: Moment
+    ended: bool
+    samples: Count
+    own_s: Seconds
+    collected_s: Seconds
+    collections: Count
+    preempted_s: Seconds
+    rows: Annotated[list[BookedTime], msgspec.Meta(max_length=MOST_ROWS)]
+    other_s: Seconds
+    compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)]
+    threads: Count
+    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)]
+
+
+class Bills:
+    """Those of one run."""
+
+    def __init__(self) -> None:
+        self._written: dict[Path, int] = {}
+        """When each was written that was read last."""
+
+    def read(self, path: Path) -> Iterator[ProcessBooked]:
+        """Yield the bill of a process, where it is a newer one."""
+        with suppress(OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+            written = path.stat().st_mtime_ns
+            if written == self._written.get(path):
+                return
+            bill = msgspec.json.decode(read_regular(path, LINE_BYTES), type=_Bill)
+            self._written[path] = written
+            fields = {field: getattr(bill, field) for field in bill.__struct_fields__}
+            del fields["t"]
+            fields["rank"] = int(bill.rank) if bill.rank.isdigit() else 0
+            yield ProcessBooked(
+                until=bill.t,
+                is_root=bill.parent == os.getpid(),
+                ranked=bill.rank.isdigit(),
+                **fields,
+            )
