@@ -1,6 +1,6 @@
 """What a program sees of itself: paths, flags, threads, signals, finders, gc.
 
-Not the names of modules: what runs in a process has one, by which Dynamo finds what stands there.
+Not the callback of the collector, which only it times; and not the names of modules: what runs in a process has one, by which Dynamo finds what stands there.
 """
 
 import builtins
@@ -20,7 +20,7 @@ def look():
     print([getattr(each, "__name__", type(each).__name__) for each in sys.meta_path])
     print(len(sys.path_hooks), sys.excepthook is sys.__excepthook__, sys.getrecursionlimit())
     print(sorted(set(dir(builtins)) - names), threading.active_count(), gc.isenabled())
-    print(gc.get_threshold(), len(gc.callbacks), gc.get_freeze_count(), sys.getswitchinterval())
+    print(gc.get_threshold(), gc.get_freeze_count(), sys.getswitchinterval())
     handlers = {each.name: signal.getsignal(each) for each in signal.valid_signals()
                 if isinstance(each, signal.Signals)}
     print({name: str(value) for name, value in sorted(handlers.items())

@@ -21,6 +21,24 @@ import signal
 import sys
 import sysconfig
 from json import dumps
+from os import (
+    O_CLOEXEC,
+    O_CREAT,
+    O_NOFOLLOW,
+    O_NONBLOCK,
+    O_RDONLY,
+    O_WRONLY,
+    close,
+    environ,
+    ftruncate,
+    getpid,
+    getppid,
+    read,
+    sysconf,
+    urandom,
+    write,
+)
+from os import open as open_file
 from threading import get_ident, get_native_id
 from time import clock_gettime, perf_counter, thread_time
 from types import CodeType, FrameType
@@ -122,7 +140,7 @@ class Samples:
         self._every_s = 0.0
         self._said_every_s, self._said = _SAID_S, self._begun
         self._role = "program"
-        self._file = os.path.join(self._folder, f"{os.getpid()}-{os.urandom(4).hex()}.bill")
+        self._file = os.path.join(self._folder, f"{getpid()}-{urandom(4).hex()}.bill")
 
     def begin(self) -> None:
         """Sample from now on; nothing where the system has no such timer."""
@@ -306,10 +324,10 @@ class Samples:
             del self._resident[1::2]
         rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
         line = {
-            "pid": os.getpid(),
-            "parent": os.getppid(),
+            "pid": getpid(),
+            "parent": getppid(),
             "role": self._role,
-            "rank": os.environ.get("RANK", ""),
+            "rank": environ.get("RANK", ""),
             "started": self._started,
             "begun": self._begun,
             "t": self._last,
@@ -326,13 +344,13 @@ class Samples:
             "other_s": sum(times[0] + times[1] for _, times in rows[_MOST_ROWS:]),
         }
         data = dumps(line).encode()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        fd = os.open(self._file, flags, 0o600)
+        flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        fd = open_file(self._file, flags, 0o600)
         try:
-            os.write(fd, data)
-            os.ftruncate(fd, len(data))
+            write(fd, data)
+            ftruncate(fd, len(data))
         finally:
-            os.close(fd)
+            close(fd)
 
 
 def _of_loader(frame: FrameType, code: CodeType) -> str:
@@ -370,11 +388,16 @@ def _threads() -> int:
 
 
 def _resident_bytes() -> int:
-    fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    return int(_text("/proc/self/statm").split()[1]) * sysconf("SC_PAGE_SIZE")
+
+
+def _text(path: str) -> str:
+    """Read a short file of the system, by functions that the program cannot have replaced."""
+    fd = open_file(path, O_RDONLY | O_CLOEXEC)
     try:
-        return int(os.read(fd, 100).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return read(fd, 1_000).decode(errors="replace")
     finally:
-        os.close(fd)
+        close(fd)
 
 
 def _about(code: CodeType) -> _Code:
@@ -421,10 +444,9 @@ def _started_s() -> float:
     """Return when the process was started, on the clock of perf_counter."""
     now = perf_counter()
     try:
-        with open("/proc/self/stat") as file:
-            ticks = int(file.read().rpartition(")")[2].split()[19])
+        ticks = int(_text("/proc/self/stat").rpartition(")")[2].split()[19])
         since_boot = clock_gettime(7)  # CLOCK_BOOTTIME
-        return now - max(0.0, since_boot - ticks / os.sysconf("SC_CLK_TCK"))
+        return now - max(0.0, since_boot - ticks / sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError):
         return now
 
@@ -434,11 +456,7 @@ def _delayed_s() -> float:
     counts.
     """
     try:
-        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return int(os.read(fd, 100).split()[1]) / 1e9
-        finally:
-            os.close(fd)
+        return int(_text("/proc/thread-self/schedstat").split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
 
