@@ -178,6 +178,10 @@ class Options:
     """stop a run after S seconds, of --compare a side without an answer (default: after 10 minutes
     without progress)
     """
+    refresh_s: float | None = _to_run(
+        {Mode.FOLLOW}, ("S", kinds.seconds), feature="bill", name="--refresh"
+    )
+    """print where its time went so far after 10 seconds, and then every S seconds"""
     telemetry: str | None = _to_run({*_USES_DEVICE, Mode.FOLLOW}, ("on|off|GPU", kinds.telemetry))
     """sample the device of the run (on, default), nothing, or a GPU by index or UUID"""
     retune: bool = _to_run(_RUN, feature="tuning")

@@ -14,8 +14,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from gpulab.core.text import one_line
-from gpulab.features import features
-from gpulab.headless.output import open_terminal, say_sharing, write_json
+from gpulab.features import features, part
+from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
 from gpulab.headless.printed import show_program
 from gpulab.headless.standard_streams import OutputError, closed_by_caller, print_error
 from gpulab.options import Options, UsageError
@@ -39,7 +39,7 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_GRACE_S = 4.0
+_GRACE_S, _FIRST_S = 4.0, 10.0
 _APART_S = 0.05
 """In which all processes of a job have a signal that is sent to one after another."""
 
@@ -58,8 +58,11 @@ def follow(command: Sequence[str], options: Options) -> int:
         return _replaced_by(command)
     if note := _moved(options.output, session.path):
         print_error(note)
+    watchers = [_Hangs().tell]
+    if options.refresh_s is not None:
+        watchers.append(_Refresh(options.refresh_s, terminal).tell)
     with _signals_for(session):
-        report = drive_to_end(session, watchers=[_Hangs().tell]).report
+        report = drive_to_end(session, watchers=watchers).report
     code = session.exit_code
     if not session.started:
         print_error(f"{one_line(command[0])}: {session.why_not_started}")
@@ -109,6 +112,21 @@ class _Hangs:
             if key not in self._told:
                 self._told.add(key)
                 print_error(sentence(finding))
+
+
+class _Refresh:
+    """Where the time of the program went so far, printed now and then."""
+
+    def __init__(self, every_s: float, terminal: Terminal) -> None:
+        self._every_s, self._terminal = every_s, terminal
+        self._next = monotonic() + min(_FIRST_S, every_s)
+
+    def tell(self, run: Run) -> None:
+        if monotonic() < self._next:
+            return
+        self._next = monotonic() + self._every_s
+        if block := part("bill.view:bill_so_far", run.report):
+            self._terminal.show(block)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.report.report import RunReport
 
-_MOST_ROWS, _MOST_OF_OTHERS, _MOST_BILLS = 15, 4, 9
+_MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
 _MOST_RANKS, _MOST_OF_RANKS = 4, 8
 _SOURCE = 44
 _WAITS = 0.5
@@ -52,6 +52,12 @@ def bill(report: RunReport) -> Block | None:
     if len(others) >= _MOST_BILLS:
         blocks.append(Text(f"and {plural(len(others) - _MOST_BILLS + 1, 'more bill')}: --json"))
     return Group(*blocks)
+
+
+def bill_so_far(report: RunReport) -> Block | None:
+    """Return the largest rows of the process that counts; None where there are none yet."""
+    part: BillReport | None = report.get("bill")
+    return _table(part.bills[0], _MOST_SO_FAR) if part else None
 
 
 def name_of(process: ProcessBill) -> str:

@@ -134,6 +134,15 @@ def test_a_program_that_waits_for_signals_is_not_woken_by_samples(lab):
     assert finished.stdout.split("\n")[:3] == ["True", "True", "0"]
 
 
+def test_it_is_printed_while_the_program_runs_where_that_is_asked_for(lab):
+    lab.write("planted.py", PLANTED)
+    command = ("--refresh", "1", "--", sys.executable, "planted.py")
+    finished = lab.call("--run", "--telemetry", "off", *command)
+    so_far, at_the_end = finished.stderr.split("planted.py · ", 1)
+    assert "of the program went so far" in so_far
+    assert "of the program went\n" in at_the_end
+
+
 def test_it_is_printed_with_the_line(planted):
     finished, _ = planted
     assert "planted.py" in finished.stderr
