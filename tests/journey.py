@@ -87,10 +87,14 @@ async def until(pilot, condition, within=60.0):
     await pilot.pause()
 
 
+NAMED = {"/": "slash", ":": "colon"}
+"""Characters whose keys have a name."""
+
+
 async def type_in(pilot, text):
     """Type a text whose keys arrive at once, as on a slow line."""
     for character in text:
-        pilot.app.post_message(Key({"/": "slash"}.get(character, character), character))
+        pilot.app.post_message(Key(NAMED.get(character, character), character))
     await pilot.pause()
 
 

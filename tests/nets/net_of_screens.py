@@ -88,6 +88,8 @@ async def _replay(screen, folder, size):
         await until(pilot, lambda: isinstance(app.screen, LabScreen) and app.screen.complete)
         await type_in(pilot, ":50%" if "half-way" in screen else ":100%")
         await pilot.press("enter")
+        if "half-way" not in screen:
+            await until(pilot, lambda: playback.at_end)
         for key in keys:
             await _press(pilot, key)
         return await _still(pilot)

@@ -228,7 +228,7 @@ def time_of(text: str, duration_s: float) -> float | None:
     """Seconds from the start of a run: of 90, 1:30, 1:02:03 or 45%. None of any other text."""
     text = text.strip()
     if matched := _SHARE.fullmatch(text):
-        return duration_s * int(matched[1]) / 100
+        return duration_s * (int(matched[1]) / 100)  # of 100 exactly the end
     if not (matched := _TIME.fullmatch(text)):
         return None
     hours, minutes, seconds = (float(part or 0) for part in matched.groups())
