@@ -76,7 +76,7 @@ async def _lab(screen, folder, size):
                 await until(pilot, lambda: "Precision: fewer bits" in flat(pilot))
         for key in SCREENS[screen]:
             await _press(pilot, key)
-        return await _still(pilot)
+        return await _still(pilot, looks=8)  # a footer waits until the cursor rests
 
 
 async def _replay(screen, folder, size):
@@ -92,7 +92,7 @@ async def _replay(screen, folder, size):
             await until(pilot, lambda: playback.at_end)
         for key in keys:
             await _press(pilot, key)
-        return await _still(pilot)
+        return await _still(pilot, looks=8)  # a footer waits until the cursor rests
 
 
 async def _press(pilot, key):

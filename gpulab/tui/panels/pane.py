@@ -12,6 +12,7 @@ from itertools import zip_longest
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from textual.events import Resize
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
@@ -101,8 +102,12 @@ class Pane(ScrollView, can_focus=True):
             return Strip.blank(width, style)
         return self._rows[y].crop_extend(0, width, style).apply_style(style)
 
+    class Resized(Message):
+        """Its room is another one: what was laid out for it no longer is."""
+
     def on_resize(self, event: Resize) -> None:
         self._draw()
+        self.post_message(self.Resized())
 
     def _draw(self) -> None:
         if not self.room:

@@ -165,8 +165,8 @@ class LabScreen(Screen[int]):
             self._walks = None
         self.refresh_rows()
 
-    def on_tabbed_content_tab_activated(self) -> None:
-        # by a click; by name, since importing it would delay the first frame
+    @on(Pane.Resized)
+    def on_tabbed_content_tab_activated(self) -> None:  # by name: its import takes long
         self.call_after_refresh(self.refresh_rows)
 
     @on(OptionList.OptionSelected)
