@@ -142,7 +142,11 @@ class Detail(TabbedContent):
         if self.frozen and runs.current is run:
             return
         under_way = run is not None and not run.ended
-        self.pane.set_class(self.tab == "result" and (under_way or self.zoomed), "-bare")
+        bare = self.tab == "result" and (under_way or self.zoomed)
+        if bare != self.pane.has_class("-bare"):
+            self.pane.set_class(bare, "-bare")
+            # its gutter goes or comes, which is no change of its size
+            self.call_after_refresh(self.pane.post_message, Pane.Resized())
         self._draw("in sight", self.tab, self.pane, entry, earlier)
         if self._seeks and self.pane.room:
             self.pane.scroll_to_text(self._seeks)
