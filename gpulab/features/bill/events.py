@@ -68,6 +68,8 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)] = []
     threads: Count = 0
     """That torch computes with; 0 without torch."""
+    cores: Count = 0
+    """That the process may use."""
     resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)] = []
     """Bytes of its memory, and when."""
     """In rows that are not here."""

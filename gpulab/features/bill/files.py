@@ -40,6 +40,7 @@ class _Bill(msgspec.Struct, frozen=True, kw_only=True):
     other_s: Seconds
     compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)]
     threads: Count
+    cores: Count
     resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)]
 
 

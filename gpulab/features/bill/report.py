@@ -99,10 +99,22 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
         sampling_s=sum(event.own_s for event in events),
         ended=all(event.ended for event in events),
         threads=max(event.threads for event in events),
+        cores=max(event.cores for event in events),
         compiled=_compiled(events[-1].compilations),
         resident_bytes=resident[-1][1] if resident else None,
-        growth_bytes=resident[-1][1] - resident[len(resident) // 2][1] if resident else None,
+        growth_bytes=_growth(resident),
     )
+
+
+def _growth(resident: Sequence[tuple[float, int]]) -> int | None:
+    """Return by how much memory grew since half of the time, which is not half of the looks: they
+    come more and more rarely.
+    """
+    if not resident:
+        return None
+    half = (resident[0][0] + resident[-1][0]) / 2
+    before = [size for at, size in resident if at <= half]
+    return resident[-1][1] - before[-1]
 
 
 def _compiled(compilations: Sequence[Compilation]) -> list[CompiledFrame]:

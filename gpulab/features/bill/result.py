@@ -46,6 +46,8 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = True
     threads: int = 0
     """That torch computes with; 0 without torch."""
+    cores: int = 0
+    """That it may use."""
     compiled: list[CompiledFrame] = []
     resident_bytes: int | None = None
     """Its memory when it was last looked at."""

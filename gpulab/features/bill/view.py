@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
@@ -155,13 +154,13 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
         yield Text(plain(f"{place} was compiled {frame.count} times, {seconds(frame.seconds)}:"))
         for reason in frame.reasons[:_MOST_OF_OTHERS]:
             yield Text(f"  again since {one_line(plain(reason.partition(' #')[0]))}")
-    cores = len(os.sched_getaffinity(0))
-    if process.threads > cores:
-        yield Text(f"torch computes with {process.threads} threads, on {plural(cores, 'core')}")
+    if process.threads > process.cores > 0:
+        cores = plural(process.cores, "core")
+        yield Text(f"torch computes with {process.threads} threads, on {cores}")
     growth = process.growth_bytes or 0
     if process.resident_bytes and growth > _GROWS * process.resident_bytes:
         now = byte_count(process.resident_bytes)
-        yield Text(f"memory grew by {byte_count(growth)} in the second half of its time, to {now}")
+        yield Text(f"memory grew by {byte_count(growth)} since about half of its time, to {now}")
 
 
 def _seconds(row: BillRow) -> str:

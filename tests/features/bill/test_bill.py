@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from gpulab.features.bill.report import _growth
+
 PLANTED = """
 import json, sys, time
 
@@ -183,3 +185,9 @@ def test_ranks_that_a_python_starts_are_beside_each_other(lab):
     assert found[0]["rank"] == 0
     _, table = finished.stderr.split("seconds of 2 ranks, where they differ most\n")
     assert "ranks.py late" in " ".join(table.splitlines()[1:4])
+
+
+def test_growth_is_that_since_half_of_the_time_however_rare_the_looks_become():
+    looks = [(float(at), size) for at, size in ((0, 1), (1, 10), (2, 20), (3, 30), (100, 90))]
+    assert _growth(looks) == 60
+    assert _growth([]) is None

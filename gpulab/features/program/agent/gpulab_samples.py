@@ -340,6 +340,7 @@ class Samples:
             "rows": [[*_words(place), *times] for place, times in rows[:_MOST_ROWS]],
             "compilations": _compilations(),
             "threads": _threads(),
+            "cores": len(os.sched_getaffinity(0)),
             "resident": self._resident,
             "other_s": sum(times[0] + times[1] for _, times in rows[_MOST_ROWS:]),
         }
