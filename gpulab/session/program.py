@@ -286,13 +286,11 @@ class ProgramSession(LiveSource):
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
             try:
-                profile = profiled(self._variant, process, options.trace if options else None)
+                trace = options.trace if options else None
+                self._read.extend(profiled(self._variant, process, trace))
             except Exception as error:
                 finding = recordings_unreadable(message=f"{type(error).__name__}: {error}")
                 self._read.append(FindingMade(finding=finding, explains=True))
-                return
-            if profile is not None:
-                self._read.append(profile)
 
         self._reader = threading.Thread(target=read, name="recordings", daemon=True)
         self._reader.start()

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from gpulab.core.events import Event, Sender
-from gpulab.core.values import Count, Line, Moment, Name, Seconds, Text
+from gpulab.core.events import Event, Sender, VariantEvent
+from gpulab.core.values import Count, Line, Moment, Name, PositiveCount, Seconds, Text
 
 MOST_ROWS = 200
 
@@ -73,3 +73,23 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)] = []
     """Bytes of its memory, and when."""
     """In rows that are not here."""
+
+
+class DeviceTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Time of a device by cause: of a kernel or copy with its operation and the line of the program
+    that called it; or idle, with what the host called then.
+    """
+
+    cause: Name
+    of: Text
+    operation: Text
+    line: Line
+    seconds: Seconds
+
+
+class DeviceBooked(VariantEvent, frozen=True, kw_only=True):
+    """The bill of a device in a recording of `steps`."""
+
+    sent_by = Sender.SESSION
+    steps: PositiveCount
+    rows: Annotated[list[DeviceTime], msgspec.Meta(max_length=MOST_ROWS)]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import ProgramEnded
 from gpulab.features.bill import result
+from gpulab.features.bill.device import device_of
 from gpulab.features.bill.events import BookedTime, Compilation, ProcessBooked
 from gpulab.features.bill.result import BillReport, BillRow, CompiledFrame, ProcessBill
 from gpulab.report.feature import Draft, Feature, Section, View
@@ -40,7 +41,7 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         _bill(events, ended if events[0].is_root else None)
         for events in sorted(groups.values(), key=lambda events: events != [counts])
     ]
-    return report.with_parts(bill=BillReport(bills=bills))
+    return report.with_parts(bill=BillReport(bills=bills, device=device_of(draft, report)))
 
 
 def _in_turn(events: Iterable[ProcessBooked]) -> Iterator[ProcessBooked]:
@@ -182,6 +183,7 @@ FEATURE = Feature(
     add_to_run=_add_to_run,
     views=(
         View("bill.view:bill", Section.PROGRAM),
+        View("bill.device:device", Section.PROGRAM),
         View("bill.panel:BILL", Section.PANELS),
     ),
 )

@@ -61,6 +61,8 @@ class BillReport(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     bills: list[ProcessBill]
+    device: ProcessBill | None = None
+    """Of a step: the device, by what it did, and idle by what the host did; None without one."""
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):

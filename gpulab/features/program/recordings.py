@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gpulab.core.events import Event
 from gpulab.core.files import read_regular
 from gpulab.core.limits import TRACE_BYTES
+from gpulab.features import present
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.facts import facts
-from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import Trace, read
+from gpulab.features.goodput.recorded_operations import Caller, callers_of, operations
+from gpulab.features.goodput.trace import CALLS, Trace, read
+from gpulab.features.goodput.tree import Node, forest
 from gpulab.features.program.events import WindowKind
 from gpulab.features.program.files import FollowedProcess, RecordedSteps
+from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
 
 if TYPE_CHECKING:
     from gpulab.features.goodput.events import Partition
 
 _PLAIN, _SHAPES, _CALLERS = "plain", "shapes", "callers"
+STARTING = "starting operations"
+"""What the host does in an operation outside of a call of the runtime, as the bill says it."""
 
 
 def to_profile(processes: list[FollowedProcess]) -> FollowedProcess | None:
@@ -37,8 +46,9 @@ def to_profile(processes: list[FollowedProcess]) -> FollowedProcess | None:
     )
 
 
-def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profiled | None:
-    """The profile of a process; None where it has no recording, or no plain steps beside it.
+def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Iterator[Event]:
+    """Yield the profile of a process, and the bill of its device; nothing where it has no
+    recording, or no plain steps beside it.
 
     `trace`: a path for the trace with most in it. ValueError, OSError: the recordings cannot be
     read.
@@ -50,7 +60,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         if window.kind == WindowKind.PLAIN
     ]
     if first is None or not plain_s:
-        return None
+        return
     step_s = median(plain_s)
     recording = _read(first)
     parts = _partition(recording, first)
@@ -67,19 +77,66 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         facts=facts(recording, first.steps, **first.known),
     )
     second, third = (process.recordings.get(name) for name in (_SHAPES, _CALLERS))
+    with_callers = _read(third) if third is not None else None
     if second is not None and second.steps == first.steps:
         again = _read(second)
         profile = replace(
             profile,
             repeatable=call_counts(recording) == call_counts(again),
             repeated=_partition(again, second),
-            operations=operations(again, _read(third) if third is not None else None),
+            operations=operations(again, with_callers),
         )
     if trace is not None:
         kept = third or second or first
         Path(trace).write_bytes(read_regular(Path(kept.file), TRACE_BYTES))
         profile = replace(profile, trace=trace)
-    return profile
+    yield profile
+    device = present("bill.device")
+    if device and recording.on_device:
+        origins = _origins(with_callers or recording)
+        yield from filter(None, [device.booked(variant, recording, first.steps, origins)])
+
+
+def _origins(trace: Trace) -> dict[str, dict[tuple[str, str], float]]:
+    """Return, of kernels by name, the seconds of each operation and line that launched them; of
+    calls of the runtime, and of starting operations, those in which the device was idle.
+    """
+    threads = {*trace.operations, *trace.calls}
+    host = {
+        thread: [*trace.operations.get(thread, ()), *trace.calls.get(thread, ())]
+        for thread in threads
+    }
+    woods = forest(dataclasses.replace(trace, operations=host))
+    callers = callers_of(trace, woods)
+    idle = subtract([trace.window], union(event.span for event in trace.device))
+    found: dict[str, dict[tuple[str, str], float]] = defaultdict(lambda: defaultdict(float))
+    spans: dict[tuple[str, str, str], list[Span]] = defaultdict(list)
+    pieces = innermost([node.event.span for node in woods.nodes])
+    for start, end, index in pieces:
+        node = woods.nodes[index]
+        name, operation = _call_and_operation(node)
+        spans[name or STARTING, operation if name else "", _line(node, callers)].append(
+            (start, end)
+        )
+    for (name, operation, line), each in spans.items():
+        found[name][operation, line] += measure(intersect(idle, each))
+    for node in woods.nodes:
+        for kernel in node.kernels:
+            _, operation = _call_and_operation(node)
+            found[kernel.name][operation, _line(node, callers)] += kernel.end - kernel.start
+    return found
+
+
+def _call_and_operation(node: Node) -> tuple[str, str]:
+    if node.event.kind not in CALLS:
+        return "", node.name
+    outer = (each.name for each in node.ancestors if each.event.kind not in CALLS)
+    return node.name, next(outer, "")
+
+
+def _line(node: Node, callers: Mapping[Node, Caller]) -> str:
+    caller = callers.get(node)
+    return caller.line or "" if caller else ""
 
 
 def _read(recorded: RecordedSteps) -> Trace:
