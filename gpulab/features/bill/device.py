@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gpulab.core.limits import NAME_LENGTH, TEXT_LENGTH
+from gpulab.draw.blocks import Block, Group
 from gpulab.features.bill.events import MOST_ROWS, DeviceBooked, DeviceTime
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.features.bill.trace import IDLE, TraceBill, bill_of
 from gpulab.features.bill.trace_view import trace_bills
 
 if TYPE_CHECKING:
-    from gpulab.draw.blocks import Block
     from gpulab.features.goodput.trace import Trace
     from gpulab.report.feature import Draft
     from gpulab.report.report import RunReport
 
 Origins = Mapping[str, Mapping[tuple[str, str], float]]
 """Of kernels and calls by name, and of causes: weights of the operations and lines they are of."""
-DEVICE, UNBOOKED = "device", "unbooked"
+DEVICE, OTHERS, UNBOOKED = "device", "rows below 0.5 %", "unbooked"
 _LEAST = 0.005
 
 
@@ -87,9 +87,9 @@ def device_of(draft: Draft, report: RunReport) -> ProcessBill | None:
     rows.append(BillRow(cause=UNBOOKED, seconds=max(0.0, left_s - idle_s * of_idle)))
     kept = [row for row in rows if row.seconds >= _LEAST * time.value]
     small_s = sum(row.seconds for row in rows) - sum(row.seconds for row in kept)
-    if small_s > 0:
-        kept.append(BillRow(cause="rows below 0.5 %", seconds=small_s))
     kept.sort(key=lambda row: -row.seconds)
+    if small_s > 0:
+        kept.append(BillRow(cause=OTHERS, seconds=small_s))
     return ProcessBill(role=DEVICE, wall_s=time.value, rows=kept)
 
 
@@ -124,7 +124,8 @@ def device(report: RunReport) -> Block | None:
     rows = [replace(row, of=_place(row)) for row in bill.rows]
     busy = [row for row in rows if row.cause.startswith("device") and not _is_idle(row)]
     busy_s = sum(row.seconds for row in busy)
-    return trace_bills([TraceBill(file="a step", wall_s=bill.wall_s, busy_s=busy_s, rows=rows)])
+    bill_of_step = TraceBill(file="a step", wall_s=bill.wall_s, busy_s=busy_s, rows=rows)
+    return Group("", trace_bills([bill_of_step]))
 
 
 def _place(row: BillRow) -> str:
