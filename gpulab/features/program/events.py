@@ -55,6 +55,8 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     kind: WindowKind
     mark: StepMark
     steps: PositiveCount
+    kinds: dict[Name, PositiveCount] = {}
+    """How many of them did what."""
     seconds: StepTime
     cpu_s: Seconds = 0.0
     synchronised: bool = False

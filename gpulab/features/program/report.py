@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import takewhile
 from operator import attrgetter
 from statistics import median
 
@@ -28,7 +27,6 @@ from gpulab.features.program.findings import (
     processes_go_on,
     recorded_elsewhere,
     recordings_unreadable,
-    slower_after_recording,
     too_few_steps,
     torch_of_another_thread,
 )
@@ -39,11 +37,8 @@ from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import correlated_interval
 
 _MOST_WINDOWS = 20_000
-_RECENT = 120
 _OLDEST = (3, 9)
 """Python that the agent runs in."""
-_ENOUGH, _LASTING = 3, 0.05
-"""Windows on each side of the first recording, and what they may differ by."""
 _WHY_NO_PROFILE = {
     found.code for found in (recorded_elsewhere, recordings_unreadable, torch_of_another_thread)
 }
@@ -58,11 +53,14 @@ class _Steps:
     mark: StepMark = StepMark.MODULE
     windows: list[StepsFollowed] = field(default_factory=list)
     steps: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
 
     def add(self, event: StepsFollowed) -> None:
         if event.mark != self.mark:
             self.windows, self.steps = [], 0
+            self.kinds.clear()
             self.mark = event.mark
+        self.kinds.update(event.kinds)
         self.rank = event.rank
         self.steps += event.steps
         if len(self.windows) < _MOST_WINDOWS:
@@ -109,38 +107,25 @@ def _time(steps: _Steps) -> Estimate | None:
 
 
 def _plain(steps: _Steps) -> list[StepsFollowed]:
+    """Return the windows without a profiler; of steps of several kinds those which have only the
+    most frequent kind, if there are any.
+    """
     windows = [window for window in steps.of(WindowKind.PLAIN) if not window.attached]
-    if _slower_after(steps) is not None:
-        windows = _plain_before(steps)
-    return windows or steps.of(WindowKind.WARM_UP)[2:]
-
-
-def _plain_before(steps: _Steps) -> list[StepsFollowed]:
-    before = takewhile(lambda window: window.kind != WindowKind.PROFILED, steps.windows)
-    return [window for window in before if window.kind == WindowKind.PLAIN]
-
-
-def _slower_after(steps: _Steps) -> float | None:
-    """Return how much longer a device's steps take after its first recording; None where not."""
-    before = _plain_before(steps)
-    after = [window for window in steps.of(WindowKind.PLAIN)[len(before) :] if window.peak_bytes]
-    if min(len(before), len(after)) < _ENOUGH:
-        return None
-    change = median(map(_step_s, after)) / median(map(_step_s, before)) - 1
-    return change if change > _LASTING else None
+    windows = windows or steps.of(WindowKind.WARM_UP)[2:]
+    kind = max(steps.kinds, key=steps.kinds.__getitem__, default="")
+    return [window for window in windows if window.kinds.keys() <= {kind}] or windows
 
 
 def _following_s(steps: _Steps, plain: Estimate | None) -> float:
-    """Return what following added to the steps: between them, and in those that were recorded.
-    Where all steps after a recording take longer, that too.
+    """Return what following added to the steps: between them, and in those that were recorded or
+    came with a profiler attached.
     """
     added_s = sum(window.between_s for window in steps.windows)
     if plain is None:
         return added_s
-    slowed = [window for window in steps.windows if window.kind == WindowKind.PROFILED]
-    if _slower_after(steps) is not None:
-        first = steps.windows.index(slowed[0])
-        slowed = steps.windows[first:]
+    slowed = [
+        window for window in steps.windows if window.attached or window.kind == WindowKind.PROFILED
+    ]
     return added_s + sum(max(0.0, each.seconds - each.steps * plain.value) for each in slowed)
 
 
@@ -179,7 +164,8 @@ def _add_steps(state: RunState, program: ProgramReport, steps: _Steps) -> Progra
         following_s=_following_s(steps, _time(steps)),
         loop_s=sum(window.seconds + window.between_s for window in loop),
         peak_bytes=max(peaks, default=None),
-        recent_s=[_step_s(window) for window in steps.of(WindowKind.PLAIN)[-_RECENT:]],
+        kinds=dict(steps.kinds.most_common()),
+        mixed=len({kind for window in _plain(steps) for kind in window.kinds}) > 1,
     )
 
 
@@ -256,9 +242,6 @@ def _explained(draft: Draft, report: RunReport) -> RunReport:
     explanations = list(report.explanations)
     if reason := why_no_steps(draft.state, program):
         explanations.append(reason)
-    steps = draft.state.part(ProgramState).main
-    if steps is not None and (change := _slower_after(steps)) is not None:
-        explanations.append(slower_after_recording(change=change))
     if program.left:
         verb = "runs" if program.left == 1 else "run"
         explanations.append(processes_go_on(count=program.left, verb=verb))

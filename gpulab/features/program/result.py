@@ -55,8 +55,10 @@ class ProgramReport(msgspec.Struct, frozen=True, kw_only=True):
     loop_s: float = 0.0
     peak_bytes: int | None = None
     """Of device memory that torch had allocated."""
-    recent_s: list[float] = []
-    """Seconds of a step in each of the newest plain windows, the oldest first."""
+    kinds: dict[str, int] = {}
+    """How many of the steps did what, the most frequent first."""
+    mixed: bool = False
+    """Whether the time of a step is a mean over steps of several kinds: no window had one kind."""
     processes: list[FollowedReport] = []
     ranks: Any = None
     """A `JobReport`: who is late. None of a program without collectives of several ranks."""

@@ -16,7 +16,7 @@ _MARKS = {
     StepMark.OPTIMIZER: "steps of the optimizer",
     StepMark.MODULE: "outermost calls of a module",
 }
-_MOST_PROCESSES = 8
+_MOST_PROCESSES, _MOST_KINDS = 8, 4
 
 
 def program_view(report: RunReport) -> Group | None:
@@ -46,9 +46,15 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     if program.first_step_s is not None:
         words += f"; the first ended after {seconds(program.first_step_s)}"
     yield "steps", words
+    if len(program.kinds) > 1:
+        yield "kinds", ", ".join(_kinds(program))
     time = report.variants[0].time_s if report.variants else None
     if time is not None:
         words = f"{seconds(time.value)} {plus_minus(time)}".rstrip()
+        if len(program.kinds) > 1:
+            words += (
+                ", a mean over kinds" if program.mixed else f" of kind {next(iter(program.kinds))}"
+            )
         yield "step", f"{words}, without the profiler"
     if program.peak_bytes:
         yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"
@@ -56,6 +62,15 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
         share = program.following_s / program.loop_s
         words = f"{seconds(program.following_s)} of the {seconds(program.loop_s)} of its steps"
         yield "following", f"{words} ({share:.1%}), recordings included; in no time above"
+
+
+def _kinds(program: ProgramReport) -> Iterator[str]:
+    """Yield the most frequent kinds, and how many steps had each."""
+    for kind, count in list(program.kinds.items())[:_MOST_KINDS]:
+        yield f"{count:,} {kind}"
+    left = len(program.kinds) - _MOST_KINDS
+    if left > 0:
+        yield f"{left:,} more"
 
 
 def _count_prefix(program: ProgramReport) -> str:

@@ -95,6 +95,21 @@ SCRIPT = """\
     setsid sleep 2 >/dev/null 2>&1 &
     exit 7
 """
+GAN = """
+    import time
+    import torch
+
+    first, second = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    critic = torch.optim.Adam([first])
+    generator = torch.optim.SGD([second])
+    first.grad = second.grad = torch.ones(2)
+    for i in range(2000):
+        time.sleep(0.0005)
+        critic.step()
+        if i >= 1700:
+            time.sleep(0.02)
+            generator.step()
+"""
 HANG = """
     import subprocess, sys, time
     print("hangs", flush=True)

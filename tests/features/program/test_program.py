@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import GPULAB
-from programs import COMPILED, HANG, INFER, SCRIPT, STEPS, TRAIN, bare_interpreter
+from programs import COMPILED, GAN, HANG, INFER, SCRIPT, STEPS, TRAIN, bare_interpreter
 from pseudo_terminal import Pty
 
 from gpulab.features.program.files import AGENT
@@ -100,7 +100,17 @@ def test_a_loop_without_an_optimizer_that_is_killed_keeps_its_steps(lab):
     assert program["mark"] == "module"
     assert program["steps"] > 3
     assert finished.variant("infer.py")["time_s"]["value"] > 0
-    assert "ended         by SIGKILL" in finished.stderr
+    assert re.search(r"^ended +by SIGKILL", finished.stderr, re.MULTILINE)
+
+
+def test_steps_are_of_a_kind_by_what_they_did_and_no_time_is_of_two(lab):
+    lab.write("gan.py", GAN)
+    finished = followed(lab, sys.executable, "gan.py", flags=("--profile", "off"))
+    program = finished.run["program"]
+    assert program["kinds"] == {"train": 1701, "train: Adam, SGD": 299}
+    assert not program["mixed"]
+    assert 2 * finished.variant("gan.py")["time_s"]["value"] < program["loop_s"] / 2000
+    assert "of kind train, without the profiler" in finished.stderr
 
 
 @pytest.mark.slow

@@ -40,6 +40,8 @@ class Agent:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self.samples: Any = None
+        """Those of this process, which want to know when a step ends."""
         self._follower: Any = None
         self._failed = False
 
@@ -49,7 +51,7 @@ class Agent:
         if self._follower is None and not self._failed:
             try:
                 module = _load(_FOLLOWER, "gpulab_follower.py")
-                self._follower = module.Follower(self._folder)
+                self._follower = module.Follower(self._folder, self.samples)
             except Exception:
                 self._failed = True
         return self._follower
@@ -160,7 +162,7 @@ def _begin() -> None:
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)
-    _load(_SAMPLES, "gpulab_samples.py").begin(folder)
+    agent.samples = _load(_SAMPLES, "gpulab_samples.py").begin(folder)
 
 
 def _run_own() -> None:

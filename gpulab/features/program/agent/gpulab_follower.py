@@ -70,6 +70,7 @@ _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
 _MOST_STEPS_LATER = 100_000
+_LONGEST_KIND = 100
 _TEARDOWN = "TEARDOWN_CUPTI"
 """With 1 Kineto takes CUPTI out of the process as a recording ends. It must be set before CUDA
 starts. Without it the steps of a program that launches many small kernels took 18 to 25 % longer
@@ -109,8 +110,15 @@ _Plan = Generator[_Window, _Done, None]
 class Follower:
     """Of one process. The methods that the program's hooks call never raise."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, samples: Any = None) -> None:
         self._folder = folder
+        self._tell_step: Any = getattr(samples, "step_ended", None)
+        self._updates: dict[str, int] = {}
+        """How often optimizers of each class stepped in this step."""
+        self._optimizers: set[str] = set()
+        """The classes that have stepped so far."""
+        self._kinds: dict[str, int] = {}
+        """The steps of the window by what they did."""
         self._started = perf_counter()
         self._rank = _rank()
         self._records = os.environ.get(_PROFILE) in ("on", "at once") and not self._rank
@@ -313,7 +321,11 @@ class Follower:
         self._step(CALL)
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
-        if self._off or self._mark == CALL:
+        if self._off:
+            return
+        name = type(optimizer).__name__
+        self._updates[name] = self._updates.get(name, 0) + 1
+        if self._mark == CALL:
             return
         if self._optimizer is None or self._optimizer() is None:
             self._optimizer = ref(optimizer)
@@ -345,8 +357,37 @@ class Follower:
             return
         self._steps += 1
         self._ended = now
+        self._count_kind(mark)
         if now >= self._limit or self._steps >= self._most:
             self._check(now)
+
+    def _count_kind(self, mark: str) -> None:
+        """Count the step that has ended by what it did, and tell it to the samples."""
+        try:
+            kind = self._kind(mark)
+            self._updates.clear()
+            self._kinds[kind] = self._kinds.get(kind, 0) + 1
+            if self._tell_step is not None:
+                self._tell_step(kind)
+        except Exception as error:
+            self._stop()
+            _raise_of_a_handler(error)
+
+    def _kind(self, mark: str) -> str:
+        """Return what the step did. Optimizers are named where there are several."""
+        updates = dict(self._updates)
+        if not updates:
+            if mark == CALL:
+                return CALL
+            with_gradients = sys.modules["torch"].is_grad_enabled()
+            return "module calls" if with_gradients else "module calls without gradients"
+        self._optimizers.update(updates)
+        if len(self._optimizers) == 1 and sum(updates.values()) == 1:
+            return "train"
+        names = (
+            name if count == 1 else f"{count} {name}" for name, count in sorted(updates.items())
+        )
+        return f"train: {', '.join(names)}"[:_LONGEST_KIND]
 
     def _check(self, now: float) -> None:
         """Whether the window is over with the step that has just ended."""
@@ -387,6 +428,7 @@ class Follower:
         """The first step of a window begins."""
         window = self._window
         self._steps = 0
+        self._kinds = {}
         self._begun = now
         self._most = window.most
         self._limit = now + window.seconds if window.least < window.most else inf
@@ -509,6 +551,7 @@ class Follower:
             kind=window.kind,
             mark=self._mark,
             steps=self._steps,
+            kinds=self._kinds,
             seconds=seconds,
             cpu_s=0.0 if window.kind == FIRST else ran_s,
             synchronised=window.synchronised,
