@@ -132,8 +132,6 @@ class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
     delay_s: Seconds | None
     """That its thread was ready to run and did not, where the scheduler says so."""
     file: Text
-    known: dict[Name, float] = {}
-    """Facts of a step that no recording has."""
 
 
 class _Collectives(_Message, frozen=True, kw_only=True, tag="collectives"):

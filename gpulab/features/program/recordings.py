@@ -18,7 +18,6 @@ from gpulab.core.limits import TRACE_BYTES
 from gpulab.features import present
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.events import Profiled
-from gpulab.features.goodput.facts import facts
 from gpulab.features.goodput.recorded_operations import Caller, callers_of, operations
 from gpulab.features.goodput.trace import CALLS, Trace, read
 from gpulab.features.goodput.tree import Node, forest
@@ -74,7 +73,6 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Itera
         waited=_waited(first),
         operations=operations(recording),
         repeatable=True,
-        facts=facts(recording, first.steps, **first.known),
     )
     second, third = (process.recordings.get(name) for name in (_SHAPES, _CALLERS))
     with_callers = _read(third) if third is not None else None

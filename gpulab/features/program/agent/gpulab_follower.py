@@ -12,7 +12,6 @@ here may raise into the program, print, or leave a thread behind.
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -163,8 +162,6 @@ class Follower:
         self._recordings = 0
         self._attached = False
         """Whether CUPTI, which makes every launch longer, stays in the process."""
-        self._compiled: tuple[int, float] | None = None
-        """What torch had compiled when the window began."""
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
 
@@ -462,7 +459,6 @@ class Follower:
                     cpu_s=ran_s,
                     delay_s=delay_s,
                     file=file,
-                    known=self._known(self._steps) if window.recording == "plain" else {},
                 )
         if window.kind == WARM_UP:
             self._say_device()
@@ -476,7 +472,6 @@ class Follower:
             _synchronise()
         step_s = seconds / max(1, self._steps)
         self._steps = 0
-        self._compiled = _compiled()
         self._between_s = perf_counter() - now
         self._count_cost(window, step_s)
         if self._arrivals is not None:
@@ -521,28 +516,6 @@ class Follower:
             self._plan = _later()
             self._window = next(self._plan)
             self._write(type="profiled elsewhere", other_thread=other_thread)
-
-    def _known(self, steps: int) -> dict[str, float]:
-        """Facts that no recording has: what was compiled, loaders' processes, parameters."""
-        known: dict[str, float] = {}
-        after, before = _compiled(), self._compiled
-        if after is not None:
-            before = before or (0, 0.0)
-            known["compilations"] = max(0, after[0] - before[0]) / steps
-            known["compile_s"] = max(0.0, after[1] - before[1]) / steps
-            counters = sys.modules["torch._dynamo.utils"].counters
-            kinds = ("graph_break", "unimplemented")
-            known["graph_breaks"] = max(sum(counters[kind].values()) for kind in kinds)
-        optimizer = self._optimizer() if self._optimizer is not None else None
-        if optimizer is not None:
-            known["parameters"] = sum(len(group["params"]) for group in optimizer.param_groups)
-        data = sys.modules.get("torch.utils.data.dataloader")
-        if data is not None:
-            objects = gc.get_objects()
-            loaders = [each for each in objects if issubclass(type(each), data.DataLoader)]
-            if loaders:
-                known["workers"] = max(loader.num_workers for loader in loaders)
-        return known
 
     def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
         self._write(
@@ -945,15 +918,6 @@ def _codes(holder: Any) -> Iterator[CodeType]:
         if isinstance(inner, CodeType) and (own or inner is value):
             yield inner
             yield from _codes(inner)
-
-
-def _compiled() -> tuple[int, float] | None:
-    """How many graphs torch compiled, and in how many seconds; None where it compiled nothing."""
-    dynamo: Any = sys.modules.get("torch._dynamo.utils")
-    if dynamo is None or not dynamo.counters["frames"]:
-        return None
-    times = dynamo.compilation_time_metrics.get("_compile.compile_inner", [])
-    return dynamo.counters["stats"]["unique_graphs"], sum(times)
 
 
 def _on_cuda() -> bool:
