@@ -6,8 +6,6 @@ import signal as signals
 
 from gpulab.core.findings import Rank, finding
 
-_FOLLOWED = "steps are those of an optimizer, of torch modules, or calls of gpulab.step()"
-
 
 @finding("it exited with code {code}")
 def program_exited(*, code: int) -> None: ...
@@ -31,30 +29,18 @@ def program_not_started(*, message: str) -> None: ...
     rank=Rank.EXPLAINING,
 )
 def no_python() -> None: ...
-@finding("no steps: its Python did not import torch; " + _FOLLOWED, rank=Rank.EXPLAINING)
-def no_torch() -> None: ...
 @finding(
-    "no steps: torch was imported, but no step came to its end; "
-    + _FOLLOWED
-    + ", outside of what torch compiles",
+    "no steps: none came to its end; steps are those of an optimizer, of torch modules outside of "
+    "what torch compiles, or calls of gpulab.step()",
     rank=Rank.EXPLAINING,
 )
 def no_step() -> None: ...
-@finding(
-    "too few steps to time: {count:plural step}, the first and the warm-up included",
-    rank=Rank.EXPLAINING,
-)
-def too_few_steps(*, count: int) -> None: ...
 @finding(
     "no steps: Python {version} is older than 3.9, the oldest that is followed",
     rank=Rank.EXPLAINING,
 )
 def old_python(*, version: str) -> None: ...
-@finding(
-    "no profile: torch's profiler records it, and torch was not imported", rank=Rank.EXPLAINING
-)
-def nothing_to_record_with() -> None: ...
-@finding("it ended before its steps were recorded: no profile", rank=Rank.EXPLAINING)
+@finding("it ended before steps of torch were recorded: no profile", rank=Rank.EXPLAINING)
 def no_recording() -> None: ...
 @finding("recording ended early: the program uses torch.profiler itself", rank=Rank.EXPLAINING)
 def recorded_elsewhere() -> None: ...

@@ -21,13 +21,10 @@ from gpulab.features.program.findings import (
     no_python,
     no_recording,
     no_step,
-    no_torch,
-    nothing_to_record_with,
     old_python,
     processes_go_on,
     recorded_elsewhere,
     recordings_unreadable,
-    too_few_steps,
     torch_of_another_thread,
 )
 from gpulab.features.program.result import FollowedReport, ProgramReport
@@ -211,23 +208,15 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     followed = state.all(ProcessFollowed)
     if not followed:
         return no_python()
-    without_torch = all(event.torch is None for event in followed)
-    if not program.steps and without_torch:
-        old = [event.python for event in followed if _version(event.python) < _OLDEST]
-        return old_python(version=old[0]) if len(old) == len(followed) else no_torch()
     if not program.steps:
-        return no_step()
-    steps = state.part(ProgramState).main
-    if steps is None or _time(steps) is None:
-        return too_few_steps(count=program.steps)
-    job = state.job
+        old = [event.python for event in followed if _version(event.python) < _OLDEST]
+        return old_python(version=old[0]) if len(old) == len(followed) else no_step()
     said = {event.finding.code for event in state.all(FindingMade)}
-    if said & _WHY_NO_PROFILE:
-        return None
     profiled = any(variant.last(Profiled) for variant in state.variants.values())
-    if isinstance(job, Follow) and job.profile is not None and not profiled:
-        return nothing_to_record_with() if without_torch else no_recording()
-    return None
+    job = state.job
+    if profiled or said & _WHY_NO_PROFILE or not isinstance(job, Follow) or job.profile is None:
+        return None
+    return no_recording()
 
 
 def _version(python: str) -> tuple[int, ...]:

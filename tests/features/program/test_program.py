@@ -131,7 +131,7 @@ def test_steps_that_the_program_names_need_no_torch_and_no_gpulab_there(lab):
     assert finished.stderr.startswith("its own\n")
     program = finished.run["program"]
     assert (program["mark"], program["steps"]) == ("gpulab.step", 201)
-    assert finished.explanations("nothing_to_record_with")
+    assert finished.explanations("no_recording")
     assert finished.variant("steps.py")["time_s"]["value"] >= 0.01
 
 
@@ -154,7 +154,7 @@ def test_a_script_has_its_output_and_its_time_and_says_why_there_are_no_steps(la
     assert lab.none_left(within=20)
 
 
-@pytest.mark.parametrize(("switch", "code"), [("-I", "no_python"), ("-B", "no_torch")])
+@pytest.mark.parametrize(("switch", "code"), [("-I", "no_python"), ("-B", "no_step")])
 def test_a_python_without_torch_or_that_is_isolated_says_so(lab, switch, code):
     finished = followed(lab, sys.executable, switch, "-c", "print(1)")
     assert (finished.code, finished.stdout) == (0, "1\n")
