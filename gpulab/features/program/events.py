@@ -44,10 +44,9 @@ class ProcessFollowed(Event, frozen=True):
 class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     """Steps in a row of one process of a program, on the host's clock; `mark` is what ends a step.
 
-    A `synchronised` window begins and ends with an idle device:
-    then `seconds` are what its steps take. `cpu_s` is what the thread ran meanwhile, `between_s`
-    what following took just before it, in none of its steps. `peak_bytes`: the most device memory
-    that torch had allocated so far.
+    A `synchronised` window begins and ends with an idle device: then `seconds` are what its steps
+    take. `between_s` is what following took just before it, in none of its steps. `peak_bytes`: the
+    most device memory that torch had allocated so far.
     """
 
     sent_by = Sender.SESSION
@@ -58,7 +57,6 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     kinds: dict[Name, PositiveCount] = {}
     """How many of them did what."""
     seconds: StepTime
-    cpu_s: Seconds = 0.0
     synchronised: bool = False
     attached: bool = False
     """Whether an earlier recording has left a profiler of the device in the process."""

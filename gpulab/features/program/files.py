@@ -115,7 +115,6 @@ class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     steps: PositiveCount
     kinds: dict[Name, PositiveCount]
     seconds: StepTime
-    cpu_s: Seconds
     synchronised: bool
     attached: bool
     between_s: Seconds

@@ -6,7 +6,7 @@ import signal as signals
 from collections.abc import Iterator
 
 from gpulab.core.units import byte_count, plus_minus, seconds
-from gpulab.draw.blocks import Group, Table, Text, columns_table, rows_table
+from gpulab.draw.blocks import Table, Text, rows_table
 from gpulab.features.program.events import StepMark
 from gpulab.features.program.result import ProgramReport
 from gpulab.report.report import RunReport
@@ -16,10 +16,10 @@ _MARKS = {
     StepMark.OPTIMIZER: "steps of the optimizer",
     StepMark.MODULE: "outermost calls of a module",
 }
-_MOST_PROCESSES, _MOST_KINDS = 8, 4
+_MOST_KINDS = 4
 
 
-def program_view(report: RunReport) -> Group | None:
+def program_view(report: RunReport) -> Table | None:
     """None of a run that followed no program."""
     program = report.program
     if program is None:
@@ -27,10 +27,7 @@ def program_view(report: RunReport) -> Group | None:
     table = rows_table()
     for name, words in rows(report, program):
         table.add_row(Text(name, "bold"), Text(words))
-    parts: list[Table] = [table]
-    if len(program.processes) > 1:
-        parts.append(_processes(program))
-    return Group(*parts)
+    return table
 
 
 def rows(report: RunReport, program: ProgramReport) -> list[tuple[str, str]]:
@@ -95,25 +92,3 @@ def ended(program: ProgramReport) -> str:
     if program.resident_bytes:
         words += f"; {byte_count(program.resident_bytes)} resident"
     return f"{words})"
-
-
-def _processes(program: ProgramReport) -> Table:
-    """A line each of the first."""
-    processes = program.processes
-    at_least = _count_prefix(program)
-    table = columns_table()
-    table.add_column("process", no_wrap=True)
-    for head in ("rank", "steps", "step"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, style="dim")
-    for process in processes[:_MOST_PROCESSES]:
-        table.add_row(
-            str(process.pid),
-            "" if process.rank is None else str(process.rank),
-            f"{at_least}{process.steps:,}" if process.steps else "",
-            seconds(process.step_s) if process.step_s else "",
-            f"Python {process.python}, torch {process.torch or 'not imported'}",
-        )
-    if len(processes) > _MOST_PROCESSES:
-        table.add_row(f"and {len(processes) - _MOST_PROCESSES} more")
-    return table

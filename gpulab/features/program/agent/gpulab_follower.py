@@ -413,7 +413,6 @@ class Follower:
                 self._unwrap()
             self._plan = _everything(self._may_record if self._records else None)
             self._window = next(self._plan)
-            self._ran = 0.0
             self._begin_at(self._started)
         except Exception as error:
             self._stop()
@@ -444,7 +443,7 @@ class Follower:
             self._recorder = None
             self._attached = _on_cuda() and os.environ.get(_TEARDOWN) != "1"
         seconds = now - self._begun
-        self._write_window(window, seconds, ran_s)
+        self._write_window(window, seconds)
         if recorder is not None and recorder.valid:
             self._recordings += 1
             if window.recording:
@@ -517,7 +516,7 @@ class Follower:
             self._window = next(self._plan)
             self._write(type="profiled elsewhere", other_thread=other_thread)
 
-    def _write_window(self, window: _Window, seconds: float, ran_s: float) -> None:
+    def _write_window(self, window: _Window, seconds: float) -> None:
         self._write(
             type="steps",
             t=self._ended,  # perf_counter is the monotonic clock, which all processes share
@@ -526,7 +525,6 @@ class Follower:
             steps=self._steps,
             kinds=self._kinds,
             seconds=seconds,
-            cpu_s=0.0 if window.kind == FIRST else ran_s,
             synchronised=window.synchronised,
             attached=self._attached and window.kind != PROFILED,
             between_s=self._between_s,
@@ -541,8 +539,7 @@ class Follower:
                 recorder.discard()
             if self._steps and not self._off and self._window.kind != FIRST:
                 window = self._window._replace(synchronised=False, recording=None)
-                seconds = self._ended - self._begun
-                self._write_window(window, seconds, thread_time() - self._ran)
+                self._write_window(window, self._ended - self._begun)
             self._stop()
         except Exception:
             self._off = True
