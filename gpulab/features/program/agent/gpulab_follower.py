@@ -65,6 +65,11 @@ _PROFILERS = ("profile", "_KinetoProfile", "emit_nvtx", "emit_itt")
 _MOST_EVENTS = 10_000
 """A recording of more takes longer to read than its steps took."""
 _BYTES_OF_EVENT = 300
+_STARTS, _OF_STEPS = "one", ("plain", "shapes")
+_RECORDINGS = (_STARTS, *_OF_STEPS, "callers")
+"""A step to start the profiler, which takes a second on a device; then operations, their shapes,
+and memory and callers of a step.
+"""
 _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
@@ -139,8 +144,7 @@ class Follower:
         self._step_class: Any = None
         self._told_of_compiling = self._has_compiled = False
         self._child = False
-        self._plan: _Plan = _everything(self._may_record if self._records else None)
-        self._window = next(self._plan)
+        self._plan_windows()
         self._steps = 0
         self._ended = 0.0
         """Of the window, and when the newest of them ended."""
@@ -156,9 +160,9 @@ class Follower:
         self._own_profiler = 0
         """The thread in which a profiler that is made now is ours."""
         self._profilers: list[Any] = []
+        """Those that the program made, as long as they live."""
         self._trace: Any = None
         """That the program makes with torch.jit: a reference that tells when it is done."""
-        """Those that the program made, as long as they live."""
         self._recordings = 0
         self._attached = False
         """Whether CUPTI, which makes every launch longer, stays in the process."""
@@ -411,14 +415,18 @@ class Follower:
             self._mark, self._thread = mark, get_ident()
             if mark != MODULE:
                 self._unwrap()
-            self._plan = _everything(self._may_record if self._records else None)
-            self._window = next(self._plan)
+            self._plan_windows()
             self._begin_at(self._started)
         except Exception as error:
             self._stop()
             _raise_of_a_handler(error)
             return False
         return True
+
+    def _plan_windows(self) -> None:
+        self._left = list(_RECORDINGS) if self._records else []
+        self._plan = _windows(self._left, self._may_record)
+        self._window = next(self._plan)
 
     def _begin_at(self, now: float) -> None:
         """The first step of a window begins."""
@@ -462,9 +470,6 @@ class Follower:
         if window.kind == WARM_UP:
             self._say_device()
         self._window = self._plan.send(_Done(self._steps, seconds, file))
-        if self._window.kind == PROFILED and "torch" not in sys.modules:
-            self._plan = _later()
-            self._window = next(self._plan)
         if self._window.kind == PROFILED:
             self._start_recorder()
         if self._window.synchronised:
@@ -512,8 +517,8 @@ class Follower:
             finally:
                 self._own_profiler = 0
         if self._recorder is None:
-            self._plan = _later()
-            self._window = next(self._plan)
+            self._left.clear()
+            self._window = self._plan.send(_Done(0, 0.0, None))
             self._write(type="profiled elsewhere", other_thread=other_thread)
 
     def _write_window(self, window: _Window, seconds: float) -> None:
@@ -664,9 +669,10 @@ class Follower:
         )
 
 
-def _everything(may_record: Callable[[], bool] | None) -> _Plan:
-    """First step, warm-up, plain windows; then recorded windows, each with a plain one behind it,
-    as soon as the loop has been long enough for them; then plain steps for ever.
+def _windows(left: list[str], may_record: Callable[[], bool]) -> _Plan:
+    """First step, warm-up, plain windows; then the recordings that are left, each as soon as the
+    loop has been long enough for it, and with a plain window behind it; then longer and longer
+    windows in which nothing is waited for.
     """
     yield _Window(FIRST, 1, 1, 0.0)
     done = yield _Window(WARM_UP, 1, 1, 0.0)
@@ -676,45 +682,25 @@ def _everything(may_record: Callable[[], bool] | None) -> _Plan:
         done = yield _Window(WARM_UP, 1, 1_000, max(0.0, _WARM_S - seconds))
         steps += done.steps
         seconds += done.seconds
-    step_s = done.step_s
     for _ in range(_PLAIN_BEFORE_ON_DEVICE if _on_cuda() else _PLAIN_BEFORE):
-        done = yield _plain(_steps_of(step_s))
-        step_s = done.step_s
-    if may_record is not None:
-        yield from _recordings(step_s, may_record)
-    yield from _later()
-
-
-def _recordings(step_s: float, may_record: Callable[[], bool]) -> _Plan:
-    """A step to start the profiler, which takes a second on a device; recordings of operations, of
-    their shapes, of memory and callers.
-    """
-    yield from _until(may_record)
-    done = yield _Window(PROFILED, 1, 1, 0.0, "one", True)
-    events = _events_in(done.file)
-    steps = max(1, min(_steps_of(step_s), _MOST_EVENTS // events))
-    yield _plain(steps)
-    for recording, count in (("plain", steps), ("shapes", steps), ("callers", 1)):
-        yield from _until(may_record)
-        yield _Window(PROFILED, count, count, 0.0, recording, True)
-        yield _plain(steps)
-
-
-def _until(may_record: Callable[[], bool]) -> _Plan:
-    while not may_record():
-        yield _Window(PLAIN, 1, _MOST_STEPS_LATER, _LATER_S, None, True)
-
-
-def _later() -> _Plan:
-    """Longer and longer windows, in which nothing is waited for."""
+        steps = _steps_of(done.step_s)
+        done = yield _Window(PLAIN, steps, steps, 0.0, None, True)
+    if "torch" not in sys.modules:
+        left.clear()
+    while left:
+        if not may_record():
+            yield _Window(PLAIN, 1, _MOST_STEPS_LATER, _LATER_S, None, True)
+            continue
+        recording = left.pop(0)
+        count = steps if recording in _OF_STEPS else 1
+        done = yield _Window(PROFILED, count, count, 0.0, recording, True)
+        if recording == _STARTS:
+            steps = max(1, min(steps, _MOST_EVENTS // _events_in(done.file)))
+        yield _Window(PLAIN, steps, steps, 0.0, None, True)
     seconds = _LATER_S
     while True:
         yield _Window(PLAIN, 1, _MOST_STEPS_LATER, seconds)
         seconds = min(seconds * _GROWTH, _LATER_MOST_S)
-
-
-def _plain(steps: int) -> _Window:
-    return _Window(PLAIN, steps, steps, 0.0, None, True)
 
 
 def _steps_of(step_s: float) -> int:
