@@ -91,7 +91,9 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Itera
     yield profile
     device = present("bill.device")
     if device and recording.on_device:
-        origins = _origins(with_callers or recording)
+        origins = _origins(recording)
+        if with_callers is not None:
+            origins |= _origins(with_callers)
         yield from filter(None, [device.booked(variant, recording, first.steps, origins)])
 
 
