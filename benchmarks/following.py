@@ -134,7 +134,7 @@ def in_one_process(folder, kind, target_s, seconds):
     followed = Path(tempfile.mkdtemp(dir=folder))
     program = folder / "program.py"
     command = [sys.executable, program, kind, str(target_s), seconds]
-    variables = environment(followed, [sys.executable], profile=False)
+    variables = environment(followed, [sys.executable], profile=None)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=variables)
     pairs = []
     for line in process.stdout:

@@ -121,7 +121,7 @@ def main():
         followed = folder / "followed"
         followed.mkdir()
         variables = {
-            **environment(followed, [sys.executable], profile=False),
+            **environment(followed, [sys.executable], profile=None),
             "RANK": "0",
             "WORLD_SIZE": "2",
         }

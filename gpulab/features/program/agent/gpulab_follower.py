@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -74,7 +75,7 @@ _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
 _MOST_STEPS_LATER = 100_000
-_LONGEST_KIND = 100
+_LONGEST_KIND, _MOST_OPTIMIZERS = 100, 10
 _TEARDOWN = "TEARDOWN_CUPTI"
 """With 1 Kineto takes CUPTI out of the process as a recording ends. It must be set before CUDA
 starts. Without it the steps of a program that launches many small kernels took 18 to 25 % longer
@@ -117,10 +118,10 @@ class Follower:
     def __init__(self, folder: str, samples: Any = None) -> None:
         self._folder = folder
         self._tell_step: Any = getattr(samples, "step_ended", None)
-        self._updates: dict[str, int] = {}
-        """How often optimizers of each class stepped in this step."""
+        self._stepped: list[str] = []
+        """The classes of the optimizers that stepped in this step."""
         self._optimizers: set[str] = set()
-        """The classes that have stepped so far."""
+        """Those that have stepped so far."""
         self._kinds: dict[str, int] = {}
         """The steps of the window by what they did."""
         self._started = perf_counter()
@@ -324,8 +325,8 @@ class Follower:
     def _optimizer_stepped(self, optimizer: Any) -> None:
         if self._off:
             return
-        name = type(optimizer).__name__
-        self._updates[name] = self._updates.get(name, 0) + 1
+        if len(self._stepped) < _MOST_OPTIMIZERS:
+            self._stepped.append(type(optimizer).__name__)
         if self._mark == CALL:
             return
         if self._optimizer is None or self._optimizer() is None:
@@ -366,7 +367,7 @@ class Follower:
         """Count the step that has ended by what it did, and tell it to the samples."""
         try:
             kind = self._kind(mark)
-            self._updates.clear()
+            self._stepped.clear()
             self._kinds[kind] = self._kinds.get(kind, 0) + 1
             if self._tell_step is not None:
                 self._tell_step(kind)
@@ -376,18 +377,18 @@ class Follower:
 
     def _kind(self, mark: str) -> str:
         """Return what the step did. Optimizers are named where there are several."""
-        updates = dict(self._updates)
-        if not updates:
+        if not self._stepped:
             if mark == CALL:
                 return CALL
             with_gradients = sys.modules["torch"].is_grad_enabled()
             return "module calls" if with_gradients else "module calls without gradients"
-        self._optimizers.update(updates)
-        if len(self._optimizers) == 1 and sum(updates.values()) == 1:
+        self._optimizers.update(self._stepped)
+        if len(self._optimizers) == 1 and len(self._stepped) == 1:
             return "train"
-        names = (
-            name if count == 1 else f"{count} {name}" for name, count in sorted(updates.items())
-        )
+        if len(self._stepped) == _MOST_OPTIMIZERS:
+            return "train: many optimizers"
+        counts = sorted(Counter(self._stepped).items())
+        names = (name if count == 1 else f"{count} {name}" for name, count in counts)
         return f"train: {', '.join(names)}"[:_LONGEST_KIND]
 
     def _check(self, now: float) -> None:
