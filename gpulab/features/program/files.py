@@ -113,7 +113,7 @@ class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
     kind: WindowKind
     mark: StepMark
     steps: PositiveCount
-    kinds: dict[Name, PositiveCount]
+    kinds: dict[Name, PositiveCount] = {}
     seconds: StepTime
     synchronised: bool
     attached: bool
