@@ -4,7 +4,11 @@ probes.
 
 from __future__ import annotations
 
+import platform
+import re
+from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
@@ -80,3 +84,21 @@ class MachineCheck(msgspec.Struct, frozen=True, kw_only=True):
     enables: str | None = None
     """The code of what works once it is fixed."""
     fix: Finding | None = None
+
+
+def cpu_name() -> str:
+    """Return the name of the CPU, as the system says it."""
+    found = _in_file("/proc/cpuinfo", r"^model name\s*:\s*(.+)$")
+    return found.strip() if found else platform.machine()
+
+
+def driver_version() -> str | None:
+    """Return the version of NVIDIA's driver; None where it has none."""
+    return _in_file("/proc/driver/nvidia/version", r"\s(\d+\.\d+(?:\.\d+)?)\s")
+
+
+def _in_file(path: str, pattern: str) -> str | None:
+    with suppress(OSError):
+        match = re.search(pattern, Path(path).read_text(errors="replace"), re.MULTILINE)
+        return match.group(1) if match else None
+    return None

@@ -29,10 +29,10 @@ from gpulab.core.events import (
 from gpulab.core.failures import cancelled
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, RunRequest
-from gpulab.core.machine import Device
+from gpulab.core.machine import Device, cpu_name
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
-from gpulab.features.program.files import Followers, cpu_name, environment
+from gpulab.features.program.files import Followers, environment
 from gpulab.features.program.findings import (
     program_exited,
     program_killed,

@@ -19,7 +19,7 @@ import psutil
 import torch
 
 from gpulab.commit import version
-from gpulab.core.machine import Device
+from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.engine.processes.startup import DEVICE, timed
 from gpulab.scenario import KiB, MiB
 
@@ -103,7 +103,7 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
     if device.type == "cpu":
         return device, Device(
             kind="cpu",
-            name=_cpu_name(),
+            name=cpu_name(),
             threads=threads,
             memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             l2_bytes=_last_level_cache(),
@@ -143,7 +143,7 @@ def environment() -> dict[str, str | None]:
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
-        "driver": _driver(),
+        "driver": driver_version(),
         "platform": platform.platform(),
     }
     for package in ("numpy", "triton", "cupy-cuda12x", "cupy-cuda13x"):
@@ -187,20 +187,6 @@ def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
         data.zero_()
 
     return flush
-
-
-def _driver() -> str | None:
-    try:
-        text = Path("/proc/driver/nvidia/version").read_text()
-    except OSError:
-        return None
-    match = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text)
-    return match.group(1) if match else None
-
-
-def _cpu_name() -> str:
-    match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return match.group(1).strip() if match else platform.machine()
 
 
 def _last_level_cache() -> int:

@@ -8,8 +8,6 @@ such line is passed over.
 from __future__ import annotations
 
 import os
-import platform
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +22,7 @@ from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
-from gpulab.core.machine import Device
+from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.values import (
     Amount,
@@ -260,7 +258,7 @@ class Followers:
                     device = _device(message)
                     self._ready = True
                     versions = {"gpulab": version(), "python": about.python, **message.versions}
-                    versions["driver"] = _driver()
+                    versions["driver"] = driver_version()
                     yield WorkerReady(pid=about.pid, device=device, environment=versions)
 
 
@@ -282,20 +280,3 @@ def _device(message: _Device) -> Device:
         fields["name"] = cpu_name()
         fields["memory_bytes"] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return msgspec.convert(fields, Device)
-
-
-def cpu_name() -> str:
-    """As the system names it."""
-    with suppress(OSError):
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
-        if match := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
-            return match.group(1).strip()
-    return platform.machine()
-
-
-def _driver() -> str | None:
-    with suppress(OSError):
-        text = Path("/proc/driver/nvidia/version").read_text(errors="replace")
-        if match := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
-            return match.group(1)
-    return None
