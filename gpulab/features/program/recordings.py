@@ -13,7 +13,6 @@ from gpulab.core.files import read_regular
 from gpulab.core.limits import TRACE_BYTES
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.events import Profiled
-from gpulab.features.goodput.facts import facts
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import Trace, read
 from gpulab.features.program.events import WindowKind
@@ -64,7 +63,6 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Profi
         waited=_waited(first),
         operations=operations(recording),
         repeatable=True,
-        facts=facts(recording, first.steps, **first.known),
     )
     second, third = (process.recordings.get(name) for name in (_SHAPES, _CALLERS))
     if second is not None and second.steps == first.steps:
