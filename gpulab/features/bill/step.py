@@ -69,12 +69,24 @@ def _rows(goodput: GoodputReport) -> Iterator[BillRow]:
 
 
 def _seconds_of(rows: Iterable[Operation]) -> dict[_Key, float]:
-    """Return the seconds of operations, whatever their shapes."""
-    found: dict[_Key, float] = defaultdict(float)
+    """Return the seconds of the operations of each line, whatever their shapes; of those without a
+    line, by operation.
+    """
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:
-        file, _, line = (row.line or "").rpartition(":")
-        found[USEFUL, row.name, file, int(line) if line.isdigit() else 0] += row.self_s
-    return found
+        found[row.line or "", "" if row.line else row.name][row.name] += row.self_s
+    seconds: dict[_Key, float] = {}
+    for (place, _), by_name in found.items():
+        most = max(by_name, key=lambda name: by_name[name])
+        others = f" and {len(by_name) - 1} more" if len(by_name) > 1 else ""
+        seconds[USEFUL, f"{most}{others}", *_split(place)] = sum(by_name.values())
+    return seconds
+
+
+def _split(place: str) -> tuple[str, int]:
+    """Return the file and the line of a place such as train.py:42."""
+    file, _, line = place.rpartition(":")
+    return file, int(line) if line.isdigit() else 0
 
 
 def _of_lines(
@@ -84,8 +96,7 @@ def _of_lines(
     ran: dict[_Key, float] = {}
     waited: dict[_Key, float] = {}
     for each in lines:
-        file, _, line = each.line.rpartition(":")
-        place = each.function, file, int(line) if line.isdigit() else 0
+        place = each.function, *_split(each.line)
         ran["", *place] = each.running * step_s
         waited["waiting", *place] = each.waiting * step_s
     return ran, waited

@@ -27,7 +27,7 @@ def lines(variant: VariantReport) -> list[Text]:
     if not step_s:
         return []
     said = [
-        f"{row.seconds / step_s:.0%} {_words(row)}"
+        f"{row.seconds / step_s:.0%} {words(row)}"
         for row in rows[:_IN_SHORT]
         if row.seconds > _LEAST * step_s
     ]
@@ -73,7 +73,7 @@ def _cause(row: BillRow) -> str:
     return WORDS.get(row.cause, row.cause)
 
 
-def _words(row: BillRow) -> str:
+def words(row: BillRow) -> str:
     """Return what takes the time, and where."""
     place = where(row)
     if row.of or row.cause == USEFUL:

@@ -25,7 +25,7 @@ from gpulab.core.payloads import TRACE_PREFIX
 from gpulab.core.text import cut
 from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.events import LineTime
-from gpulab.features.goodput.marks import is_of_the_program
+from gpulab.features.goodput.marks import is_of_a_package, is_of_the_program
 from gpulab.features.goodput.trace import Trace
 from gpulab.stats.time_spans import contains, union
 
@@ -107,15 +107,23 @@ class Sampler:
         return int(os.pread(self._scheduler, 128, 0).split()[1]) * 1e-9
 
     def _place(self, frame: FrameType | None) -> Place | None:
-        inner = None
+        """Return the innermost place in the program's own files, else that in a package; of a
+        comprehension, where it stands.
+        """
+        inner = in_package = None
         while frame is not None:
-            if is_of_the_program(frame.f_code.co_filename):
+            file = frame.f_code.co_filename
+            if is_of_the_program(file):
                 if inner is not None:
                     break
-                inner = frame
-                if frame.f_code.co_name in _COMPREHENSIONS:
-                    frame = frame.f_back
+                if not is_of_a_package(file):
+                    inner = frame
+                    if frame.f_code.co_name in _COMPREHENSIONS:
+                        frame = frame.f_back
+                elif in_package is None:
+                    in_package = frame
             frame = frame.f_back if frame else None
+        inner = inner or in_package
         if inner is None:
             return None
         key = inner.f_code, inner.f_lasti, frame is None

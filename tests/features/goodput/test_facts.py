@@ -1,9 +1,9 @@
 """What a recording says beside its parts, from traces made by hand: microseconds of one window."""
 
 import pytest
+from gpulab.features.goodput.facts import facts
 from traces import call, copy, document, event, kernel, loader, op
 
-from gpulab.features.goodput.facts import facts
 from gpulab.features.goodput.trace import read
 
 US = 1e-6
