@@ -51,7 +51,8 @@ def _table(variant: VariantReport, most: int) -> Iterator[Block]:
         table.add_column("seconds", justify="right", no_wrap=True)
         table.add_column("share", justify="right", no_wrap=True)
         table.add_column("cause", no_wrap=True)
-        table.add_column("line of the program", overflow="fold", min_width=16)
+        has_lines = any(row.file for row in rows[:most])
+        table.add_column("line of the program" * has_lines, overflow="fold", min_width=16)
         for row in rows[:most]:
             cause = fit(_cause(row), max(_OPERATION, width // 2))
             table.add_row(seconds(row.seconds), f"{row.seconds / step_s:.1%}", cause, where(row))
