@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from gpulab.core.text import one_line, plain
+from gpulab.core.text import one_line, plain, short_name
 from gpulab.core.units import plural, seconds
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.features.bill.trace import IDLE, TraceBill
@@ -36,7 +36,7 @@ def _bill(bill: TraceBill) -> list[Block]:
     table.add_column("of", overflow="fold")
     for row in bill.rows[:_MOST_ROWS]:
         share = f"{row.seconds / bill.wall_s:.1%}"
-        name = one_line(plain(row.of))[:_NAME]
+        name = short_name(one_line(plain(row.of)))[:_NAME]
         table.add_row(seconds(row.seconds), share, Text(row.cause), Text(name))
     rest = bill.rows[_MOST_ROWS:]
     if rest:
