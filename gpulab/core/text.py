@@ -116,3 +116,22 @@ def file_name(text: str, most: int = FILE_NAME_BYTES) -> str:
 def _escaped(mark: str) -> str:
     units = mark.encode("utf-16-be").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def short_name(name: str) -> str:
+    """A kernel's name without its templates, arguments and namespaces, which fill a page."""
+    if name.startswith(("Memcpy", "Memset")):
+        return name.partition(" (")[0]
+    if "<" not in name and "(" not in name:
+        return name
+    outside = ""
+    depth = 0
+    for letter in name.replace("(anonymous namespace)::", ""):
+        depth += (letter in "<(") - (letter in ">)")
+        if not depth and letter not in ">)":
+            outside += letter
+    functor = re.search(r"(\w+(?:Functor|Ops)\w*|\w+_kernel_cuda|\w+_kernel_impl)", name)
+    short = outside.removeprefix("void ").rpartition("::")[2].strip() or name
+    if functor is None or functor.group(1) in short:
+        return short
+    return f"{short} {functor.group(1)}"

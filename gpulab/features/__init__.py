@@ -33,7 +33,6 @@ _ORDER = (
     "alone",  # reads solo runs with their clocks; what it contradicts has no verdict
     "history",  # of the comparisons that are left
     "checks",  # what a comparison is worth, by all that was found before
-    "findings",  # of the whole report
     "fixes",  # what each gained, and which finding it answers
     "what_if",
 )

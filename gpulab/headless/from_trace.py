@@ -92,7 +92,8 @@ def _recorded(path: Path) -> RecordedCalls:
         )
     if not any(call.inputs for call in recorded.calls):
         raise UsageError(
-            f"--from-trace {path}: no shapes in it: record with profile(record_shapes=True)"
+            f"--from-trace {path}: no shapes in it: record with profile(record_shapes=True); "
+            f"where its time goes: gpulab --why {path}"
         )
     return recorded
 

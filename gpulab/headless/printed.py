@@ -52,7 +52,7 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
 
 def _show_checklist(report: RunReport, terminal: Terminal, options: Options) -> None:
     if options.checklist:
-        terminal.show(Group(part("findings.checklist_view:checklists", report), ""))
+        terminal.show(Group(part("bill.checklist:checklists", report), ""))
 
 
 def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | None:

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from gpulab.core.statuses import ExitCode
 from gpulab.core.text import one_line
 from gpulab.features.bill.trace import TraceBill, bill_of
+from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
 from gpulab.features.from_trace.stream import trace_events
 from gpulab.features.goodput.trace import Trace, read_any
 from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """The bills of recordings, and what each rank waits for the others."""
+
+    schema: str = "gpulab.why/1"
+    bills: list[TraceBill]
+    ranks: list[RankWaits]
+
 
 _ENDINGS = (".json", ".json.gz")
 
@@ -23,19 +36,23 @@ def why(names: Sequence[str], options: Options) -> int:
     read is said; UsageError where nothing of any can be.
     """
     bills: list[TraceBill] = []
+    found: list[Collectives] = []
     problems = []
     for path in _files(names):
         try:
-            bills.append(bill_of(path.name, *_read(path)))
+            trace, problem = _read(path)
+            bills.append(bill_of(path.name, trace, problem))
+            found.append(collectives_of(trace))
         except UsageError as error:
             problems.append(str(error))
     if not bills:
         raise UsageError("\n".join(problems) or "--why: no trace (.json, .json.gz) there")
+    ranks = waits_of([bill.file for bill in bills], found)
     if options.json:
-        write_json(bills, options.json)
+        write_json(Why(bills=bills, ranks=ranks), options.json)
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
-        terminal.show(trace_bills(bills))
+        terminal.show(trace_bills(bills, ranks))
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED
@@ -62,4 +79,12 @@ def _read(path: Path) -> tuple[Trace, str]:
             if not events:
                 raise
             problem = one_line(str(error))
-        return read_any(events), problem
+        trace = read_any(events)
+        if problem:  # marks of steps reach beyond what was written of them
+            written = [
+                *trace.device,
+                *(event for each in trace.operations.values() for event in each),
+            ]
+            end = max((event.end for event in written), default=trace.window[1])
+            trace = replace(trace, window=(trace.window[0], min(end, trace.window[1])))
+        return trace, problem

@@ -105,7 +105,6 @@ class Shown:
 
 
 _LEAST_BAR, _MOST_BAR, _WIDEST = 14, 40, 1_000
-_WITH_CHANGES = 100
 """Columns from which on the table of limits says what to change."""
 
 
@@ -254,8 +253,7 @@ def _time_in_short(shown: Shown) -> Iterator[Block | None]:
         return
     yield part("goodput.view:goodput", shown.report, with_notes=False)
     if shown.operations is None:
-        explained = any(variant.get("advice") for variant in shown.report.variants)
-        yield part("goodput.operation_table:operations", shown.report, most=3 if explained else 5)
+        yield part("bill.step_view:steps", shown.report.variants[:3])
 
 
 def _others(report: RunReport, *sections: Section) -> list[View]:
@@ -273,9 +271,9 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
     if in_lines:
         yield _limit_table(shown)
     explained = _explained_variants(shown) if in_lines else report.variants
-    yield from _limit_lines(explained, with_advice=in_lines)
+    yield from _limit_lines(explained, with_bill=in_lines)
     if not in_lines:
-        yield from part("findings.view:advice", report.variants) or ()
+        yield part("bill.step_view:steps", report.variants)
     for variant in report.variants if draws else ():
         operations = roofline_of_operations(report, variant.name)
         if operations is not None:
@@ -286,24 +284,19 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
 
 
 def _limit_table(shown: Shown) -> Table | None:
-    """With what to change where it is wide enough."""
     names = shown.variants
     variants = [each for each in shown.report.variants if names is None or each.name in names]
-    changes = {each.name: each.advice[0].change for each in variants if each.get("advice")}
-    with_changes = shown.target == Target.SCREEN and shown.width >= _WITH_CHANGES
-    return limit_table(variants, changes if with_changes else {})
+    return limit_table(variants)
 
 
-def _limit_lines(variants: Iterable[VariantReport], *, with_advice: bool) -> Iterator[Block | None]:
-    """Yield why each is no faster, and what to do about it."""
+def _limit_lines(variants: Iterable[VariantReport], *, with_bill: bool) -> Iterator[Block | None]:
+    """Yield why each is no faster, and the largest rows of its step."""
     for variant in variants:
-        limited = limits([variant]) or None
+        rows = part("bill.step_view:lines", variant) if with_bill else None
         cause = variant.cause
-        if with_advice and variant.get("advice") and cause and cause.bound == BoundKind.UNKNOWN:
-            limited = None  # the findings say more
-        yield limited
-        if with_advice:
-            yield from part("findings.view:lines", variant, named=limited is None) or ()
+        if not rows or cause is None or cause.bound != BoundKind.UNKNOWN:
+            yield limits([variant]) or None
+        yield from rows or ()
 
 
 def _explained_variants(shown: Shown) -> list[VariantReport]:
@@ -349,7 +342,7 @@ def _details(shown: Shown) -> Iterator[Block | None]:
     if shown.target == Target.SCREEN:
         explained = _explained_variants(shown)
         rest = [variant for variant in report.variants if variant not in explained]
-        yield from _limit_lines(rest, with_advice=True)
+        yield from _limit_lines(rest, with_bill=True)
     others = _others(report, Section.RESOURCES, Section.ALONE, Section.JOBS)
     for block in blocks_of(others, report):
         yield from (block, "")
@@ -418,7 +411,7 @@ def _file(shown: Shown) -> Iterator[Block]:
 
 PARTS = (
     Part("result", _result),
-    Part("limits, and what to do", _limits),
+    Part("limits", _limits),
     Part("where the time goes: shares of a step", _time, EVERYWHERE ^ Target.MARKDOWN),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),

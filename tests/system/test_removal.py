@@ -29,7 +29,7 @@ REFUSED = {
     "compare": ["--compare", "a", "b"],
     "course": ["--guide", "course", "batched_matmul"],
     "doctor": ["--doctor"],
-    "findings": ["--replay", "a", "--checklist"],
+    "bill": ["--replay", "a", "--checklist"],
     "fixes": ["--run", "a.py:f", "--try"],
     "fleet": ["--fleet", "."],
     "from_trace": ["--from-trace", "a.json"],

@@ -169,7 +169,7 @@ def test_where_runs_are_only_looked_at_every_key_that_would_run_something_says_s
     reason = "a run of another is watched here: it is read only"
 
     async def journey(pilot):
-        await until(pilot, lambda: "limits, and what to do" in flat(pilot))
+        await until(pilot, lambda: "── limits" in flat(pilot))
         assert "run" not in pilot.app.screen.footer_keys()
         for key in "rRtpSgsew":
             await pilot.press("escape", key)

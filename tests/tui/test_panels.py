@@ -63,16 +63,16 @@ def test_a_frozen_screen_stays_and_a_panel_fills_the_screen(hostile_scenario, tm
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)
 
 
-def test_the_checklist_is_answered_when_a_run_has_ended(hostile_scenario, tmp_path):
+def test_the_bill_of_a_step_has_a_tab(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("6")
         await until(pilot, lambda: "r runs it" in flat(pilot))
         await pilot.press("r")
         await until(pilot, lambda: idle(pilot) and "FASTER" in shown(pilot))
         await pilot.press("6")
-        await until(pilot, lambda: "n/a: not judged" in flat(pilot))
+        await until(pilot, lambda: "of a step of" in flat(pilot))
 
-    recording = FileSource(run_file("fixes", tmp_path))
+    recording = FileSource(run_file("phases", tmp_path))
     visit(journey, hostile_scenario, size=(80, 24), starter=lambda entry, settings: recording)
 
 

@@ -71,4 +71,6 @@ class RunResults(msgspec.Struct, frozen=True, kw_only=True):
     """The result of each measuring process, and the seconds of its turn."""
     left_running: int = 0
     """Processes that a measuring one left running; of the one that left most."""
+    profiled: bool = False
+    """Whether the variants were profiled already."""
     ended: bool = False

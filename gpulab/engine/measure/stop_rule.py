@@ -72,7 +72,8 @@ class StopRule:
         if self._is_baseline_alone(result):
             return StopReason.FAILED
         if self._processes < FEWEST:
-            return None
+            # the time of a function is compared with nothing: it may have no interval
+            return self._spent() if isinstance(job, TimeFunctions) else None
         names = {candidate.name for candidate in result.candidates}
         required = job.required
         if required and self._is_settled(names, required):

@@ -168,15 +168,20 @@ class ForkServer:
             self._wait_until_open()
         done = list(results.processes)
         last = False
+        profiled = results.profiled or self._job.profile is None
         while not last and len(done) < self._numbers.stop:
             result, process_s, last = self._run_process(before)
             before = replace(result, time_alone=self._stop_rule.to_time_alone(result))
             done.append((before, process_s))
+            # where nothing is compared, the bill of a step is the answer: it comes first
+            if not profiled and (last or isinstance(self._job, TimeFunctions)):
+                self._profile(self._names_to_profile(before), before.choices)
+                profiled = True
+                if not last:
+                    self._reporter.stage(Stage.MEASURE)
         self._kill_waiting()
-        if last and before is not None and self._job.profile is not None:
-            self._profile(self._names_to_profile(before), before.choices)
         left_running = max(results.left_running, self._left_running)
-        return RunResults(processes=done, left_running=left_running, ended=last)
+        return RunResults(processes=done, left_running=left_running, profiled=profiled, ended=last)
 
     def _run_process(self, before: ProcessResult | None) -> tuple[ProcessResult, float, bool]:
         """Give the next process its turn: its result, the seconds until then, whether it was the

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gpulab.core.limits import NAME_LENGTH, TEXT_LENGTH
+from gpulab.core.text import short_name
 from gpulab.draw.blocks import Block, Group
 from gpulab.features.bill.events import MOST_ROWS, DeviceBooked, DeviceTime
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
@@ -125,10 +126,10 @@ def device(report: RunReport) -> Block | None:
     busy = [row for row in rows if row.cause.startswith("device") and not _is_idle(row)]
     busy_s = sum(row.seconds for row in busy)
     bill_of_step = TraceBill(file="a step", wall_s=bill.wall_s, busy_s=busy_s, rows=rows)
-    return Group("", trace_bills([bill_of_step]))
+    return Group("", trace_bills([bill_of_step], []))
 
 
 def _place(row: BillRow) -> str:
     """Return the line, the operation and the kernel or call of a row."""
     line = f"{row.file}:{row.lines[0]}" if row.lines else ""
-    return " ".join(filter(None, (line, row.function, row.of)))
+    return " ".join(filter(None, (line, row.function, short_name(row.of))))

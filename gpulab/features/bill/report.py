@@ -14,6 +14,7 @@ from gpulab.features.bill import result
 from gpulab.features.bill.device import device_of
 from gpulab.features.bill.events import BookedTime, Compilation, ProcessBooked
 from gpulab.features.bill.result import BillReport, BillRow, CompiledFrame, ProcessBill
+from gpulab.features.bill.step import VariantPart, add_steps
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport
 from gpulab.report.state import Keep
@@ -27,6 +28,7 @@ _MOST_LINES = 3
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
+    report = add_steps(report)
     booked = list(_in_turn(draft.state.all(ProcessBooked)))
     if not booked:
         return report
@@ -178,6 +180,7 @@ def _key(row: BookedTime) -> tuple[str, str, str, str]:
 
 FEATURE = Feature(
     "bill",
+    variant_part=VariantPart,
     run_part=result.RunPart,
     keeps={ProcessBooked: Keep(by=attrgetter("pid", "begun"))},
     add_to_run=_add_to_run,

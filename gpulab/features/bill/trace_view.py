@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from gpulab.core.text import one_line, plain
+from gpulab.core.text import one_line, plain, short_name
 from gpulab.core.units import plural, seconds
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.features.bill.trace import IDLE, TraceBill
+from gpulab.features.bill.trace_ranks import RankWaits
 
 _MOST_ROWS, _MOST_FILES = 15, 2
 _NAME = 70
 
 
-def trace_bills(bills: Sequence[TraceBill]) -> Block:
-    """Return the bill of each, or of many a row for each."""
+def trace_bills(bills: Sequence[TraceBill], ranks: Sequence[RankWaits]) -> Block:
+    """Return the bill of each, or of many a row for each, and who waits for whom."""
     blocks: list[Block] = [_overview(bills)] if len(bills) > _MOST_FILES else []
     for bill in bills[:_MOST_FILES]:
         blocks += ["", *_bill(bill)]
+    if ranks:
+        blocks += ["", _ranks(ranks)]
     return Group(*blocks[not blocks[0] :])
 
 
@@ -33,7 +36,7 @@ def _bill(bill: TraceBill) -> list[Block]:
     table.add_column("of", overflow="fold")
     for row in bill.rows[:_MOST_ROWS]:
         share = f"{row.seconds / bill.wall_s:.1%}"
-        name = one_line(plain(row.of))[:_NAME]
+        name = short_name(one_line(plain(row.of)))[:_NAME]
         table.add_row(seconds(row.seconds), share, Text(row.cause), Text(name))
     rest = bill.rows[_MOST_ROWS:]
     if rest:
@@ -48,6 +51,18 @@ def _bill(bill: TraceBill) -> list[Block]:
     if bill.note:
         blocks.append(Text(plain(f"read in part: {bill.note}"), "yellow"))
     return blocks
+
+
+def _ranks(ranks: Sequence[RankWaits]) -> Block:
+    table = columns_table()
+    for name in ("recording", "waiting", "transferring", "came last"):
+        table.add_column(name, overflow="fold", justify="left" if name == "recording" else "right")
+    for rank in ranks:
+        last = f"{rank.last} of {rank.collectives}"
+        waiting, transferring = seconds(rank.waiting_s), seconds(rank.transferring_s)
+        table.add_row(Text(plain(rank.file)), waiting, transferring, last)
+    how = "the shortest kernel of a collective is its transfer, on the rank that came last"
+    return Group(Text("collectives of the ranks"), table, Text(how, "dim"))
 
 
 def _overview(bills: Sequence[TraceBill]) -> Table:

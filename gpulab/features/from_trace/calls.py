@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from gpulab.core.limits import LARGEST_INTEGER, TENSOR_DIMS
 from gpulab.features.from_trace.stream import INPUTS
 from gpulab.features.goodput.trace import Trace, TraceEvent
+from gpulab.features.goodput.tree import Node, forest
 
 _STEPS = ("ProfilerStep#", "Optimizer.step#")
 
@@ -68,29 +69,18 @@ class RecordedCalls:
     elsewhere: float
 
 
-@dataclass(slots=True)
-class _Node:
-    event: TraceEvent
-    parent: _Node | None
-    self_s: float
-    total_s: float
-    copies: bool = False
-
-
 def recorded_calls(trace: Trace) -> RecordedCalls:
     """Every operation of the recording by name and inputs, in the order of its own time."""
     on_device = trace.on_device
-    threads = {
-        thread: _tree(list(trace.inside(events)), on_device)
-        for thread, events in trace.operations.items()
-    }
-    nodes = [node for tree in threads.values() for node in tree]
-    unowned_s = _launch(trace, threads) if on_device else 0.0
-    whole_s = sum(node.self_s for node in nodes) + unowned_s
-    groups: dict[tuple[str, str], list[_Node]] = defaultdict(list)
-    for node in nodes:
-        groups[node.event.name, _inputs_key(node.event)].append(node)
-    calls = [_call(group, whole_s) for group in groups.values()]
+    woods = forest(trace)
+    unowned_s = sum(event.end - event.start for event in woods.unowned)
+    groups: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    for node in woods.nodes:
+        groups[node.name, _inputs_key(node.event)].append(node)
+    calls = [_call(group, on_device) for group in groups.values()]
+    whole_s = sum(call.self_s for call in calls) + unowned_s
+    if whole_s:
+        calls = [replace(call, share=call.self_s / whole_s) for call in calls]
     calls.sort(key=lambda call: (-call.self_s, call.name))
     return RecordedCalls(
         calls=tuple(calls),
@@ -100,95 +90,35 @@ def recorded_calls(trace: Trace) -> RecordedCalls:
     )
 
 
-def _tree(events: Sequence[TraceEvent], on_device: bool) -> list[_Node]:
-    """The operations of a thread, outer ones before those within them; on a device their times are
-    still 0.
-    """
-    nodes: list[_Node] = []
-    enclosing: list[_Node] = []
-    for event in sorted(events, key=lambda event: (event.start, -event.end)):
-        while enclosing and enclosing[-1].event.end <= event.start:
-            enclosing.pop()
-        seconds = 0.0 if on_device else event.end - event.start
-        node = _Node(event, enclosing[-1] if enclosing else None, seconds, seconds)
-        if node.parent:
-            node.parent.self_s = max(0.0, node.parent.self_s - seconds)
-        nodes.append(node)
-        enclosing.append(node)
-    return nodes
-
-
-def _launch(trace: Trace, threads: dict[Any, list[_Node]]) -> float:
-    """Give each operation the device's time that it launched; the seconds that none did."""
-    launches = {
-        call.correlation: (thread, call.start)
-        for thread, calls in trace.calls.items()
-        for call in calls
-        if call.correlation is not None
-    }
-    device_events: dict[Any, list[tuple[float, TraceEvent]]] = defaultdict(list)
-    unowned_s = 0.0
-    for event in trace.inside(trace.device):
-        launch = launches.get(event.correlation) if event.correlation is not None else None
-        if launch and launch[0] in threads:
-            device_events[launch[0]].append((launch[1], event))
-        else:
-            unowned_s += event.end - event.start
-    for thread, launched in device_events.items():
-        nodes = threads[thread]
-        for node, event in _innermost(nodes, sorted(launched, key=lambda pair: pair[0])):
-            seconds = event.end - event.start
-            if node is None:
-                unowned_s += seconds
-                continue
-            node.self_s += seconds
-            node.total_s += seconds
-            node.copies |= event.kind == "gpu_memcpy" and (
-                "HtoD" in event.name or "DtoH" in event.name
-            )
-        for node in reversed(nodes):  # those within an operation come after it
-            if node.parent:
-                node.parent.total_s += node.total_s
-    return unowned_s
-
-
-def _innermost(
-    nodes: Sequence[_Node], launched: Sequence[tuple[float, TraceEvent]]
-) -> Iterator[tuple[_Node | None, TraceEvent]]:
-    """The innermost operation at the instant of each launch; both are in the order of time."""
-    enclosing: list[_Node] = []
-    index = 0
-    for instant, event in launched:
-        while index < len(nodes) and nodes[index].event.start <= instant:
-            while enclosing and enclosing[-1].event.end <= nodes[index].event.start:
-                enclosing.pop()
-            enclosing.append(nodes[index])
-            index += 1
-        while enclosing and enclosing[-1].event.end < instant:
-            enclosing.pop()
-        yield enclosing[-1] if enclosing else None, event
-
-
 def _inputs_key(event: TraceEvent) -> str:
     return json.dumps([event.arguments.get(name) for name in INPUTS])
 
 
-def _call(nodes: Sequence[_Node], whole_s: float) -> RecordedCall:
-    totals = [node.total_s for node in nodes]
-    self_s = sum(node.self_s for node in nodes)
-    callers = Counter(node.parent.event.name if node.parent else "" for node in nodes)
+def _call(nodes: Sequence[Node], on_device: bool) -> RecordedCall:
+    if on_device:
+        totals = [node.device_s + sum(each.device_s for each in node.descendants) for node in nodes]
+        self_s = sum(node.device_s for node in nodes)
+    else:
+        totals = [node.total_s for node in nodes]
+        self_s = sum(node.self_s for node in nodes)
+    callers = Counter(node.parent.name for node in nodes if node.parent)
     return RecordedCall(
-        name=nodes[0].event.name,
+        name=nodes[0].name,
         inputs=_inputs(nodes[0].event.arguments),
         calls=len(nodes),
         self_s=self_s,
-        share=self_s / whole_s if whole_s else 0.0,
+        share=0.0,
         median_s=median(totals),
         fastest_s=min(totals),
         slowest_s=max(totals),
-        callers=tuple(name for name, _ in callers.most_common() if name),
-        copies=any(node.copies for node in nodes),
+        callers=tuple(name for name, _ in callers.most_common()),
+        copies=any(map(_copies, (event for node in nodes for event in node.kernels))),
     )
+
+
+def _copies(event: TraceEvent) -> bool:
+    """Return whether it is a copy between host and device."""
+    return event.kind == "gpu_memcpy" and ("HtoD" in event.name or "DtoH" in event.name)
 
 
 def _inputs(arguments: dict[str, Any]) -> tuple[RecordedInput, ...] | None:

@@ -132,8 +132,10 @@ def isolated(recorded: RecordedCall, list_dtype: str) -> IsolatedCall:
         value = made.values[position]
         if argument.type == "ScalarType" and value is not None:
             made.values[position] = _numbered_dtype(value)
+        if argument.type == "str" and not argument.has_default:
+            raise NotIsolableError(f"the trace does not hold its {argument.name}")
         if argument.type == "str":
-            made.notes.append(_without_text(argument))
+            made.notes.append(f"The trace does not hold {argument.name}=: the default is assumed")
         if argument.changed:
             changed.append(position)
     names = {name for name, _ in made.tensors}
@@ -146,13 +148,6 @@ def isolated(recorded: RecordedCall, list_dtype: str) -> IsolatedCall:
         tuple(made.overlapping),
         tuple(made.notes),
     )
-
-
-def _without_text(argument: Argument) -> str:
-    """Return what is assumed for a text, which the profiler does not record."""
-    if not argument.has_default:
-        raise NotIsolableError(f"the trace does not hold its {argument.name}")
-    return f"The trace does not hold {argument.name}=: the default is assumed"
 
 
 def common_dtype(calls: Sequence[RecordedCall]) -> str:
@@ -276,13 +271,10 @@ def _overlaps(dims: Any, strides: Any) -> bool:
     """Return whether a tensor, or one of a list, has elements in the same place."""
     if not isinstance(dims, list) or not isinstance(strides, list):
         return False
-    for size, stride in zip(dims, strides, strict=False):
-        if isinstance(size, list):
-            if _overlaps(size, stride):
-                return True
-        elif size > 1 and stride == 0:
-            return True
-    return False
+    return any(
+        _overlaps(size, stride) if isinstance(size, list) else size > 1 and stride == 0
+        for size, stride in zip(dims, strides, strict=False)
+    )
 
 
 def _list(name: str, position: int, recorded: RecordedInput, dtype: str) -> str:
@@ -299,15 +291,12 @@ def _list(name: str, position: int, recorded: RecordedInput, dtype: str) -> str:
         option = ", ones=True"
     elif only_positive(name):
         option = ", positive=True"
+    made = "shape, strides"
+    rows = [repr(pair) for pair in shapes]
     if all(strides == _contiguous(dims) for dims, strides in shapes):
         made = "shape"
-        variables = "shape"
         rows = [repr(dims) for dims, _ in shapes]
-    else:
-        made = "shape, strides"
-        variables = "shape, strides"
-        rows = [repr(pair) for pair in shapes]
-    return f"[_tensor(lab, torch.{dtype}, {made}{option}) for {variables} in [{', '.join(rows)}]]"
+    return f"[_tensor(lab, torch.{dtype}, {made}{option}) for {made} in [{', '.join(rows)}]]"
 
 
 def _sizes(value: Any) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from gpulab.core.text import cut
 from gpulab.core.units import plural
 from gpulab.features.goodput.trace import is_relevant
 
+GROUP = "Process Group Ranks"
 INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
 _DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -68,6 +69,8 @@ def trace_events(file: TextIO) -> Iterator[dict[str, Any]]:
         correlation = arguments.get("correlation")
         if isinstance(correlation, int):
             event["args"] = {"correlation": correlation}
+            if GROUP in arguments:
+                event["args"][GROUP] = str(arguments[GROUP])[:NAME_LENGTH]
         yield event
     if not known:
         raise ValueError(_why_none(text, kinds))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Sequence
 
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
-from gpulab.core.units import plural
+from gpulab.core.units import plural, seconds
 from gpulab.features.from_trace.calls import RecordedCall, RecordedCalls
 from gpulab.features.from_trace.isolated import (
     IsolatedCall,
@@ -18,10 +19,7 @@ from gpulab.features.from_trace.isolated import (
 )
 
 _WIDTH = 100
-_UNLIKE = 1.1
-"""Times of the fastest call from which on a median does not say, within 10 %, what the operation
-takes alone.
-"""
+_MOST_NAMED = 3
 _HEAD = '''"""{title}: the heaviest operations of a recorded trace, each by itself.
 
 {lesson}
@@ -44,17 +42,6 @@ def recorded(lab, operation):
         raise ValueError(f"no operation {{operation}} below: there are {{names}}")
     return scenario.variants[operation].function(lab)
 '''
-_CACHES = (
-    "The last results are kept (_keeping), so that the next is written where the caches do not "
-    "hold it, as in a model. The tensors that it reads stay in the caches: where the model read "
-    "megabytes of them from memory, the trace's time is longer."
-)
-_ON_A_CPU = (
-    "On a CPU, operations reuse less memory while the profiler records, and large results are "
-    "slow in pages fresh from the system: a wide range of times in the trace shows it. Short "
-    "traces hold less of it. The number of threads is not in a trace: give it with --threads."
-)
-
 _HELPERS = '''
 
 def _tensor(lab, dtype, shape, strides=None, below=None, positive=False, ones=False):
@@ -114,8 +101,7 @@ def operation_file(title: str, recorded: RecordedCalls, top: int) -> tuple[str, 
         except NotIsolableError as error:
             others.append((call, str(error)))
     if not calls:
-        reasons = [f"{cut(call.name, NAME_LENGTH)}: {reason}" for call, reason in others]
-        raise NoneIsolableError("; ".join(reasons) or "no operations in it")
+        raise NoneIsolableError("; ".join(_by_reason(others)) or "no operations in it")
     names = _names(calls)
     options = ', needs=("cuda",), clock="device"' if recorded.on_device else ""
     head = _HEAD.format(
@@ -138,9 +124,8 @@ def _lesson(recorded: RecordedCalls, calls: Sequence[IsolatedCall]) -> str:
     paragraphs = (
         f"Together {share:.0%} of {device} time{steps}; shapes, strides and dtypes are as "
         "recorded, values are random. Each is timed for scale: they do different work, and are "
-        "compared with nothing.",
-        _CACHES,
-        *([] if recorded.on_device else [_ON_A_CPU]),
+        "compared with nothing. The last results are kept (_keeping), so that the next is written "
+        "where caches do not hold it; tensors that are read stay in the caches.",
         "To try something faster for one, choose it (params, or --set operation=NAME), and write "
         "a variant below: @scenario.variant above a function with the same tensors, from the "
         "same _tensor calls in the same order, and another step. It is checked, and compared "
@@ -170,16 +155,10 @@ def _variant(call: IsolatedCall, name: str, steps: int | None) -> str:
 def _docstring(call: IsolatedCall, steps: int | None) -> str:
     recorded = call.recorded
     summary = (
-        f"{recorded.name}: {_time(recorded.median_s)}, {_count(recorded, steps)}, "
+        f"{recorded.name}: {seconds(recorded.median_s)}, {_count(recorded, steps)}, "
         f"{recorded.share:.1%} of the time."
     )
-    details = [f"From {_time(recorded.fastest_s)} to {_time(recorded.slowest_s)} in the trace."]
-    if recorded.median_s > _UNLIKE * recorded.fastest_s > 0:
-        details.append(
-            f"Half of its calls took {recorded.median_s / recorded.fastest_s:.2f}x the fastest "
-            "one or more, by what was around them (fresh memory, caches, other threads): alone "
-            "it may be as fast as that one."
-        )
+    details = [f"From {seconds(recorded.fastest_s)} to {seconds(recorded.slowest_s)} in the trace."]
     if recorded.callers:
         details.append(f"Called by {', '.join(recorded.callers[:3])}.")
     details += [f"{note}." for note in dict.fromkeys(call.notes)]
@@ -195,32 +174,22 @@ def _count(recorded: RecordedCall, steps: int | None) -> str:
 
 
 def _assignment(variable: str, made: str) -> str:
-    line = f"    {variable} = {made}\n"
-    if len(line) <= _WIDTH:
-        return line
-    return (
-        textwrap.fill(
-            line.strip(),
-            _WIDTH,
-            initial_indent=" " * 4,
-            subsequent_indent=" " * 8,
-            break_long_words=False,
-        )
-        + "\n"
+    return _filled(f"{variable} = {made}", " " * 4, " " * 8) + "\n"
+
+
+def _filled(text: str, first: str, following: str) -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=first, subsequent_indent=following, break_long_words=False
     )
 
 
 def _keyword(name: str, variables: Sequence[str]) -> list[str]:
-    if not variables:
-        return []
-    return [f"{name}={variables[0]}" if len(variables) == 1 else f"{name}=({', '.join(variables)})"]
+    listed = ", ".join(variables)
+    return [f"{name}=({listed})" if len(variables) > 1 else f"{name}={listed}"] * bool(variables)
 
 
 def _remainder(others: Sequence[tuple[RecordedCall, str]], recorded: RecordedCalls) -> str:
-    rows = [
-        f"{call.name}, {call.share:.1%} of the time{_shapes(call)}: {reason}"
-        for call, reason in others
-    ]
+    rows = _by_reason(others)
     if recorded.elsewhere >= 0.001:
         rows.append(
             f"{recorded.elsewhere:.1%} of the device's time was launched by no operation in the "
@@ -228,22 +197,23 @@ def _remainder(others: Sequence[tuple[RecordedCall, str]], recorded: RecordedCal
         )
     if not rows:
         return ""
-    lines = [
-        textwrap.fill(
-            one_line(row),
-            _WIDTH,
-            initial_indent="# - ",
-            subsequent_indent="#   ",
-            break_long_words=False,
-        )
-        for row in rows
-    ]
+    lines = [_filled(one_line(row), "# - ", "#   ") for row in rows]
     return "\n\n# Not in this file:\n" + "\n".join(lines) + "\n"
 
 
-def _shapes(call: RecordedCall) -> str:
-    text = ", ".join(_shape(entry.dims) for entry in call.inputs or () if _shape(entry.dims))
-    return f" ({text[:60]})" if text else ""
+def _by_reason(others: Sequence[tuple[RecordedCall, str]]) -> list[str]:
+    """Return a sentence for each reason: its share of the time, and the first operations of it."""
+    groups: dict[str, list[RecordedCall]] = defaultdict(list)
+    for call, reason in others:
+        groups[reason].append(call)
+    rows = []
+    for reason, calls in sorted(groups.items(), key=lambda group: -sum(c.share for c in group[1])):
+        names = list(dict.fromkeys(cut(call.name, NAME_LENGTH) for call in calls))
+        named = ", ".join(names[:_MOST_NAMED])
+        if len(names) > _MOST_NAMED:
+            named += f" and {len(names) - _MOST_NAMED} more"
+        rows.append(f"{sum(call.share for call in calls):.1%} of the time, {named}: {reason}")
+    return rows
 
 
 def _shape(dims: object) -> str:
@@ -269,10 +239,3 @@ def _name(call: RecordedCall) -> str:
     described = shapes or [f"{tensors}_tensors" if tensors else "call"]
     name = "_".join([call.name.removeprefix("aten::").strip("_"), *described])
     return name if name[0].isalpha() else f"call{name}"
-
-
-def _time(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"

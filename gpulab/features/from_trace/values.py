@@ -4,6 +4,8 @@ ranges of indices, kinds of values.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gpulab.features.from_trace.calls import RecordedInput
 
 
@@ -36,60 +38,36 @@ log sqrt rsqrt pow reciprocal batch_norm bernoulli addcdiv adam binary_cross
 """)
 """Parts of the names of those that are defined for positive numbers only."""
 _MULTIPLY = _names("mul_ div_ _foreach_mul_ _foreach_div_")
+_EMBEDDING_BACKWARD = _names("embedding_dense_backward embedding_backward")
+_LOSSES = _names("nll_loss_forward nll_loss2d_forward nll_loss_nd nll_loss cross_entropy_loss")
+_LOSSES_BACKWARD = _names("nll_loss_backward nll_loss2d_backward")
+_INDEXING = _names("index_select gather scatter scatter_ scatter_add scatter_add_ index_add_")
 
 
 def range_of_indices(name: str, position: int, inputs: tuple[RecordedInput, ...]) -> int | None:
     """Whole numbers of the argument lie below this: its indices, or 2 where any do. None where that
     is not known.
     """
-    try:
+    size = None
+    with suppress(IndexError, ValueError, TypeError):
         size = _index_size(name, position, inputs)
-    except (IndexError, ValueError, TypeError):
-        return None
     return size or (2 if name in _ANY_WHOLE else None)
 
 
 def _index_size(name: str, position: int, inputs: tuple[RecordedInput, ...]) -> int | None:
-    match name, position:
-        case "embedding", 1:
-            size = inputs[0].dims[0]
-        case (("embedding_dense_backward" | "embedding_backward"), 1):
-            size = int(inputs[2].value)
-        case (
-            (
-                "nll_loss_forward"
-                | "nll_loss2d_forward"
-                | "nll_loss_nd"
-                | "nll_loss"
-                | "cross_entropy_loss"
-            ),
-            1,
-        ):
-            size = _classes(inputs[0].dims)
-        case (("nll_loss_backward" | "nll_loss2d_backward"), 2):
-            size = _classes(inputs[1].dims)
-        case (
-            (
-                "index_select"
-                | "gather"
-                | "scatter"
-                | "scatter_"
-                | "scatter_add"
-                | "scatter_add_"
-                | "index_add_"
-            ),
-            2,
-        ):
-            size = inputs[0].dims[int(inputs[1].value)]
-        case "max_pool2d_with_indices_backward", 7:
-            size = inputs[1].dims[-1] * inputs[1].dims[-2]
-        case _:
-            return None
-    return int(size)
-
-
-def _classes(dims: list[int]) -> int:
-    return dims[1] if len(dims) > 1 else dims[0]
+    if name == "embedding" and position == 1:
+        return int(inputs[0].dims[0])
+    if name in _EMBEDDING_BACKWARD and position == 1:
+        return int(inputs[2].value)
+    if name in _LOSSES and position == 1:
+        return int(inputs[0].dims[:2][-1])
+    if name in _LOSSES_BACKWARD and position == 2:
+        return int(inputs[1].dims[:2][-1])
+    if name in _INDEXING and position == 2:
+        return int(inputs[0].dims[int(inputs[1].value)])
+    if name == "max_pool2d_with_indices_backward" and position == 7:
+        return int(inputs[1].dims[-1] * inputs[1].dims[-2])
+    return None
 
 
 def only_positive(name: str) -> bool:

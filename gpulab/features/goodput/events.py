@@ -102,76 +102,6 @@ class LineTime(msgspec.Struct, frozen=True, kw_only=True):
     outermost: bool = False
 
 
-class KernelLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """A kernel as it was launched: the blocks of its grid, and what each of them needs.
-
-    `calls` and `seconds` are of a step.
-    """
-
-    name: Text
-    calls: Amount
-    seconds: Seconds
-    blocks: PositiveCount
-    threads: PositiveCount
-    """Of a block."""
-    registers: Count = 0
-    """Of a thread."""
-    shared_bytes: Count = 0
-    """Of a block."""
-
-
-class WindowFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a recorded step beside its parts: seconds and counts of one step, as recorded.
-    Those of copies are by direction and kind of the host's memory, such as "host to device
-    pageable".
-    """
-
-    step_s: Seconds = 0.0
-    """Of the recording; longer than without the profiler."""
-    kernels: Amount = 0.0
-    idle_s: Seconds = 0.0
-    """In which the device did nothing; longer than without the profiler."""
-    synchronizations: Amount = 0.0
-    """Calls in which the host waited for the device."""
-    sync_s: Seconds = 0.0
-    """In which the main thread was in such a call."""
-    sync_idle_s: Seconds = 0.0
-    """In which the device had nothing to do because the host waited for it: gaps with such a call,
-    each less the median of those without one.
-    """
-    copies_s: dict[Name, Seconds] = {}
-    exposed_s: dict[Name, Seconds] = {}
-    """Of them, in which no kernel ran."""
-    allocations: Amount = 0.0
-    """Calls of cudaMalloc, cudaFree and their like."""
-    allocation_s: Seconds = 0.0
-    optimizer_s: Seconds = 0.0
-    """In steps of optimizers: of a device from their first kernel to the last one."""
-    optimizer_kernels: Amount = 0.0
-    """Kernels that they launch; on a CPU the operations that they call."""
-    optimizers: dict[Name, Amount] = {}
-    """How often each class of optimizers steps; empty in files of earlier versions."""
-    optimizer_computes: bool = False
-    """Whether a backward runs inside of them: they call a closure."""
-    parameters: Count | None = None
-    """Of those optimizers; None where it is not known."""
-    loads: Amount = 0.0
-    """Batches that came from DataLoaders."""
-    load_s: Seconds | None = None
-    """The mean wait for one, without the longest of a step that has several; None of none."""
-    workers: Count | None = None
-    """Processes that load them; None where it is not known."""
-    compilations: Amount = 0.0
-    """Of torch.compile, in steps after the warm-up."""
-    compile_s: Seconds = 0.0
-    compiled_regions: Amount = 0.0
-    """Calls of compiled code: one for each piece of a graph that is broken."""
-    graph_breaks: Count | None = None
-    """That torch.compile met; None where nothing was compiled."""
-    launches: list[KernelLaunch] = []
-    """The kernels that take longest."""
-
-
 _ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
 
 
@@ -259,5 +189,4 @@ class Profiled(VariantEvent, frozen=True):
     trace: Text | None = None
     peak_bytes: Count | None = None
     waited: Fraction | None = None
-    facts: WindowFacts | None = None
     lines: list[LineTime] = []

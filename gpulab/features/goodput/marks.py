@@ -83,10 +83,13 @@ class MarkedCalls(TorchFunctionMode):
 
 
 @cache
+def is_of_a_package(file: str) -> bool:
+    """Return whether a file is of a package that was installed."""
+    return any(f"/{folder}/" in file for folder in _PACKAGES)
+
+
 def is_of_the_program(file: str) -> bool:
     """Return whether a file is neither torch's, nor Python's, nor the lab's."""
     if file.startswith("<") or file.startswith((_TORCH_FOLDER, _LAB_FOLDER)):
         return False
-    if any(f"/{folder}/" in file for folder in _PACKAGES):
-        return True
-    return not file.startswith(_PYTHON_FOLDERS)
+    return is_of_a_package(file) or not file.startswith(_PYTHON_FOLDERS)

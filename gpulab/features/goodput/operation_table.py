@@ -4,7 +4,6 @@ kernel, line of the program, or module.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from gpulab.core.payloads import REST
 from gpulab.core.statuses import GroupBy, SortBy
+from gpulab.core.text import short_name
 from gpulab.core.units import byte_count, operation_of_roof, rate, seconds, three_digits
 from gpulab.draw.bars import bar
 from gpulab.draw.blocks import Block, Fitted, Group, Text
@@ -41,25 +41,6 @@ _SHORTEST = {
 }
 """Columns that names have, however many others there are."""
 _NO_LINE, _NO_MODULE = "no line is known", "in no module"
-
-
-def short_name(name: str) -> str:
-    """A kernel's name without its templates, arguments and namespaces, which fill a page."""
-    if name.startswith(("Memcpy", "Memset")):
-        return name.partition(" (")[0]
-    if "<" not in name and "(" not in name:
-        return name
-    outside = ""
-    depth = 0
-    for letter in name.replace("(anonymous namespace)::", ""):
-        depth += (letter in "<(") - (letter in ">)")
-        if not depth and letter not in ">)":
-            outside += letter
-    functor = re.search(r"(\w+(?:Functor|Ops)\w*|\w+_kernel_cuda|\w+_kernel_impl)", name)
-    short = outside.removeprefix("void ").rpartition("::")[2].strip() or name
-    if functor is None or functor.group(1) in short:
-        return short
-    return f"{short} {functor.group(1)}"
 
 
 @dataclass(frozen=True)

@@ -323,7 +323,7 @@ def goodput_of(
             "uncertainty",
         ),
         **fields_of(partition, "marked"),
-        **fields_of(profiled, "steps", "peak_bytes", "trace", "facts", "lines"),
+        **fields_of(profiled, "steps", "peak_bytes", "trace", "lines"),
         phases=phases,
         running=running,
         waiting=waiting,

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from gpulab.core.findings import Finding
-from gpulab.features.goodput.events import LineTime, Operation, WindowFacts
+from gpulab.features.goodput.events import LineTime, Operation
 
 
 class StepSource(StrEnum):
@@ -69,8 +69,6 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[Finding] = []
     operations: list[Operation] = []
     """Calls and seconds of one step."""
-    facts: WindowFacts | None = None
-    """What else the recording says of a step."""
     lines: list[LineTime] = []
     """Where the main thread of a CPU ran outside of torch's operations, or waited; by samples."""
     steps: int | None = None

@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import gc
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,13 +15,11 @@ from math import ceil
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter, thread_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
-from torch.optim import Optimizer
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.data import DataLoader
 
 from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
 from gpulab.core.payloads import Choice
@@ -42,14 +39,12 @@ from gpulab.engine.step_clock import wait_for
 from gpulab.features import modules, present
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (
-    LOADER,
     call_counts,
     is_compiled,
     is_disturbed,
     partition,
 )
 from gpulab.features.goodput.events import LineTime, Partition, Profiled
-from gpulab.features.goodput.facts import OPTIMIZER, facts
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of
@@ -152,11 +147,9 @@ class Profiler:
             steps = _window_steps(
                 _middle_s(plain), _spread(warm), single, stateful=bool(build.state)
             )
-            compiled_before = _compiled()
             events = f"{steps * single.size:,} events" if single.size >= _MANY_EVENTS else ""
             self._say(variant, "first recording", events)
             first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
-            recorded_facts = facts(first, steps, **_uncounted(first, compiled_before, steps))
             plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
             file = self._trace_file(variant.name)
             self._say(variant, "second recording, with shapes", events)
@@ -180,7 +173,6 @@ class Profiler:
                 repeatable=call_counts(first) == call_counts(second),
                 trace=self._written,
                 waited=waited,
-                facts=recorded_facts,
             )
             self._reporter.channel.emit(profiled)
             if self._device.type == "cpu":
@@ -403,55 +395,6 @@ def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> 
     waited_s = max(0.0, wall_s - ran_s - taken_s)
     plain_s = (wall_s - min(taken_s, wall_s / 2)) / count
     return _Plain(plain_s, min(1.0, waited_s / wall_s), ran_s / count)
-
-
-class _Compiled(NamedTuple):
-    """The work of torch.compile in this process so far."""
-
-    graphs: int = 0
-    seconds: float = 0.0
-    breaks: int = 0
-
-
-def _compiled() -> _Compiled | None:
-    """None where nothing was compiled."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    if dynamo is None or not dynamo.counters["frames"]:
-        return None
-    times = dynamo.compilation_time_metrics.get("_compile.compile_inner", [])
-    return _Compiled(
-        graphs=dynamo.counters["stats"]["unique_graphs"],
-        seconds=sum(times),
-        breaks=max(
-            sum(dynamo.counters["graph_break"].values()),
-            sum(dynamo.counters["unimplemented"].values()),
-        ),
-    )
-
-
-def _uncounted(trace: Trace, before: _Compiled | None, steps: int) -> dict[str, Any]:
-    """Facts that no recording has: what was compiled, loaders' processes, parameters."""
-    known: dict[str, Any] = {}
-    after = _compiled()
-    if after is not None:
-        before = before or _Compiled()
-        known["compilations"] = max(0, after.graphs - before.graphs) / steps
-        known["compile_s"] = max(0.0, after.seconds - before.seconds) / steps
-        known["graph_breaks"] = after.breaks
-    names = [note.name for note in trace.annotations]
-    loads = any(name.startswith(LOADER) for name in names)
-    updates = any(name.startswith(OPTIMIZER) for name in names)
-    if not loads and not updates:
-        return known
-    objects = gc.get_objects()
-    if loads:
-        loaders = [each for each in objects if issubclass(type(each), DataLoader)]
-        known["workers"] = max((each.num_workers for each in loaders), default=None)
-    if updates:
-        optimizers = [each for each in objects if issubclass(type(each), Optimizer)]
-        groups = [group for each in optimizers for group in each.param_groups]
-        known["parameters"] = sum(len(group["params"]) for group in groups)
-    return known
 
 
 def _middle_s(steps: Sequence[_Plain]) -> float:

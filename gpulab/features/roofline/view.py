@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from gpulab.core.payloads import MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.payloads import family as family_of
@@ -71,10 +71,8 @@ _NAME = 12
 """Cells that a name keeps in a narrow table."""
 
 
-def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -> Table | None:
-    """A row a variant: what limits it, its share of the roof, and by its name what to change; None
-    of less than two.
-    """
+def limit_table(variants: Sequence[VariantReport]) -> Table | None:
+    """Return a row a variant: what limits it, and its share of the roof; None of less than two."""
     limited = [(each, each.roofline or each.cause) for each in variants]
     rows = [(variant, cause) for variant, cause in limited if cause]
     if len(rows) < 2:
@@ -85,13 +83,10 @@ def limit_table(variants: Sequence[VariantReport], changes: Mapping[str, str]) -
     has_points = any(variant.roofline for variant, _ in rows)
     if has_points:
         table.add_column("of roof", overflow="fold")
-    if changes:
-        table.add_column("change", overflow="fold")
     for variant, cause in rows:
         limit = Text(bound(cause), "bold")
         share = [_share_of_roof(variant.roofline)] if has_points else []
-        change = [changes.get(variant.name, "")] if changes else []
-        table.add_row(Text(variant.name), limit, *share, *change)
+        table.add_row(Text(variant.name), limit, *share)
     return table
 
 

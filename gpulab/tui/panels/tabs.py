@@ -135,12 +135,12 @@ _ALL = {
         "What the scenario printed, and what went wrong in full.",
         follows_end=True,
     ),
-    "checklist": Tab(
-        "Checklist",
-        "gpulab.tui.panels.checklist",
-        "The questions with which performance guides end, answered from the run: yes, no, or n/a "
-        "with what is missing; the number behind each, and the finding or lesson that follows.",
-        feature="findings",
+    "bill": Tab(
+        "Bill",
+        "gpulab.tui.panels.bill",
+        "Every second of a step, or of a program, booked once: to an operation, a kernel or a "
+        "line. Below it the questions with which performance guides end, with the share of each.",
+        feature="bill",
     ),
 }
 TABS = {name: tab for name, tab in _ALL.items() if tab.feature is None or present(tab.feature)}

@@ -15,6 +15,7 @@ from gpulab.features.program.events import StepMark, StepsFollowed, WindowKind
 from gpulab.features.program.files import FollowedProcess, RecordedSteps
 from gpulab.features.program.recordings import profiled
 from gpulab.report.build import build_report, fold_all
+from gpulab.show.terminal import plain_text
 
 TRACES = Path(__file__).parents[2] / "corpus" / "traces"
 
@@ -95,7 +96,7 @@ def test_each_part_of_the_device_has_its_operation_and_line_and_is_booked_once(t
         }
     )  # fmt: skip
     assert sum(row.seconds for row in bill.rows) == pytest.approx(bill.wall_s) == 350e-6
-    assert device(report) is not None
+    assert "train.py:7 aten::mm gemm" in plain_text(device(report), 120)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 3.0])

@@ -43,7 +43,7 @@ def why(lab, *names, code=0):
     target = lab.folder / "why.json"
     finished = lab.call("--why", *names, "--json", target)
     assert finished.code == code
-    return finished, json.loads(target.read_text()) if code == 0 else None
+    return finished, json.loads(target.read_text())["bills"] if code == 0 else None
 
 
 def written(lab, name, document):
@@ -96,3 +96,23 @@ def test_a_foreign_file_is_named_and_no_traceback_comes(lab):
     assert "VizTracer" in finished.stderr
     finished, _ = why(lab, written(lab, "n.json", "\x00\x01"), code=2)
     assert "Traceback" not in finished.stderr
+
+
+def test_the_rank_whose_collectives_are_shortest_came_last(lab):
+    """Rank 1 comes 8 us late to each of five all-reduces of 2 us; their clocks differ."""
+    folder = lab.folder / "ranks"
+    folder.mkdir()
+    for rank, lasts in ((0, 10), (1, 2)):
+        ends = [1000 * rank + 100 * step for step in range(1, 6)]
+        kernels = [
+            event("kernel", "ncclDevKernel_AllReduce_Sum_f32", end - lasts, end, tid=7)
+            for end in ends
+        ]
+        (folder / f"rank{rank}.json").write_text(json.dumps({"traceEvents": kernels}))
+    target = lab.folder / "why.json"
+    finished = lab.call("--why", folder, "--json", target)
+    first, second = json.loads(target.read_text())["ranks"]
+    assert (first["last"], second["last"], second["collectives"]) == (0, 5, 5)
+    assert (first["waiting_s"], second["waiting_s"]) == pytest.approx((40e-6, 0))
+    assert first["transferring_s"] == second["transferring_s"] == pytest.approx(10e-6)
+    assert "5 of 5" in finished.stdout

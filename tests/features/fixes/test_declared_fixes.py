@@ -4,9 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from gpulab.features.findings import findings
 
 from gpulab.core.jobs import StepRequest
-from gpulab.features.findings import findings
 from gpulab.features.fixes import text
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts

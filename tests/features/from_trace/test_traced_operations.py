@@ -188,25 +188,23 @@ def test_the_file_is_a_scenario_with_a_variant_for_each_operation():
     assert scenario.params == {"operation": "mm_8x4_4x2"}
     assert (written, named) == (2, 1)
     assert list(variants) == ["recorded", "mm_8x4_4x2", "mm_8x4_4x2_2"]
-    assert variants["mm_8x4_4x2"].summary == "aten::mm: 2 ms, 2 calls a step, 25.0% of the time."
+    assert variants["mm_8x4_4x2"].summary == "aten::mm: 2.00 ms, 2 calls a step, 25.0% of the time."
     assert variants["mm_8x4_4x2_2"].against is None
     assert "Called by aten::linear." in text
     assert text.endswith(
-        "# Not in this file:\n# - AddmmBackward0, 25.0% of the time: part of autograd, which "
-        "calls other operations\n"
+        "# Not in this file:\n# - 25.0% of the time, AddmmBackward0: part of autograd, which calls "
+        "other operations\n"
     )
 
 
-def test_a_recording_of_a_device_needs_one_and_one_of_a_cpu_warns_of_fresh_memory():
+def test_a_recording_of_a_device_needs_one_and_one_of_a_cpu_does_not():
     mm = recorded("aten::mm", tensor(8, 4), tensor(4, 2))
     text, *_ = file_of(mm, on_device=True, elsewhere=0.125)
     scenario = read_text(text).scenario
     assert (scenario.needs, scenario.clock) == (("cuda",), "device")
-    assert "pages fresh" not in text
     assert "12.5% of the device's time was launched by no operation in the trace" in text
     text, *_ = file_of(mm)
     assert read_text(text).scenario.needs == ()
-    assert "pages fresh from the system" in " ".join(text.split())
 
 
 def test_results_are_kept_but_not_what_an_operation_changes():
@@ -217,19 +215,11 @@ def test_results_are_kept_but_not_what_an_operation_changes():
     assert "Work(lambda: torch.ops.aten.neg_(a), state=a)" in text
 
 
-def test_an_operation_whose_calls_differ_is_named_with_the_reason():
-    unlike, alike = "Half of its calls took 2.00x the fastest one", "Half of its calls"
-    text, *_ = file_of(recorded("aten::mm", tensor(8, 4), tensor(4, 2), fastest_s=1e-3))
-    assert unlike in " ".join(text.split())
-    text, *_ = file_of(recorded("aten::mm", tensor(8, 4), tensor(4, 2)))
-    assert alike not in " ".join(text.split())
-
-
 def test_what_the_trace_does_not_hold_is_said():
     text, *_ = file_of(
         recorded("aten::gelu", tensor(8), NOTHING), recorded("aten::_foreach_sqrt", lists((8,)))
     )
-    assert "The trace does not hold approximate=: the default is assumed." in text
+    assert "The trace does not hold approximate=: the default is assumed." in " ".join(text.split())
     assert "The trace does not hold the dtype of its lists: float32 is assumed." in " ".join(
         text.split()
     )
@@ -269,6 +259,5 @@ def test_running_statistics_are_state_and_dunders_change_nothing():
 
 def test_a_call_that_took_no_time_is_no_measure_of_the_others():
     text, *_ = file_of(recorded("aten::mm", tensor(8, 8), tensor(8, 8), fastest_s=0.0))
-    assert "From 0 ns to 3 ms in the trace." in " ".join(text.split())
-    assert "the fastest one or more" not in text
+    assert "From 0 s to 3.00 ms in the trace." in " ".join(text.split())
     assert read_text(text).scenario is not None

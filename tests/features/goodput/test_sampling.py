@@ -36,8 +36,8 @@ def test_a_tick_on_its_way_at_the_end_starts_no_timer(monkeypatch):
     """It ended the process, once its handler was gone."""
     set_timer = signal.setitimer
 
-    def late(which, seconds):
-        set_timer(which, seconds)
+    def late(which, seconds, *interval):
+        set_timer(which, seconds, *interval)
         if not seconds:
             signal.raise_signal(signal.SIGALRM)
 
