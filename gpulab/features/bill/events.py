@@ -24,6 +24,63 @@ class BookedTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     function: Line
     ran_s: Seconds
     waited_s: Seconds
+    source: Text = ""
+    """The text of the line, as it was."""
+
+
+class SlowRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What slow steps were in, by samples."""
+
+    cause: Name
+    of: Line
+    file: Line
+    line: Count
+    function: Line
+    seconds: Seconds
+
+
+class KindOfStep(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Steps of one kind: quantiles of the newest, and those that took over twice the median."""
+
+    kind: Name
+    count: Count
+    p50_s: Seconds
+    p99_s: Seconds
+    longest_s: Seconds
+    slow: Count
+    slow_s: Seconds
+    rows: Annotated[list[SlowRow], msgspec.Meta(max_length=MOST_ROWS)]
+
+
+class ThreadTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Time of another thread, beside that of the main one, sampled when that can be."""
+
+    thread: Name
+    cause: Name
+    of: Line
+    file: Line
+    line: Count
+    function: Line
+    seconds: Seconds
+    ran_s: Seconds = 0.0
+    """Of the thread, in all of its places: CPU time."""
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Memory at a moment: resident bytes, steps until then, and bytes that torch had of a GPU."""
+
+    at: Moment
+    resident_bytes: Count
+    steps: Count
+    device_bytes: Count
+
+
+class InModules(msgspec.Struct, frozen=True, kw_only=True):
+    """Sampled seconds in modules of torch: that record a graph, in training mode, in fp64."""
+
+    graph: Seconds = 0.0
+    training: Seconds = 0.0
+    double: Seconds = 0.0
 
 
 class Compilation(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -70,8 +127,14 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     """That torch computes with; 0 without torch."""
     cores: Count = 0
     """That the process may use."""
-    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)] = []
-    """Bytes of its memory, and when."""
+    steps: Annotated[list[KindOfStep], msgspec.Meta(max_length=MOST_ROWS)] = []
+    other_threads: Annotated[list[ThreadTime], msgspec.Meta(max_length=MOST_ROWS)] = []
+    in_modules: InModules = InModules()
+    faults: tuple[Count, Seconds, Seconds] = (0, 0.0, 0.0)
+    """Major page faults, seconds of user code, and of the system."""
+    available: Count = 0
+    """Bytes that it could still get."""
+    memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)] = []
     """In rows that are not here."""
 
 

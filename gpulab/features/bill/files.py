@@ -17,7 +17,16 @@ import msgspec
 from gpulab.core.files import read_regular
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.values import Count, Moment, Name, Seconds
-from gpulab.features.bill.events import MOST_ROWS, BookedTime, Compilation, ProcessBooked
+from gpulab.features.bill.events import (
+    MOST_ROWS,
+    BookedTime,
+    Compilation,
+    InModules,
+    KindOfStep,
+    Look,
+    ProcessBooked,
+    ThreadTime,
+)
 
 
 class _Bill(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +50,12 @@ class _Bill(msgspec.Struct, frozen=True, kw_only=True):
     compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)]
     threads: Count
     cores: Count
-    resident: Annotated[list[tuple[Moment, Count]], msgspec.Meta(max_length=MOST_ROWS)]
+    steps: Annotated[list[KindOfStep], msgspec.Meta(max_length=MOST_ROWS)]
+    other_threads: Annotated[list[ThreadTime], msgspec.Meta(max_length=MOST_ROWS)]
+    in_modules: InModules
+    faults: tuple[Count, Seconds, Seconds]
+    available: Count
+    memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)]
 
 
 class Bills:

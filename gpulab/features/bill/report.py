@@ -12,11 +12,27 @@ from msgspec.structs import replace
 from gpulab.core.events import ProgramEnded
 from gpulab.features.bill import result
 from gpulab.features.bill.device import device_of
-from gpulab.features.bill.events import BookedTime, Compilation, ProcessBooked
-from gpulab.features.bill.result import BillReport, BillRow, CompiledFrame, ProcessBill
+from gpulab.features.bill.events import (
+    BookedTime,
+    Compilation,
+    KindOfStep,
+    Look,
+    ProcessBooked,
+    SlowRow,
+    ThreadTime,
+)
+from gpulab.features.bill.result import (
+    BillReport,
+    BillRow,
+    CompiledFrame,
+    Growth,
+    ProcessBill,
+    StepKind,
+    ThreadRow,
+)
 from gpulab.features.bill.step import VariantPart, add_steps
 from gpulab.report.feature import Draft, Feature, Section, View
-from gpulab.report.report import RunReport
+from gpulab.report.report import RunReport, fields_of
 from gpulab.report.state import Keep
 
 PROGRAM, WORKER, HELPER = "program", "loader worker", "helper"
@@ -24,6 +40,9 @@ START, END, OTHERS = "start of the interpreter", "end of the process", "rows bel
 UNBOOKED, COLLECTOR, PREEMPTED = "unbooked", "garbage collection", "preempted"
 COUNTED = {START, END, UNBOOKED, COLLECTOR, PREEMPTED}
 _LEAST = 0.005
+_WINDOWS, _FEWEST_STEPS, _ALIKE = 3, 8, 1.5
+"""Windows in which memory grows alike, how many steps each has at least, and what is alike."""
+_OF_STEPS = ("kind", "count", "p50_s", "p99_s", "longest_s", "slow", "slow_s")
 _MOST_LINES = 3
 
 
@@ -92,7 +111,9 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
     for cause, seconds in ((OTHERS, small_s), (UNBOOKED, wall_s - booked_s)):
         if seconds > 0.0005 * wall_s:
             kept.append(BillRow(cause=cause, seconds=seconds))
-    resident = events[0].resident if len(events) == 1 else []
+    memory = events[0].memory if len(events) == 1 else []
+    last = events[-1]
+    faults, user_s, system_s = last.faults
     return ProcessBill(
         role=events[0].role,
         rank=events[0].rank if events[0].ranked else None,
@@ -104,20 +125,78 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
         threads=max(event.threads for event in events),
         cores=max(event.cores for event in events),
         compiled=_compiled(events[-1].compilations),
-        resident_bytes=resident[-1][1] if resident else None,
-        growth_bytes=_growth(resident),
+        resident_bytes=memory[-1].resident_bytes if memory else None,
+        growth_bytes=_growth(memory),
+        growth=_by_step([(look.steps, look.resident_bytes) for look in memory], last.available),
+        device_growth=_by_step([(look.steps, look.device_bytes) for look in memory], 0),
+        steps=[*map(_kind_of_step, last.steps)] if len(events) == 1 else [],
+        other_threads=_threads(last.other_threads),
+        graph_s=sum(event.in_modules.graph for event in events),
+        training_s=sum(event.in_modules.training for event in events),
+        double_s=sum(event.in_modules.double for event in events),
+        page_faults=faults,
+        system_share=system_s / (user_s + system_s) if user_s + system_s else 0.0,
     )
 
 
-def _growth(resident: Sequence[tuple[float, int]]) -> int | None:
+def _threads(found: Iterable[ThreadTime]) -> list[ThreadRow]:
+    """Return a row for each thread, what ran most first."""
+    rows: dict[str, ThreadRow] = {}
+    for each in found:  # the longest first
+        rows.setdefault(
+            each.thread, ThreadRow(thread=each.thread, ran_s=each.ran_s, row=_row(each))
+        )
+    return sorted(rows.values(), key=lambda row: -row.ran_s)
+
+
+def _row(sampled: SlowRow | ThreadTime) -> BillRow:
+    return BillRow(
+        cause=sampled.cause,
+        of=sampled.of,
+        seconds=sampled.seconds,
+        file=sampled.file,
+        function=sampled.function,
+        lines=[sampled.line] if sampled.line else [],
+    )
+
+
+def _kind_of_step(steps: KindOfStep) -> StepKind:
+    rows = [_row(row) for row in steps.rows]
+    return StepKind(**fields_of(steps, *_OF_STEPS), rows=rows)
+
+
+def _by_step(looks: Sequence[tuple[int, int]], available: int) -> Growth | None:
+    """Return by how much memory grows with each step, where it does alike in three windows of as
+    many steps, the newest ones.
+    """
+    looks = [look for look in looks if look[0]]
+    if not looks or looks[-1][0] < _WINDOWS * _FEWEST_STEPS:
+        return None
+    steps, size = looks[-1]
+    rates = []
+    for window in range(1, _WINDOWS + 1):
+        begin = steps * (1 - window / (_WINDOWS + 1))
+        before = min(looks, key=lambda look: abs(look[0] - begin))
+        if before[0] == steps:
+            return None
+        rates.append((size - before[1]) / (steps - before[0]))
+        steps, size = before
+    rate = sorted(rates)[_WINDOWS // 2]
+    if min(rates) <= 0 or max(rates) > _ALIKE * min(rates):
+        return None
+    left = int(available / rate) if available else None
+    return Growth(bytes_per_step=rate, steps_left=left)
+
+
+def _growth(memory: Sequence[Look]) -> int | None:
     """Return by how much memory grew since half of the time, which is not half of the looks: they
     come more and more rarely.
     """
-    if not resident:
+    if not memory:
         return None
-    half = (resident[0][0] + resident[-1][0]) / 2
-    before = [size for at, size in resident if at <= half]
-    return resident[-1][1] - before[-1]
+    half = (memory[0].at + memory[-1].at) / 2
+    before = [look.resident_bytes for look in memory if look.at <= half]
+    return memory[-1].resident_bytes - before[-1]
 
 
 def _compiled(compilations: Sequence[Compilation]) -> list[CompiledFrame]:
@@ -164,6 +243,7 @@ def _rows(events: Iterable[ProcessBooked]) -> Iterator[BillRow]:
             file=first.file,
             function=first.function,
             lines=[line for line in most if line and lines[line] >= 0.1 * seconds],
+            source=next((row.source for row in parts if row.line == most[0]), ""),
         )
 
 

@@ -20,6 +20,8 @@ class BillRow(msgspec.Struct, frozen=True, kw_only=True):
     function: str = ""
     lines: list[int] = []
     """The lines with most of it, the first one first."""
+    source: str = ""
+    """The text of the first line, as it was."""
 
 
 class CompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,37 @@ class CompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     seconds: float
     reasons: list[str]
+
+
+class StepKind(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps that did the same: how many, quantiles of the newest, and what those are in that took
+    over twice the median.
+    """
+
+    kind: str
+    count: int
+    p50_s: float
+    p99_s: float
+    longest_s: float
+    slow: int
+    slow_s: float
+    rows: list[BillRow]
+
+
+class ThreadRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The CPU time of another thread of Python, and where it was seen most, asleep or not."""
+
+    thread: str
+    ran_s: float
+    row: BillRow
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory that grows with the steps, at the same rate in three windows one after the other."""
+
+    bytes_per_step: float
+    steps_left: int | None
+    """Until what is available is full."""
 
 
 class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +86,18 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     """Its memory when it was last looked at."""
     growth_bytes: int | None = None
     """By how much that is more than halfway through its time."""
+    growth: Growth | None = None
+    device_growth: Growth | None = None
+    steps: list[StepKind] = []
+    other_threads: list[ThreadRow] = []
+    graph_s: float = 0.0
+    training_s: float = 0.0
+    double_s: float = 0.0
+    """Sampled seconds in modules of torch that record a graph, in training mode, in fp64."""
+    page_faults: int = 0
+    """Those that read a disk."""
+    system_share: float = 0.0
+    """Of its CPU time, that in the system."""
 
 
 class BillReport(msgspec.Struct, frozen=True, kw_only=True):

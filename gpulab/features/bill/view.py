@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
@@ -11,15 +10,22 @@ from gpulab.core.units import byte_count, plural, seconds
 from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit
 from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
-from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
+from gpulab.features.bill.result import BillReport, BillRow, ProcessBill, StepKind
 from gpulab.report.report import RunReport
 
 _MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
 _MOST_RANKS, _MOST_OF_RANKS = 4, 8
 _SOURCE = 44
 _WAITS = 0.5
+_FEWEST = 8
+"""Steps of a kind that are spoken of."""
 _GROWS = 0.1
 """Of the memory: less growth is not said."""
+_LOADS = {"data", "start data workers", "first batch of an epoch"}
+_MOST_THREADS, _MOST_KINDS = 4, 4
+_OF_THREADS = 0.01
+_IN_SYSTEM = 0.2
+"""Of the CPU time: less in the system is not said."""
 _WORDS = {
     "": "at the line",
     "torch": "torch",
@@ -85,7 +91,9 @@ def _function(row: BillRow) -> str:
 def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
     """Return the cause in words; `waits_too`: and whether it is mostly waiting."""
     words = _WORDS.get(row.cause, row.cause)
-    if row.cause == "import" or (row.of and row.cause != ""):
+    if row.cause in _LOADS:
+        words += f" {row.of}" if row.of else ""
+    elif row.cause == "import" or (row.of and row.cause != ""):
         words += f" {row.of}" if row.cause == "import" else f", called by {row.of}"
     elif row.of:
         words = f"in {row.of}"
@@ -97,10 +105,8 @@ def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
 
 
 def _source(row: BillRow) -> str:
-    """Return the text of its first line, as the file is now."""
-    if not row.lines or row.cause == "import":
-        return ""
-    return one_line(plain(linecache.getline(row.file, row.lines[0]).strip()))
+    """Return the text of its first line, as it was when it ran."""
+    return "" if row.cause == "import" else one_line(plain(row.source))
 
 
 def _table(process: ProcessBill, most: int) -> Block:
@@ -157,10 +163,45 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
     if process.threads > process.cores > 0:
         cores = plural(process.cores, "core")
         yield Text(f"torch computes with {process.threads} threads, on {cores}")
+    for kind in [kind for kind in process.steps if kind.count >= _FEWEST][:_MOST_KINDS]:
+        yield Text(plain(_steps(kind)))
+    for words, by_step in (("memory", process.growth), ("device memory", process.device_growth)):
+        if by_step is not None:
+            left = f", full after {by_step.steps_left:,} more" if by_step.steps_left else ""
+            yield Text(f"{words} grows by {byte_count(by_step.bytes_per_step)} a step{left}")
     growth = process.growth_bytes or 0
-    if process.resident_bytes and growth > _GROWS * process.resident_bytes:
+    grows = process.resident_bytes and growth > _GROWS * process.resident_bytes
+    if process.growth is None and process.resident_bytes and grows:
         now = byte_count(process.resident_bytes)
         yield Text(f"memory grew by {byte_count(growth)} since about half of its time, to {now}")
+
+    if process.page_faults:
+        yield Text(f"{plural(process.page_faults, 'page fault')} read a disk")
+    if process.system_share > _IN_SYSTEM:
+        yield Text(f"{process.system_share:.0%} of its CPU time is in the system's own code")
+    for each in process.other_threads[:_MOST_THREADS]:
+        if each.ran_s > _OF_THREADS * process.wall_s:
+            place = f"{cause_of(each.row, waits_too=False)} {where(each.row)}"
+            words = f"thread {each.thread} took {seconds(each.ran_s)} of CPU, seen most {place}"
+            yield Text(plain(words.rstrip()))
+
+
+def _steps(kind: StepKind) -> str:
+    """Say how long steps of a kind take, and where the slow ones are."""
+    words = (
+        f"{plural(kind.count, 'step')} ({kind.kind}): p50 {seconds(kind.p50_s)}, "
+        f"p99 {seconds(kind.p99_s)}, longest {seconds(kind.longest_s)}"
+    )
+    sampled_s = sum(row.seconds for row in kind.rows)
+    if not kind.slow or not sampled_s:
+        return words
+    first = kind.rows[0]
+    share = min(1.0, first.seconds / kind.slow_s)
+    place = f" {where(first)}" if first.file else ""
+    cause = cause_of(first, waits_too=False)
+    return (
+        f"{words}; {kind.slow} over 2x p50 took {seconds(kind.slow_s)}, {share:.0%} {cause}{place}"
+    )
 
 
 def _seconds(row: BillRow) -> str:

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from gpulab.features.bill.report import _growth
+from gpulab.features.bill.events import Look
+from gpulab.features.bill.report import _by_step, _growth
 
 PLANTED = """
 import json, sys, time
@@ -187,7 +188,48 @@ def test_ranks_that_a_python_starts_are_beside_each_other(lab):
     assert "ranks.py late" in " ".join(table.splitlines()[1:4])
 
 
+def _looks(*sizes, steps=(0, 25, 50, 75, 100)):
+    times = (0.0, 1.0, 2.0, 3.0, 100.0)
+    return [
+        Look(at=at, resident_bytes=size, steps=count, device_bytes=0)
+        for at, size, count in zip(times, sizes, steps, strict=True)
+    ]
+
+
 def test_growth_is_that_since_half_of_the_time_however_rare_the_looks_become():
-    looks = [(float(at), size) for at, size in ((0, 1), (1, 10), (2, 20), (3, 30), (100, 90))]
-    assert _growth(looks) == 60
+    assert _growth(_looks(1, 10, 20, 30, 90)) == 60
     assert _growth([]) is None
+
+
+def test_memory_grows_with_the_steps_where_it_does_alike_in_three_windows():
+    def growth(*sizes):
+        looks = _looks(*sizes)
+        return _by_step([(look.steps, look.resident_bytes) for look in looks], 10_000)
+
+    grows = growth(1_000, 1_250, 1_500, 1_760, 2_000)
+    assert (grows.bytes_per_step, grows.steps_left) == (pytest.approx(10, rel=0.05), 1_000)
+    assert growth(1_000, 5_000, 5_000, 5_000, 5_000) is None
+    assert growth(1_000, 1_250, 1_500, 1_510, 2_000) is None
+
+
+STEPS = """
+import time, torch
+
+parameter = torch.zeros(1, requires_grad=True)
+optimizer = torch.optim.SGD([parameter], lr=0.1)
+for step in range(200):
+    parameter.grad = torch.ones(1)
+    time.sleep(0.1 if step % 20 == 19 else 0.003)
+    optimizer.step()
+"""
+
+
+def test_the_slow_ones_of_a_kind_of_steps_say_where_they_are(lab):
+    lab.write("steps.py", STEPS)
+    finished, (bill,) = bills(lab, "steps.py", "--profile", "off")
+    (steps,) = bill["steps"]
+    assert (steps["kind"], steps["count"]) == ("train", 200)
+    assert 10 <= steps["slow"] < 100
+    assert steps["longest_s"] >= 0.1
+    assert steps["rows"][0]["lines"] == [8]
+    assert "200 steps (train)" in finished.stdout

@@ -17,9 +17,11 @@ import atexit
 import ctypes
 import gc
 import os
+import resource
 import signal
 import sys
 import sysconfig
+from collections import deque
 from json import dumps
 from os import (
     O_CLOEXEC,
@@ -30,6 +32,7 @@ from os import (
     O_WRONLY,
     close,
     environ,
+    fstat,
     ftruncate,
     getpid,
     getppid,
@@ -39,6 +42,8 @@ from os import (
     write,
 )
 from os import open as open_file
+from stat import S_ISREG
+from threading import enumerate as all_threads
 from threading import get_ident, get_native_id
 from time import clock_gettime, perf_counter, thread_time
 from types import CodeType, FrameType
@@ -51,7 +56,14 @@ _FIRST_S = 5.0
 _SAID_S, _SAID_MOST_S, _GROWTH = 0.25, 30.0, 1.3
 """How often the bill is written: rarely in a long program."""
 _MOST_ROWS, _DEEPEST = 120, 3_000
-_MOST_COMPILATIONS, _LONGEST, _MOST_RESIDENT = 20, 300, 60
+_MOST_COMPILATIONS, _LONGEST, _MOST_LOOKS = 20, 300, 60
+_MOST_KINDS, _KEPT_STEPS, _FEWEST_STEPS, _SLOW = 6, 400, 16, 2.0
+"""Kinds of steps, the newest of each that are kept, how many tell what is usual, and how many times
+that is slow.
+"""
+_MOST_SLOW_ROWS, _MOST_OF_THREADS, _MOST_SOURCE, _SOURCE_BYTES = 5, 20, 60, 1_000_000
+_IDLE_IN = {"threading", "queue", "selectors", "concurrent", "multiprocessing", "socket", "ssl"}
+"""Modules in which a thread that is not the main one waits for work."""
 _WAITS = 0.05
 """Of a sample's time off the CPU, from which on the scheduler is asked whether others had it."""
 _SIGNAL = signal.SIGRTMAX - 5 if hasattr(signal, "SIGRTMAX") else 0
@@ -104,6 +116,10 @@ _CAUSES = (
 _CALLS = {"_find_and_load": IMPORT}
 
 
+COLLECTED, TAKEN = "garbage collection", "preempted"
+IN_PROCESS, NOT_PERSISTENT = "in this process", "workers do not persist"
+
+
 class _Code(NamedTuple):
     """What a frame of some code says: of the program, or of a library of that cause."""
 
@@ -113,6 +129,35 @@ class _Code(NamedTuple):
 
 
 _Place = Tuple[str, str, Union[CodeType, None], int]
+
+
+class _Steps:
+    """Steps of one kind: how long they took, and what the slow ones were in."""
+
+    def __init__(self) -> None:
+        self.count = self.slow = 0
+        self.longest_s = self.slow_s = 0.0
+        self.newest: deque[float] = deque(maxlen=_KEPT_STEPS)
+        self.usual_s = 0.0
+        self.rows: dict[_Place, float] = {}
+
+    def add(self, seconds: float, rows: dict[_Place, float]) -> None:
+        """Take one step, and what was sampled in it."""
+        self.count += 1
+        self.newest.append(seconds)
+        self.longest_s = max(self.longest_s, seconds)
+        if self.count % _FEWEST_STEPS == 0:
+            self.usual_s = self.part(0.5)
+        if self.usual_s and seconds > _SLOW * self.usual_s:
+            self.slow += 1
+            self.slow_s += seconds
+            for place, of_row in rows.items():
+                self.rows[place] = self.rows.get(place, 0.0) + of_row
+
+    def part(self, share: float) -> float:
+        """Return the quantile of the newest steps."""
+        ordered = sorted(self.newest)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 class Samples:
@@ -136,7 +181,15 @@ class Samples:
         self._samples_now = False
         self._own_s = self._collected_s = self._collecting = self._booked_s = 0.0
         self._preempted_s = 0.0
-        self._resident: list[tuple[float, int]] = []
+        self._memory: list[tuple[float, int, int, int]] = []
+        self._kinds: dict[str, _Steps] = {}
+        self._step_at = self._begun
+        self._of_step: dict[_Place, float] = {}
+        self._of_threads: dict[tuple[str, _Place], float] = {}
+        self._sources: dict[str, list[str]] = {}
+        self._module: Any = None
+        """The innermost module of torch that the last sample was in."""
+        self._in_modules = dict.fromkeys(("graph", "training", "double"), 0.0)
         self._every_s = 0.0
         self._said_every_s, self._said = _SAID_S, self._begun
         self._role = "program"
@@ -212,6 +265,18 @@ class Samples:
         except Exception:
             return
 
+    def step_ended(self, kind: str) -> None:
+        """A step of the program's loop has ended, which did this; called in the main thread."""
+        now = perf_counter()
+        steps = self._kinds.get(kind)
+        if steps is None:
+            if len(self._kinds) == _MOST_KINDS:
+                return
+            steps = self._kinds[kind] = _Steps()
+        steps.add(now - self._step_at, self._of_step)
+        self._step_at = now
+        self._of_step = {}
+
     def collected(self, phase: str, info: Any) -> None:
         """A callback of the collector, which may run in another thread than the one sampled."""
         if get_ident() != self._thread:
@@ -233,6 +298,7 @@ class Samples:
         began = thread_time()
         try:
             self._book(frame)
+            self._look_at_threads()
             if self._last - self._said >= self._said_every_s:
                 self._say(ended=False)
             self._samples += 1
@@ -262,6 +328,7 @@ class Samples:
         passed -= collected_s
         ran_s = max(0.0, min(ran - self._ran - collected_s, passed))
         waited_s = passed - ran_s
+        taken_s = 0.0
         if waited_s > _WAITS * passed:  # to ask the scheduler takes as long as all else
             delayed_s = _delayed_s()
             taken_s = max(0.0, min(delayed_s - self._delayed_s, waited_s))
@@ -269,9 +336,48 @@ class Samples:
             self._preempted_s += taken_s
             waited_s -= taken_s
         self._last, self._ran = now, ran
-        row = self._rows.setdefault(self._place(frame), [0.0, 0.0])
+        self._module = None
+        place = self._place(frame)
+        row = self._rows.setdefault(place, [0.0, 0.0])
         row[0] += ran_s
         row[1] += waited_s
+        self._passed_s = passed
+        for where, seconds in ((place, ran_s + waited_s), (_GC, collected_s), (_OTHERS, taken_s)):
+            if seconds:
+                self._of_step[where] = self._of_step.get(where, 0.0) + seconds
+        if self._module is not None:
+            self._look_at_module(ran_s + waited_s)
+
+    def _look_at_module(self, seconds: float) -> None:
+        """Say of the module that runs whether it trains, records a graph, and computes in fp64."""
+        torch: Any = sys.modules["torch"]
+        parameter = next(iter(self._module._parameters.values()), None)
+        found = {
+            "training": self._module.training,
+            "graph": parameter is not None and parameter.requires_grad and torch.is_grad_enabled(),
+            "double": parameter is not None and parameter.dtype == torch.float64,
+        }
+        for name, holds in found.items():
+            self._in_modules[name] += holds * seconds
+
+    def _look_at_threads(self) -> None:
+        """Book what has passed to where each other thread of Python is, unless it waits for work.
+        It is seen when the main thread has the interpreter.
+        """
+        frames = sys._current_frames()
+        if len(frames) < 2:
+            return
+        names = {thread.ident: thread.name for thread in all_threads()}
+        for number, frame in frames.items():
+            name = names.get(number, "")
+            if number == self._thread or not name or name.startswith("gpulab"):
+                continue
+            inner = self._codes.get(frame.f_code) or _about(frame.f_code)
+            if inner.package in _IDLE_IN:
+                continue
+            key = name, self._place(frame)
+            if key in self._of_threads or len(self._of_threads) < _MOST_ROWS:
+                self._of_threads[key] = self._of_threads.get(key, 0.0) + self._passed_s
 
     def _place(self, frame: FrameType | None) -> _Place:
         """Return the cause, by the innermost frame of a library that tells; what of it; and the
@@ -289,14 +395,14 @@ class Samples:
                 about = self._codes[code] = _about(code)
             if about.own:
                 if place is None:
-                    place = code, frame.f_lineno
+                    place = code, frame.f_lineno or 0
             elif place is None:
                 if about.cause == IMPORT:
                     cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
                 elif (about.cause in (COMPILE, RECORDING) and cause != IMPORT) or not cause:
                     cause = about.cause
                 if about.package and other is None:
-                    other = code, frame.f_lineno
+                    other = code, frame.f_lineno or 0
                 package = package or about.package
             if code.co_name == "main" and code.co_filename.endswith(_TRACKER):
                 self._role = "helper"
@@ -305,7 +411,9 @@ class Samples:
                 cause = cause or DATA if place else "idle"
                 break  # below it are frames of the process that it was forked from
             if about.cause == DATA and cause not in (IMPORT, COMPILE):
-                cause = _of_loader(frame, code)
+                cause, detail = _of_loader(frame, code, detail)
+            if self._module is None and code.co_name == "_call_impl" and about.cause == "torch":
+                self._module = frame.f_locals.get("self")
             frame = frame.f_back
         if cause == IMPORT:
             detail = detail.partition(".")[0]
@@ -319,9 +427,11 @@ class Samples:
         """Write the bill so far: whatever ends the process leaves it."""
         self._said = self._last
         self._said_every_s = min(_SAID_MOST_S, self._said_every_s * _GROWTH)
-        self._resident.append((self._last, _resident_bytes()))
-        if len(self._resident) > _MOST_RESIDENT:
-            del self._resident[1::2]
+        steps = sum(kind.count for kind in self._kinds.values())
+        self._memory.append((self._last, _resident_bytes(), steps, _device_bytes()))
+        if len(self._memory) > _MOST_LOOKS:
+            del self._memory[1::2]
+        ran = _ran_s() if self._of_threads else {}
         rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
         line = {
             "pid": getpid(),
@@ -337,11 +447,34 @@ class Samples:
             "collected_s": self._booked_s,
             "collections": self._collections,
             "preempted_s": self._preempted_s,
-            "rows": [[*_words(place), *times] for place, times in rows[:_MOST_ROWS]],
+            "rows": [
+                [*_words(place), *times, self._source(place) if number < _MOST_OF_THREADS else ""]
+                for number, (place, times) in enumerate(rows[:_MOST_ROWS])
+            ],
+            "steps": [
+                [
+                    kind,
+                    steps.count,
+                    steps.part(0.5),
+                    steps.part(0.99),
+                    steps.longest_s,
+                    steps.slow,
+                    steps.slow_s,
+                    _largest(steps.rows, _MOST_SLOW_ROWS),
+                ]
+                for kind, steps in self._kinds.items()
+            ],
+            "other_threads": [
+                [name, *_words(place), seconds, ran.get(name, 0.0)]
+                for (name, place), seconds in _largest_of(self._of_threads, _MOST_OF_THREADS)
+            ],
+            "in_modules": self._in_modules,
+            "faults": _faults(),
+            "available": _available_bytes(),
             "compilations": _compilations(),
             "threads": _threads(),
             "cores": len(os.sched_getaffinity(0)),
-            "resident": self._resident,
+            "memory": self._memory,
             "other_s": sum(times[0] + times[1] for _, times in rows[_MOST_ROWS:]),
         }
         data = dumps(line).encode()
@@ -353,18 +486,89 @@ class Samples:
         finally:
             close(fd)
 
+    def _source(self, place: _Place) -> str:
+        """Return the text of a line of the program, as it is now."""
+        code, line = place[2], place[3]
+        if code is None or not self._codes[code].own:
+            return ""
+        file = code.co_filename
+        if file not in self._sources:
+            try:
+                self._sources[file] = _text(file, _SOURCE_BYTES).splitlines()
+            except OSError:
+                self._sources[file] = []
+        lines = self._sources[file]
+        return lines[line - 1].strip()[:_MOST_SOURCE] if 0 < line <= len(lines) else ""
 
-def _of_loader(frame: FrameType, code: CodeType) -> str:
-    """Return what a loader does; the outermost of its frames is asked last."""
+
+_GC: _Place = (COLLECTED, "", None, 0)
+_OTHERS: _Place = (TAKEN, "", None, 0)
+
+
+def _largest_of(found: dict[Any, float], most: int) -> list[tuple[Any, float]]:
+    return sorted(found.items(), key=lambda row: -row[1])[:most]
+
+
+def _largest(rows: dict[_Place, float], most: int) -> list[list[Any]]:
+    return [[*_words(place), seconds] for place, seconds in _largest_of(rows, most)]
+
+
+def _of_loader(frame: FrameType, code: CodeType, detail: str) -> tuple[str, str]:
+    """Return what a loader does, and how; the outermost of its frames is asked last."""
     if not code.co_filename.endswith("dataloader.py"):
-        return DATA
+        return DATA, detail
     own = frame.f_locals.get("self")
     workers = getattr(own, "_num_workers", getattr(own, "num_workers", 0))
-    if workers and code.co_name in ("__init__", "_get_iterator", "_reset", "__iter__"):
-        return WORKERS
-    if workers and getattr(own, "_rcvd_idx", 1) == 0:
-        return EPOCH
-    return DATA
+    if not workers:
+        return DATA, IN_PROCESS
+    persists = getattr(own, "_persistent_workers", getattr(own, "persistent_workers", True))
+    how = "" if persists else NOT_PERSISTENT
+    if code.co_name in ("__init__", "_get_iterator", "_reset", "__iter__"):
+        return WORKERS, how
+    if getattr(own, "_rcvd_idx", 1) == 0:
+        return EPOCH, how
+    return DATA, ""
+
+
+def _device_bytes() -> int:
+    """Return the memory of the GPU that torch has allocated; 0 without one."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not hasattr(cuda, "memory_allocated") or not cuda.is_initialized():
+        return 0
+    return int(cuda.memory_allocated())
+
+
+def _ran_s() -> dict[str, float]:
+    """Return the CPU seconds of each thread of Python, by its name."""
+    found: dict[str, float] = {}
+    for thread in all_threads():
+        try:
+            ran_ns = int(_text(f"/proc/self/task/{thread.native_id}/schedstat").split()[0])
+        except (OSError, ValueError, IndexError):
+            continue
+        found[thread.name] = found.get(thread.name, 0.0) + ran_ns / 1e9
+    return found
+
+
+def _available_bytes() -> int:
+    """Return the memory that the process could still get, by the system and its control group."""
+    available = []
+    try:
+        for line in _text("/proc/meminfo").splitlines():
+            if line.startswith("MemAvailable"):
+                available.append(int(line.split()[1]) * 1024)
+        most = _text("/sys/fs/cgroup/memory.max").strip()
+        if most.isdigit():
+            available.append(int(most) - int(_text("/sys/fs/cgroup/memory.current")))
+    except (OSError, ValueError):
+        pass
+    return max(0, min(available, default=0))
+
+
+def _faults() -> list[float]:
+    """Return major page faults, seconds of user code, and of the system."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return [used.ru_majflt, used.ru_utime, used.ru_stime]
 
 
 def _compilations() -> list[tuple[str, str, int, float, str]]:
@@ -392,11 +596,13 @@ def _resident_bytes() -> int:
     return int(_text("/proc/self/statm").split()[1]) * sysconf("SC_PAGE_SIZE")
 
 
-def _text(path: str) -> str:
-    """Read a short file of the system, by functions that the program cannot have replaced."""
-    fd = open_file(path, O_RDONLY | O_CLOEXEC)
+def _text(path: str, most: int = 2_000) -> str:
+    """Read a regular file, or one of the system, by functions that the program cannot have
+    replaced.
+    """
+    fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     try:
-        return read(fd, 1_000).decode(errors="replace")
+        return read(fd, most).decode(errors="replace") if S_ISREG(fstat(fd).st_mode) else ""
     finally:
         close(fd)
 
