@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gpulab.core.text import one_line, plain, short_name
 from gpulab.core.units import plural, seconds
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
 from gpulab.features.bill.trace import IDLE, TraceBill
-from gpulab.features.bill.trace_ranks import RankWaits
+
+if TYPE_CHECKING:
+    from gpulab.features.bill.trace_ranks import RankWaits
 
 _MOST_ROWS, _MOST_FILES = 15, 2
 _NAME = 70
