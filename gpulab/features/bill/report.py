@@ -108,8 +108,12 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
     kept = [row for row in rows if row.seconds >= _LEAST * wall_s]
     small_s = booked_s - sum(row.seconds for row in kept)
     kept.sort(key=lambda row: -row.seconds)
-    for cause, seconds in ((OTHERS, small_s), (UNBOOKED, wall_s - booked_s)):
-        if seconds > 0.0005 * wall_s:
+    unbooked_s = wall_s - booked_s
+    if abs(unbooked_s) < 0.0005 * wall_s:
+        small_s += unbooked_s
+        unbooked_s = 0.0
+    for cause, seconds in ((OTHERS, small_s), (UNBOOKED, unbooked_s)):
+        if seconds:
             kept.append(BillRow(cause=cause, seconds=seconds))
     memory = events[0].memory if len(events) == 1 else []
     last = events[-1]
@@ -173,9 +177,10 @@ def _by_step(looks: Sequence[tuple[int, int]], available: int) -> Growth | None:
     if not looks or looks[-1][0] < _WINDOWS * _FEWEST_STEPS:
         return None
     steps, size = looks[-1]
+    whole = steps
     rates = []
     for window in range(1, _WINDOWS + 1):
-        begin = steps * (1 - window / (_WINDOWS + 1))
+        begin = whole * (1 - window / (_WINDOWS + 1))
         before = min(looks, key=lambda look: abs(look[0] - begin))
         if before[0] == steps:
             return None

@@ -232,4 +232,4 @@ def test_the_slow_ones_of_a_kind_of_steps_say_where_they_are(lab):
     assert 10 <= steps["slow"] < 100
     assert steps["longest_s"] >= 0.1
     assert steps["rows"][0]["lines"] == [8]
-    assert "200 steps (train)" in finished.stdout
+    assert "200 steps (train)" in finished.stderr
