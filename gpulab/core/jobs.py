@@ -335,6 +335,10 @@ class Follow(Job, frozen=True, kw_only=True, tag="follow"):
     subject: Program
     profile: ProfileOptions | None = None
     """None: its steps are timed, and none is recorded."""
+    what_if: Line | None = None
+    """Functions whose delay is measured beside the parts of a step; None: nothing is delayed."""
+    tried: Line | None = None
+    """Fixes to try in its steps; empty: all of them; None: none."""
 
 
 AnyJob = Measure | TimeFunctions | Calibrate
