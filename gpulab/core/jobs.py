@@ -126,16 +126,11 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class TriedFix(msgspec.Struct, frozen=True, kw_only=True):
-    """A fix that a scenario tries, or why it does not. `lines` of the program have to be edited to
-    have it for good, to what `edit` says. `answers`: codes of the findings that promise its gain.
-    """
+    """A fix that a scenario tries, or why it does not."""
 
     name: Name
     sentence: Line
     why_not: Line = ""
-    answers: tuple[Name, ...] = ()
-    lines: tuple[Line, ...] = ()
-    edit: Line = ""
 
 
 class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):

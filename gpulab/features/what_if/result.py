@@ -6,7 +6,6 @@ import msgspec
 
 from gpulab.core.estimate import Estimate
 
-
 LESS = 0.1
 """What a part is to take less, in what is shown."""
 
