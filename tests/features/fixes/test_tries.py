@@ -42,7 +42,8 @@ def test_a_fix_is_measured_and_checked(tried):
     finished, _ = tried
     fused = fixes_of(finished)["fused_optimizer"]
     assert fused["verdict"] not in ("wrong", "invalid")
-    assert fused["low"] <= fused["speedup"] <= fused["high"]
+    speedup = fused["speedup"]
+    assert speedup["low"] <= speedup["value"] <= speedup["high"]
     assert fused["error"] <= fused["tolerance"]
 
 

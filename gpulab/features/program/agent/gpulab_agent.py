@@ -67,6 +67,8 @@ class Agent:
             return
         if name == _OPTIMIZER:
             follower.watch_optimizers(module)
+            if follower.trials is not None:
+                follower.trials.watch_optimizers(module)
         elif name == _COMPILER:
             follower.watch_compiler(module)
         elif name == _TRACE:

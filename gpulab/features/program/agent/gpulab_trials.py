@@ -52,7 +52,9 @@ class Trials:
         self._folder, self._pid = folder, os.getpid()
         self._file = os.path.join(folder, f"{self._pid}-{os.urandom(4).hex()}.trials")
         self._delays, self._switches = _names(DELAYS), _names(SWITCHES)
-        self._loading = _Part("loading")
+        self._loading, self._optimizer = _Part("loading"), _Part("optimizer")
+        self._seen = _Seen()
+        self._watches = False
         self._changes: list[Any] = []
         self._active: Any = None
         self._undo: list[Callable[[], object]] = []
@@ -70,6 +72,24 @@ class Trials:
             kind = getattr(module, name, None)
             if kind is not None:
                 kind.fetch = self._loading.around(kind.fetch)
+
+    def watch_optimizers(self, module: Any) -> None:
+        """`module` is torch.optim.optimizer, just imported. The hooks stay: torch walks over all of
+        them as a step ends, and raises where one comes or goes meanwhile.
+        """
+
+        def before(optimizer: Any, *_: Any) -> None:
+            if self._watches and not _is_compiling():
+                self._seen.optimizer(optimizer)
+                self._optimizer.enter()
+
+        def after(*_: Any) -> None:
+            if self._watches and not _is_compiling():
+                self._optimizer.leave()
+
+        if hasattr(module, "register_optimizer_step_pre_hook"):
+            module.register_optimizer_step_pre_hook(before)
+            module.register_optimizer_step_post_hook(after)
 
     def stepped(self, mark: Any, compiles: bool) -> None:
         """A step has ended. Where an error comes of this, all is put back first."""
@@ -115,6 +135,7 @@ class Trials:
             self._changes = [_Refused("", f"{ranks} ranks: a change of one would measure the wait")]
             self._write()
             return
+        self._watches = not compiles
         parts, seen = self._parts(compiles), self._watch(compiles)
         self._changes = list(parts)
         for part in parts:
@@ -158,17 +179,13 @@ class Trials:
             return []
         torch = sys.modules["torch"]
         parts: list[Any] = [self._loading]
-        own = _Part("forward"), _Part("backward"), _Part("optimizer")
-        forward, backward, optimizer = own
+        own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
         if compiles:
             why = "the program compiles: its code is left alone"
             parts += [_Refused(part.name, why) for part in own]
         else:
             self._wrap(torch.nn.Module, "__call__", forward.around)
             self._wrap(torch.autograd, "backward", backward.around)
-            hooks = sys.modules["torch.optim.optimizer"]
-            self._hook(hooks.register_optimizer_step_pre_hook, lambda *_: optimizer.enter())
-            self._hook(hooks.register_optimizer_step_post_hook, lambda *_: optimizer.leave())
             parts += own
         parts += [self._named(name) for name in self._delays]
         if torch.cuda.is_initialized():
@@ -189,12 +206,9 @@ class Trials:
 
     def _watch(self, compiles: bool) -> _Seen:
         """Hooks that see what switches ask for."""
-        seen = _Seen()
+        seen = self._seen
         if self._switches is None or compiles:
             return seen
-        hooks = sys.modules.get("torch.optim.optimizer")
-        if hooks is not None:
-            self._hook(hooks.register_optimizer_step_pre_hook, lambda own, *_: seen.optimizer(own))
         self._wrap(sys.modules["torch"].autograd, "backward", seen.backward)
         for kind in ("adam", "adamw", "sgd"):
             module = sys.modules.get(f"torch.optim.{kind}")
@@ -229,9 +243,6 @@ class Trials:
 
         self._undo.append(undo)
 
-    def _hook(self, register: Callable[[Any], Any], function: Callable[..., object]) -> None:
-        self._undo.append(register(function).remove)
-
     def _put_back(self) -> None:
         if self._active is not None:
             self._active.off()
@@ -240,7 +251,8 @@ class Trials:
             self._undo.pop()()
 
     def _end(self) -> None:
-        self._done = True
+        self._done, self._watches = True, False
+        self._seen.optimizers.clear()
         self._put_back()
 
     def _write(self) -> None:
@@ -271,6 +283,8 @@ class _Change:
     def is_enough(self) -> bool:
         ratios = [pair[1] / pair[0] for pair in self.pairs]
         return len(ratios) >= _ENOUGH and max(ratios) <= min(ratios) * (1 + 2 * _NARROW)
+
+    def prepare(self, step_s: float, count: int) -> None: ...
 
     def on(self) -> None: ...
 
