@@ -20,7 +20,7 @@ def trials(report: RunReport) -> Block | None:
     if found.parts:
         words = (
             "slope 1: on the critical path; 0: hidden. Each part was delayed in every other window "
-            "of the running steps"
+            "of the running steps: their times and the bill include the delays"
         )
         blocks += ["", parts_table(found.parts, found.less), Text(words, "dim")]
         blocks += not_delayed(found.parts)
@@ -34,17 +34,17 @@ def _fixes(fixes: Sequence[TriedReport]) -> list[Block]:
     table.add_column("fix", no_wrap=True)
     for head in ("times", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("in effect")
-    table.add_column("alters")
+    table.add_column("in effect", no_wrap=True)
+    lines = []
     for fix in fixes:
+        words = fix.alters
         if fix.why_not or not fix.pairs:
+            words = fix.why_not or "no pair of windows was measured"
+        if words:
+            lines.append(Text(f"{fix.name}: {words}", "dim"))
+        if not fix.pairs:
             continue
         proof = f"{fix.in_effect} of {fix.pairs} windows: {fix.was} -> {fix.now}"
         times_faster = "" if fix.speedup is None else times(fix.speedup)
-        table.add_row(fix.name, times_faster, interval(fix.speedup), proof, fix.alters)
-    lines = [
-        Text(f"{fix.name}: {fix.why_not or 'no pair of windows was measured'}", "dim")
-        for fix in fixes
-        if fix.why_not or not fix.pairs
-    ]
+        table.add_row(fix.name, times_faster, interval(fix.speedup), proof)
     return [table, *lines]

@@ -24,7 +24,7 @@ DELAYS, SWITCHES = "GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY"
 """The variables with the names that were asked for; empty: all; not set: none."""
 PART, FIX = "part", "fix"
 _WARM_STEPS, _WARM_S = 3, 0.3
-_WINDOW_S, _MOST_STEPS = 0.25, 200
+_WINDOW_S, _MOST_STEPS, _LONGEST_S = 0.25, 200, 1.0
 _ROUNDS, _PAIRS_OF_ROUND, _ENOUGH, _NARROW = 3, 4, 8, 0.02
 """Pairs of each change in turn; from `_ENOUGH` on no more where all their ratios are so near."""
 _DELAY = 0.15
@@ -43,6 +43,7 @@ _OPTIMIZERS = {"Adam", "AdamW", "SGD"}
 """Those whose parameter groups may be switched between steps."""
 
 _Plan = Generator[int, float, None]
+"""Yields how many steps a window has; is sent the seconds of one of them."""
 
 
 class Trials:
@@ -114,10 +115,10 @@ class Trials:
         if self._active is not None:
             self._active.step_ended()
         self._steps += 1
-        if self._steps < self._wanted:
+        if self._steps < self._wanted and perf_counter() - self._begun < _LONGEST_S:
             return
         _synchronise()
-        self._wanted = self._plan.send(perf_counter() - self._begun)
+        self._wanted = self._plan.send((perf_counter() - self._begun) / self._steps)
         self._steps = 0
         _synchronise()
         self._begun = perf_counter()
@@ -141,9 +142,9 @@ class Trials:
         for part in parts:
             part.window_begins()
         count = max(1, min(_MOST_STEPS, int(_WINDOW_S * steps / seconds)))
-        step_s = (yield count) / count
+        step_s = yield count
         for part in parts:
-            part.prepare(step_s, count)
+            part.prepare(step_s, self._steps)
         self._changes += self._switched(seen)
         count = max(1, min(_MOST_STEPS, int(_WINDOW_S / step_s)))
         self._write()
@@ -163,13 +164,13 @@ class Trials:
                 self._active = change
                 change.on()
             yield 1
-            seconds[changed] = (yield count) / count
+            seconds[changed] = yield count
             if changed:
-                delay_s, holds = change.delayed_s() / count, change.holds()
+                delay_s, holds = change.delayed_s() / self._steps, change.holds()
                 change.off()
                 self._active = None
             else:
-                part_s = change.wall_s() / count
+                part_s = change.wall_s() / self._steps
         change.pairs.append((seconds[False], seconds[True], delay_s, part_s, holds))
         self._write()
 
@@ -178,7 +179,7 @@ class Trials:
         if self._delays is None:
             return []
         torch = sys.modules["torch"]
-        parts: list[Any] = [self._loading]
+        parts = [*map(self._named, self._delays), self._loading]
         own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
         if compiles:
             why = "the program compiles: its code is left alone"
@@ -187,7 +188,6 @@ class Trials:
             self._wrap(torch.nn.Module, "__call__", forward.around)
             self._wrap(torch.autograd, "backward", backward.around)
             parts += own
-        parts += [self._named(name) for name in self._delays]
         if torch.cuda.is_initialized():
             parts.append(_Device("device"))
         return parts
