@@ -401,10 +401,11 @@ class _Device(_Part):
     """The work of a GPU: its stream waits at the end of each step, and the host does not."""
 
     def prepare(self, step_s: float, count: int) -> None:
-        _synchronise()
-        begun = perf_counter()
-        sys.modules["torch"].cuda._sleep(_CYCLES)
-        _synchronise()
+        for _ in range(2):  # the first loads the kernel: half of the delay would be missing
+            _synchronise()
+            begun = perf_counter()
+            sys.modules["torch"].cuda._sleep(_CYCLES)
+            _synchronise()
         self._cycles = int(_DELAY * step_s * _CYCLES / (perf_counter() - begun))
         self._delay_s, self._slept = _DELAY * step_s, 0
 
