@@ -37,6 +37,7 @@ _BUSY = bytes(16_384)
 _SLOTS, _FIELDS = 64, 4
 _PASSES, _WALL, _RAN, _DELAYED = range(_FIELDS)
 _CYCLES = 20_000_000
+_COMPILES = "the program compiles: its code is left alone"
 _FUSED, _FOREACH = "fused", "foreach"
 _KINDS = {"_single_tensor_": "for-loop", "_multi_tensor_": _FOREACH, "_fused_": _FUSED}
 _OPTIMIZERS = {"Adam", "AdamW", "SGD"}
@@ -105,9 +106,9 @@ class Trials:
             raise
 
     def _step(self, mark: Any, compiles: bool) -> None:
-        if mark != self._mark:
+        if (mark, compiles) != self._mark:
             self._put_back()
-            self._mark, self._changes = mark, []
+            self._mark, self._changes = (mark, compiles), []
             self._plan = self._trials(compiles)
             self._wanted, self._steps = next(self._plan), 0
             self._begun = perf_counter()
@@ -182,8 +183,7 @@ class Trials:
         parts = [*map(self._named, self._delays), self._loading]
         own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
         if compiles:
-            why = "the program compiles: its code is left alone"
-            parts += [_Refused(part.name, why) for part in own]
+            parts += [_Refused(part.name, _COMPILES) for part in own]
         else:
             self._wrap(torch.nn.Module, "__call__", forward.around)
             self._wrap(torch.autograd, "backward", backward.around)
@@ -207,6 +207,7 @@ class Trials:
     def _watch(self, compiles: bool) -> _Seen:
         """Hooks that see what switches ask for."""
         seen = self._seen
+        seen.why_not = _COMPILES if compiles else ""
         if self._switches is None or compiles:
             return seen
         self._wrap(sys.modules["torch"].autograd, "backward", seen.backward)
@@ -427,6 +428,7 @@ class _Seen:
         self.optimizers: dict[int, Any] = {}
         self.anomaly: bool | None = None
         """Whether the newest backward looked for anomalies."""
+        self.why_not = ""
         self.updates = ""
         """How the newest step of an optimizer was computed."""
 
@@ -502,7 +504,7 @@ def _every_switch(seen: _Seen) -> list[_Switch]:
             _Anomaly(torch).put,
             False,
             "NaN in a backward pass is not reported",
-            "" if seen.anomaly else "no backward looks for anomalies",
+            seen.why_not or ("" if seen.anomaly else "no backward looks for anomalies"),
         ),
         _optimizer("fused_optimizer", seen, _FUSED, rounding),
         _optimizer("foreach_optimizer", seen, _FOREACH, ""),
@@ -570,7 +572,7 @@ def _optimizer(name: str, seen: _Seen, wanted: str, alters: str) -> _Switch:
         for optimizer in optimizers:
             _move_counts(optimizer, fused=value == _FUSED)
 
-    why_not = _why_not_switched(optimizers, groups)
+    why_not = seen.why_not or _why_not_switched(optimizers, groups)
     if not why_not and wanted == _FOREACH and seen.updates == _FUSED:
         why_not = "fused already"
     return _Switch(name, lambda: seen.updates, put, wanted, alters, why_not)
