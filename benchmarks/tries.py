@@ -2,7 +2,7 @@
 for each fix that the table has, the program is edited by hand and measured in pairs with the step as
 it is.
 
-python benchmarks/tries.py [--device cuda:0] [--time S]      # a CPU has five of them, a GPU more
+python benchmarks/tries.py [--device cuda:0] [--time S]      # a CPU has four of them, a GPU more
 
 With --tried FILE the tries are kept there, and read from it in the next call.
 """
@@ -72,15 +72,11 @@ EDITS = {
         "optimizer = torch.optim.AdamW(model.parameters(), foreach=False)",
         _FUSED,
     ),
-    "foreach_optimizer": ("foreach=False", "foreach=True"),
     "channels_last": (
         "\noptimizer =",
         "\nmodel = model.to(memory_format=torch.channels_last)\noptimizer =",
     ),
     "loader_workers": (f"{_LOADER})", _WORKERS),
-    "pinned_memory": (f"{_LOADER})", f"{_LOADER}, pin_memory=True)"),
-    "gradients_to_none": ("set_to_none=False", "set_to_none=True"),
-    "no_item": ("loss.item()", "loss.detach()"),
 }
 """What is edited by hand, and to what; settings that a whole process has are in the scenario."""
 CONTEXTS = {

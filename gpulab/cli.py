@@ -317,7 +317,7 @@ def _options(mode: Mode, given: Mapping[str, object]) -> tuple[Options, str]:
         flag = flag_of(name)
         if flag.feature:
             check_installed(flag.name, flag.feature)
-        if flag.command:
+        if flag.command and mode != Mode.FOLLOW:
             command = f"gpulab.features.{flag.feature}.command:{flag.command}"
     options = options_of(given, defaults, mode)
     if options.given("json", "junit", "plot", "export", "trace"):

@@ -71,6 +71,19 @@ class BuiltStep:
         self._before = [each.detach().clone() for each in self.parameters]
 
     @property
+    def called_modules(self) -> list[torch.nn.Module]:
+        """The outermost modules that can be called: of a list or dict of modules, those in it."""
+        found: list[torch.nn.Module] = []
+        waiting = [*reversed(self.modules)]
+        while waiting:
+            module = waiting.pop()
+            if type(module).forward is torch.nn.Module.forward:
+                waiting.extend(reversed([*module.children()]))
+            else:
+                found.append(module)
+        return found
+
+    @property
     def parameters(self) -> list[torch.nn.Parameter]:
         return [parameter for module in self.modules for parameter in module.parameters()]
 

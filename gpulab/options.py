@@ -134,16 +134,21 @@ class Options:
     variant: Sequence[str] = _to_run(_MEASURES, ("NAME", kinds.expression), default=())
     """only the baseline and the variants of this name, which may be a regular expression"""
     try_fixes: str | None = _to_run(
-        _RUN, ("NAME,...", str), name="--try", const="", feature="fixes", command="try_fixes"
+        _RUN_OR_FOLLOW,
+        ("NAME,...", str),
+        name="--try",
+        const="",
+        feature="fixes",
+        command="try_fixes",
     )
-    """measure every fix that applies to FILE:function, one by one and together, without an edit of
-    it; NAME: only these fixes
+    """measure every fix that applies to FILE:function, one by one and together, or to the steps of
+    a program that runs, without an edit of it; NAME: only these fixes
     """
     what_if: str | None = _to_run(
-        _RUN, ("NAME,...", str), const="", feature="what_if", command="what_if"
+        _RUN_OR_FOLLOW, ("NAME,...", str), const="", feature="what_if", command="what_if"
     )
     """what each part of a step would gain, measured by delaying it; NAME: a variant, operations
-    such as aten::mm
+    such as aten::mm, or functions of a program's main file
     """
     keep: Path | None = _to_run({Mode.RUN, Mode.HISTORY}, ("FILE.py|N", kinds.path))
     """with --try: write the scenario with the fixes, which --run FILE.py measures; with --prune:

@@ -126,16 +126,11 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class TriedFix(msgspec.Struct, frozen=True, kw_only=True):
-    """A fix that a scenario tries, or why it does not. `lines` of the program have to be edited to
-    have it for good, to what `edit` says. `answers`: codes of the findings that promise its gain.
-    """
+    """A fix that a scenario tries, or why it does not."""
 
     name: Name
     sentence: Line
     why_not: Line = ""
-    answers: tuple[Name, ...] = ()
-    lines: tuple[Line, ...] = ()
-    edit: Line = ""
 
 
 class ScenarioFile(Subject, frozen=True, kw_only=True, tag="scenario"):
@@ -335,6 +330,10 @@ class Follow(Job, frozen=True, kw_only=True, tag="follow"):
     subject: Program
     profile: ProfileOptions | None = None
     """None: its steps are timed, and none is recorded."""
+    what_if: Line | None = None
+    """Functions whose delay is measured beside the parts of a step; None: nothing is delayed."""
+    tried: Line | None = None
+    """Fixes to try in its steps; empty: all of them; None: none."""
 
 
 AnyJob = Measure | TimeFunctions | Calibrate

@@ -142,6 +142,11 @@ class ProgramSession(LiveSource):
             self._start_telemetry()
             self._append(StageStarted(stage=Stage.MEASURE, variant=self._variant))
             variables = environment(folder, self._command, self._job.profile)
+            trials = {
+                "GPULAB_FOLLOW_WHAT_IF": self._job.what_if,
+                "GPULAB_FOLLOW_TRY": self._job.tried,
+            }
+            variables |= {name: names for name, names in trials.items() if names is not None}
             streams = self._start_program(stack, {**variables, **orphans.environment}, output)
             process = self._process
             if process is not None:

@@ -122,12 +122,15 @@ def program_request(command: Sequence[str], settings: Options) -> RunRequest:
     check_machine(settings)
     subject = program_of(command)
     profile = None
-    if settings.profile != "off":
+    trials = settings.what_if is not None or settings.try_fixes is not None
+    if settings.profile != "off" and not trials:
         trace = str(settings.trace.absolute()) if settings.trace else None
         profile = ProfileOptions(trace=trace, at_once=bool(trace or settings.profile))
     elif settings.trace:
-        raise UsageError("--trace needs a profile, and --profile off makes none")
-    job = Follow(subject=subject, profile=profile)
+        without = "--what-if and --try make none" if trials else "--profile off makes none"
+        raise UsageError(f"--trace needs a profile, and {without}")
+    what_if, tried = settings.what_if, settings.try_fixes
+    job = Follow(subject=subject, profile=profile, what_if=what_if, tried=tried)
     return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
 
 

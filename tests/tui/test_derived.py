@@ -13,8 +13,8 @@ from gpulab.core.events import Samples
 from gpulab.core.jobs import PartKind, StepPart
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.fixes.result import ALL_TOGETHER
 from gpulab.features.fixes.runs import Fixes
-from gpulab.features.fixes.text import ALL_TOGETHER
 from gpulab.features.what_if.parts import MAIN, PartsSeen
 from gpulab.options import Options
 from gpulab.session.drive import StoppedError
@@ -48,7 +48,7 @@ def only(lab):
 FACTS = StepFacts(
     images=True,
     convolutions={"fp32": 1},
-    optimizers=[OptimizerFacts(name="Adam", takes=["fused", "foreach"])],
+    optimizers=[OptimizerFacts(name="Adam", takes_fused=True)],
     loaders=[LoaderFacts(epochs=1)],
     cores=2,
     compiler="none",
@@ -106,7 +106,7 @@ def program(folder):
 
 def test_all_fixes_are_tried_then_those_that_gained_together_and_both_are_shown(tmp_path, started):
     async def journey(pilot):
-        await pilot.press("F", "enter")
+        await pilot.press("F")
         await until(pilot, lambda: len(started) == 2 and idle(pilot))
         assert len(fixes_of(started[0])) == len(FIXES)
         assert fixes_of(started[1]) == [ALL_TOGETHER]
@@ -117,29 +117,6 @@ def test_all_fixes_are_tried_then_those_that_gained_together_and_both_are_shown(
         assert "all_together: fused_optimizer, channels_last" in copied
 
     visit(journey, program(tmp_path), size=(110, 60))
-
-
-def test_fixes_of_one_finding_are_tried(tmp_path, started):
-    async def journey(pilot):
-        await pilot.press("r")
-        await until(pilot, lambda: idle(pilot))
-        await pilot.press("F")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
-        choices = pilot.app.screen.query_one(OptionList)
-        lines = [str(option.prompt).splitlines() for option in choices.options]
-        assert lines[0] == ["all fixes that apply"]
-        assert lines[1][0].startswith("waits for its data")
-        assert lines[1][1] == "  loader_workers"
-        await pilot.press("escape")
-        assert not started
-        await pilot.press("F")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ChooseScreen))
-        await pilot.press("down", "enter")
-        await until(pilot, lambda: started)
-        assert fixes_of(started[0]) == ["loader_workers"]
-
-    data_wait = run_file("phases", tmp_path)
-    visit(journey, program(tmp_path), starter=lambda entry, settings: FileSource(data_wait))
 
 
 def test_one_part_of_a_step_is_delayed_and_a_second_run_waits_for_the_first(tmp_path, monkeypatch):

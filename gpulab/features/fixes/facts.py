@@ -1,4 +1,6 @@
-"""What one step of a program does, as far as fixes ask: seen by hooks in a process of its own."""
+"""What one step of a program does, as far as fixes ask: seen by hooks in a process of its own. What
+a step does not call is in none of these: a fix of it would have no effect.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +8,17 @@ import msgspec
 
 
 class OptimizerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """`fused` and `foreach` are None where torch decides; `takes` are the names it has at all."""
+    """One that steps. `fused` is None where torch decides; `takes_fused`: whether it has that."""
 
     name: str
     fused: bool | None = None
-    foreach: bool | None = None
-    takes: list[str] = []
-    on_device: bool = False
-    """Whether all of its parameters are on a GPU."""
+    takes_fused: bool = False
 
 
 class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`epochs`: how often a step begins it anew; 0 where it goes on with an iterator."""
 
     workers: int = 0
-    pinned: bool = False
     persistent: bool = False
     epochs: int = 0
 
@@ -40,23 +38,20 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Why torch.compile has none; empty where it has."""
     cores: int = 1
     models: int = 0
+    """Whose forward is called."""
+    not_called: int = 0
+    """Models of the program whose forward is not."""
     compiled: bool = False
     autocast: bool = False
     images: bool = False
-    """Whether a model has 2d convolutions."""
+    """Whether a model that is called has 2d convolutions."""
     channels_last: bool = False
     products: dict[str, int] = {}
     convolutions: dict[str, int] = {}
-    attentions: dict[str, int] = {}
-    operations: int = 0
     optimizers: list[OptimizerFacts] = []
     loaders: list[LoaderFacts] = []
-    zeroed: int = 0
-    """Calls of zero_grad(set_to_none=False)."""
-    zeroed_lines: list[str] = []
-    items: int = 0
-    """Reads of one value: .item(), float(), bool()."""
-    item_lines: list[str] = []
+    reads: int = 0
+    """Of one value: .item(), float(), bool()."""
     inputs: list[str] = []
     """Expressions for tensors that a step reads and leaves as they are."""
     state: list[str] = []

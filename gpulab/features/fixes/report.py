@@ -1,4 +1,4 @@
-"""Fixes as a part of the report: which finding each answers, and what it gained."""
+"""Fixes as a part of the report: what each gained."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
 
 
 def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
-    fix = FixReport(
-        **fields_of(tried, "name", "sentence", "why_not", "edit"), lines=list(tried.lines)
-    )
-    advice = getattr(report.variants[0], "advice", [])
-    answered = next((each for each in advice if each.finding.code in tried.answers), None)
-    if answered is not None:
-        fix = replace(fix, answers=answered.finding.code)
+    fix = FixReport(**fields_of(tried, "name", "sentence", "why_not"))
     variant = next((each for each in report.variants if each.name == tried.name), None)
     if variant is None:
         return fix

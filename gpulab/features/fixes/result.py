@@ -8,20 +8,19 @@ from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Verdict
 
+ALL_TOGETHER = "all_together"
+
 
 class FixReport(msgspec.Struct, frozen=True, kw_only=True):
     """One fix. `why_not`: why it does not apply here; then nothing else is known of it.
 
-    `answers` is the code of the finding of the step as it is that names this fix. `speedup` is
-    what was measured; `error` of the output against the step as it is, within
-    `tolerance`. `gained`: whether the interval lies above 1x. `lines` of the program have to be
-    edited to have it for good, as `edit` says.
+    `speedup` is what was measured; `error` of the output against the step as it is, within
+    `tolerance`. `gained`: whether the interval lies above 1x.
     """
 
     name: str
     sentence: str
     why_not: str = ""
-    answers: str | None = None
     speedup: Estimate | None = None
     verdict: Verdict | None = None
     error: float | None = None
@@ -29,8 +28,6 @@ class FixReport(msgspec.Struct, frozen=True, kw_only=True):
     reason: Finding | None = None
     """Why it has no verdict, or a wrong one."""
     gained: bool = False
-    lines: list[str] = []
-    edit: str = ""
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):

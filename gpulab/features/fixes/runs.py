@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from msgspec.structs import replace as replace_fields
 
-from gpulab.core.jobs import Measure, RunRequest, TriedFix
+from gpulab.core.jobs import Measure, RunRequest, StepRequest, TriedFix
 from gpulab.features.fixes.declarations import FIXES, Fix, gaining
 from gpulab.features.fixes.facts import StepFacts
-from gpulab.features.fixes.text import ALL_TOGETHER, scenario_text
+from gpulab.features.fixes.result import ALL_TOGETHER
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.scenario import shown
 from gpulab.session.derived import planned_request, request_of_text, step_request
 from gpulab.session.launch import Launch, plan
 from gpulab.session.look import Look, LookError
+from gpulab.session.step_text import step_text, variant_text
 from gpulab.session.worker_process import usual_environment
+
+_TRANSFORMATIONS = Path(__file__).with_name("transformations.py")
+_TRIES = "Fixes tried on {what}: each variant is the step as it is with one change."
 
 
 class Fixes:
@@ -76,9 +83,6 @@ class Fixes:
             name=fix.name,
             sentence=fix.sentence,
             why_not=self.why_not[fix.name],
-            answers=tuple(fix.answers),
-            lines=tuple(fix.lines(self._facts)),
-            edit=fix.edit,
         )
 
     def _request(self, text: str, tried: tuple[TriedFix, ...], settings: Options) -> RunRequest:
@@ -98,3 +102,42 @@ def fixes_named(names: Sequence[str], facts: StepFacts) -> list[Fix]:
         those = ", ".join(applying) or "none"
         raise UsageError(f"--try {shown(unknown[0])}: no such fix; these apply: {those}")
     return [fix for fix in FIXES if not names or fix.name in names]
+
+
+def scenario_text(
+    request: StepRequest, facts: StepFacts, fixes: Sequence[Fix], together: Sequence[Fix] = ()
+) -> str:
+    """Each of `fixes` by itself, and those `together` in one variant."""
+    used = list(dict.fromkeys([*fixes, *together]))
+    variants = [variant_text(fix.name, f"{fix.sentence}.", _changes([fix])) for fix in fixes]
+    if together:
+        variants.append(variant_text(ALL_TOGETHER, "All that gained.", _changes(together)))
+    given = {"inputs": facts.inputs, "state": facts.state}
+    return step_text(
+        request,
+        title=_TRIES,
+        flag="--try",
+        expressions=[f"{name}={tuple(each)!r}" for name, each in given.items() if each],
+        sources=[_source(fix.name) for fix in used],
+        variants=variants,
+    )
+
+
+def _changes(fixes: Sequence[Fix]) -> list[str]:
+    return [f"with_{fix.name}" for fix in fixes]
+
+
+def _source(name: str) -> str:
+    """The function of a fix, as it stands in the file of all of them, under a name that no variant
+    has.
+    """
+    text = _functions()[name]
+    return text.replace(f"def {name}(built: BuiltStep) -> None:", f"def with_{name}(built):", 1)
+
+
+@cache
+def _functions() -> dict[str, str]:
+    text = _TRANSFORMATIONS.read_text(encoding="utf-8")
+    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    lines = text.splitlines(keepends=True)
+    return {node.name: "".join(lines[node.lineno - 1 : node.end_lineno]) for node in nodes}

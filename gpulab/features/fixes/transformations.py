@@ -56,28 +56,17 @@ def autocast_bf16(built: BuiltStep) -> None:
         return autocast
 
     # Not the whole step: a backward under autocast had ten times the error in its gradients.
-    for model in built.modules:
+    for model in built.called_modules:
         model.forward = in_bf16(model.forward)
-    if not built.modules:
+    if not built.called_modules:
         built.call = in_bf16(built.call)
     built.computes_in("bf16")
 
 
 def compile_model(built: BuiltStep) -> None:
     """torch.compile of the model, forward and backward."""
-    for model in built.modules:
+    for model in built.called_modules:
         model.forward = torch.compile(model.forward)  # compile() of a Sequential does nothing
-
-
-def compile_reduce_overhead(built: BuiltStep) -> None:
-    """torch.compile of the model with mode="reduce-overhead": CUDA graphs of its pieces."""
-    for model in built.modules:
-        model.forward = torch.compile(model.forward, mode="reduce-overhead")
-
-
-def compile_step(built: BuiltStep) -> None:
-    """torch.compile of the whole step."""
-    built.call = torch.compile(built.call)
 
 
 def fused_optimizer(built: BuiltStep) -> None:
@@ -87,13 +76,6 @@ def fused_optimizer(built: BuiltStep) -> None:
             group.update(fused=True, foreach=False)
         for parameter, state in optimizer.state.items():  # of steps that the program has taken
             state["step"] = torch.as_tensor(state["step"], device=parameter.device).float()
-
-
-def foreach_optimizer(built: BuiltStep) -> None:
-    """Each optimizer with foreach=True: every operation takes the whole list of tensors."""
-    for optimizer in built.optimizers:
-        for group in optimizer.param_groups:
-            group.update(fused=False, foreach=True)
 
 
 def channels_last(built: BuiltStep) -> None:
@@ -116,22 +98,6 @@ def loader_workers(built: BuiltStep) -> None:
         vars(loader)["persistent_workers"] = True  # the loader itself forbids a later change
         # workers end with the last reference to the iterator
         built.closing.append(lambda loader=loader: setattr(loader, "_iterator", None))
-
-
-def pinned_memory(built: BuiltStep) -> None:
-    """DataLoaders with pin_memory=True: batches in page-locked memory."""
-    for loader in built.loaders:
-        loader.pin_memory = True
-
-
-def gradients_to_none(built: BuiltStep) -> None:
-    """zero_grad(set_to_none=True), whatever the step asks for."""
-
-    def to_none(zero_grad):
-        return lambda set_to_none=True: zero_grad(set_to_none=True)
-
-    for owner in (*built.optimizers, *built.modules):
-        owner.zero_grad = to_none(owner.zero_grad)
 
 
 def cudnn_benchmark(built: BuiltStep) -> None:
@@ -182,45 +148,3 @@ def cuda_graph(built: BuiltStep) -> None:
         return returned
 
     built.call = replayed
-
-
-def sdpa_cudnn(built: BuiltStep) -> None:
-    """scaled_dot_product_attention with cuDNN's kernels."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    step = built.call
-
-    def with_cudnn():
-        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            return step()
-
-    built.call = with_cudnn
-
-
-def sdpa_flash(built: BuiltStep) -> None:
-    """scaled_dot_product_attention with FlashAttention."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    step = built.call
-
-    def with_flash():
-        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            return step()
-
-    built.call = with_flash
-
-
-def no_item(built: BuiltStep) -> None:
-    """`.item()` gives the tensor, and nobody waits for it: what a program gains that reads its
-    losses later.
-    """
-
-    @contextmanager
-    def not_read():
-        torch.Tensor.item = torch.Tensor.detach
-        try:
-            yield
-        finally:
-            del torch.Tensor.item  # that of its base class is there again
-
-    built.contexts.append(not_read)

@@ -10,8 +10,7 @@ from gpulab.core.units import interval, times
 from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
 from gpulab.draw.styles import STYLES, with_star
 from gpulab.features.fixes.declarations import gaining
-from gpulab.features.fixes.result import FixReport
-from gpulab.features.fixes.text import ALL_TOGETHER
+from gpulab.features.fixes.result import ALL_TOGETHER, FixReport
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import in_table, shown
@@ -29,12 +28,12 @@ def tried(report: RunReport, together: RunReport | None = None) -> Block | None:
 
 def fixes(report: RunReport, together: RunReport | None = None) -> Block:
     """A row for each fix that was tried, then one with all that gained; below it why others do not
-    apply, and what has to be edited.
+    apply.
     """
     tried = [fix for fix in report.fixes if not fix.why_not]
     rows = [*tried, *(together.fixes if together else [])]
     parts: list[Block] = [_table(rows, quick=report.quick)]
-    for part in (_reasons(rows), _edits(tried), _others(report.fixes)):
+    for part in (_reasons(rows), _others(report.fixes)):
         if part is not None:
             parts += ["", part]
     return Group(*parts)
@@ -83,16 +82,6 @@ def _reasons(rows: Sequence[FixReport]) -> Block | None:
             lines.append(Text(f"{fix.name}: {one_line(sentence(fix.reason))}"))
         elif fix.verdict == Verdict.INCONCLUSIVE:
             lines.append(Text(f"{fix.name}: {shown(fix).words}"))
-    return Group(*lines) if lines else None
-
-
-def _edits(rows: Sequence[FixReport]) -> Block | None:
-    """Return what of the gains needs an edit of the program, with its lines."""
-    lines = [
-        Text(f"{fix.name} needs an edit: {', '.join(fix.lines)}: {fix.edit}")
-        for fix in rows
-        if fix.gained and fix.lines
-    ]
     return Group(*lines) if lines else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import Any, cast
 
 import msgspec
 import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -53,9 +55,10 @@ def facts_of(request: StepRequest) -> StepFacts:
     seed_everything(0)
     built = step.build(cast(Lab, SimpleNamespace(device=device)))
     built.call()  # an optimizer makes its state, a library sets itself up
-    calls = _WatchedCalls(Path(request.file).absolute().parent, device)
+    calls = _WatchedCalls(device)
+    called = built.called_modules
     before = {expression: tensor._version for expression, tensor in built.tensors.items()}
-    compiled = any(_is_compiled(model) for model in built.modules)
+    compiled = any(_is_compiled(model) for model in (*built.modules, *called))
     with calls.watching(functions_only=compiled):
         built.call()
     if device.type == "cuda":
@@ -82,7 +85,8 @@ def _facts(
             state.append(expression)
         elif _storage(tensor) in calls.read:
             inputs.append(expression)
-    parts = [part for model in built.modules for part in model.modules()]
+    models = [model for model in built.called_modules if id(model) in calls.modules]
+    parts = [part for model in models for part in model.modules()]
     images = [part for part in parts if isinstance(part, torch.nn.Conv2d)]
     on_gpu = device.type == "cuda"
     return StepFacts(
@@ -93,7 +97,8 @@ def _facts(
         benchmark=torch.backends.cudnn.benchmark,
         compiler=_compiler_problem(device),
         cores=len(os.sched_getaffinity(0)),
-        models=len(built.modules),
+        models=len(models),
+        not_called=len(built.called_modules) - len(models),
         compiled=compiled,
         autocast=calls.autocast,
         images=bool(images),
@@ -104,22 +109,16 @@ def _facts(
         ),
         products=calls.products,
         convolutions=calls.convolutions,
-        attentions=calls.attentions,
-        operations=calls.operations,
-        optimizers=[_optimizer(each) for each in built.optimizers],
+        optimizers=[_optimizer(each) for each in built.optimizers if id(each) in calls.optimizers],
         loaders=[
             LoaderFacts(
                 workers=loader.num_workers,
-                pinned=loader.pin_memory,
                 persistent=loader.persistent_workers,
                 epochs=calls.epochs.get(id(loader), 0),
             )
             for loader in built.loaders
         ],
-        zeroed=calls.zeroed,
-        zeroed_lines=list(calls.zeroed_lines),
-        items=calls.items,
-        item_lines=list(calls.item_lines),
+        reads=calls.reads,
         inputs=inputs[:_MOST_INPUTS],
         state=state,
     )
@@ -128,74 +127,53 @@ def _facts(
 class _WatchedCalls:
     """The calls of one step that hooks saw."""
 
-    def __init__(self, folder: Path, device: torch.device) -> None:
-        self._folder = f"{folder}{os.sep}"
+    def __init__(self, device: torch.device) -> None:
         self._device = device.type
-        self.operations = 0
         self.products: dict[str, int] = {}
         self.convolutions: dict[str, int] = {}
-        self.attentions: dict[str, int] = {}
         self.autocast = False
         self.read: set[int] = set()
         """Where storages begin."""
-        self.items = self.zeroed = 0
-        self.item_lines: dict[str, None] = {}
-        self.zeroed_lines: dict[str, None] = {}
+        self.modules: set[int] = set()
+        self.optimizers: set[int] = set()
+        self.reads = 0
         self.epochs: dict[int, int] = {}
 
     @contextmanager
     def watching(self, *, functions_only: bool) -> Iterator[None]:
         """`functions_only`: compiled code runs under no mode that sees each operation."""
         with ExitStack() as stack:
-            stack.enter_context(self._patched(torch.optim.Optimizer, "zero_grad", self._on_zero))
-            stack.enter_context(self._patched(torch.nn.Module, "zero_grad", self._on_zero))
-            stack.enter_context(self._patched(DataLoader, "__iter__", self._on_epoch))
+            stack.enter_context(self._epochs_counted())
+            hooks = (
+                register_module_forward_pre_hook(lambda module, _: self.modules.add(id(module))),
+                register_optimizer_step_pre_hook(lambda own, *_: self.optimizers.add(id(own))),
+            )
+            for hook in hooks:
+                stack.callback(hook.remove)
             stack.enter_context(_Functions(self))
             if not functions_only:
                 stack.enter_context(_Operations(self))
             yield
 
-    def line(self) -> str:
-        """Return the line of the program that is being run: "train.py:42"."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if file.startswith(self._folder) and "site-packages" not in file:
-                return f"{file.removeprefix(self._folder)}:{frame.f_lineno}"
-            frame = frame.f_back  # type: ignore[assignment]
-        return ""
-
     @contextmanager
-    def _patched(self, owner: Any, name: str, notice: Callable[..., None]) -> Iterator[None]:
-        original = getattr(owner, name)
+    def _epochs_counted(self) -> Iterator[None]:
+        original = DataLoader.__iter__
 
-        def noticed(self_: Any, *arguments: Any, **keywords: Any) -> Any:
-            notice(self_, *arguments, **keywords)
-            return original(self_, *arguments, **keywords)
+        def counted(loader: DataLoader[Any]) -> Any:
+            self.epochs[id(loader)] = self.epochs.get(id(loader), 0) + 1
+            return original(loader)
 
-        setattr(owner, name, noticed)
+        setattr(DataLoader, "__iter__", counted)  # noqa: B010
         try:
             yield
         finally:
-            setattr(owner, name, original)
+            setattr(DataLoader, "__iter__", original)  # noqa: B010
 
-    def _on_zero(self, _: Any, set_to_none: bool = True) -> None:
-        if not set_to_none:
-            self.zeroed += 1
-            self.zeroed_lines[self.line()] = None
-
-    def _on_epoch(self, loader: Any) -> None:
-        self.epochs[id(loader)] = self.epochs.get(id(loader), 0) + 1
-
-    def on_function(self, name: str, arguments: tuple[Any, ...]) -> None:
+    def on_function(self, name: str) -> None:
         if name in _READS and not _called_by_torch():
-            self.items += 1
-            self.item_lines[self.line()] = None
-        if name == "scaled_dot_product_attention":
-            _count(self.attentions, arguments)
+            self.reads += 1
 
     def on_operation(self, name: str, arguments: tuple[Any, ...], leaves: list[Any]) -> None:
-        self.operations += 1
         for leaf in leaves:
             if isinstance(leaf, torch.Tensor):
                 self.read.add(_storage(leaf))
@@ -212,7 +190,7 @@ class _Functions(TorchFunctionMode):
         self._calls = calls
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._calls.on_function(getattr(func, "__name__", ""), args)
+        self._calls.on_function(getattr(func, "__name__", ""))
         return func(*args, **(kwargs or {}))
 
 
@@ -261,14 +239,10 @@ def _is_compiled(model: torch.nn.Module) -> bool:
 
 
 def _optimizer(optimizer: torch.optim.Optimizer) -> OptimizerFacts:
-    defaults = optimizer.defaults
-    parameters = [each for group in optimizer.param_groups for each in group["params"]]
     return OptimizerFacts(
         name=type(optimizer).__name__,
-        fused=defaults.get("fused"),
-        foreach=defaults.get("foreach"),
-        takes=[name for name in ("fused", "foreach") if name in defaults],
-        on_device=all(each.device.type == "cuda" for each in parameters),
+        fused=optimizer.defaults.get("fused"),
+        takes_fused="fused" in optimizer.defaults,
     )
 
 

@@ -211,6 +211,8 @@ class Followers:
         self._ready = False
         bills = present("bill.files")
         self._bills = bills.Bills() if bills else None
+        trials = present("what_if.files")
+        self._trials = trials.Trials() if trials else None
 
     @property
     def processes(self) -> list[FollowedProcess]:
@@ -223,6 +225,8 @@ class Followers:
                 self._known[name] = FollowedProcess(self._folder / name)
             if name.endswith(".bill") and self._bills is not None:
                 yield from self._bills.read(self._folder / name)
+            if name.endswith(".trials") and self._trials is not None:
+                yield from self._trials.read(self._folder / name)
         for name, process in self._known.items():
             if name.endswith(".start") and process.process is not None:
                 continue

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from msgspec.structs import replace
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import Measure, StepPart
 from gpulab.features.what_if import result
+from gpulab.features.what_if.events import TrialsMeasured
 from gpulab.features.what_if.parts import BARE, PLAIN, name_of
-from gpulab.features.what_if.result import PartReport, WhatIfReport
+from gpulab.features.what_if.result import LESS, PartReport, WhatIfReport
+from gpulab.features.what_if.trials import trials_report
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, fields_of
+from gpulab.report.state import Keep
 
-LESS = 0.1
-"""What a part is to take less, in what is shown."""
 BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     job = draft.state.job
+    if measured := draft.state.all(TrialsMeasured):
+        most = max(measured, key=lambda event: sum(len(each.pairs) for each in event.changes))
+        return report.with_parts(trials=trials_report(most.changes))
     if not isinstance(job, Measure) or not job.subject.parts:
         return report
     subject = job.subject
@@ -76,6 +82,10 @@ def _slope(report: RunReport, variant: str, delay: float) -> Estimate | None:
 FEATURE = Feature(
     "what_if",
     run_part=result.RunPart,
+    keeps={TrialsMeasured: Keep(by=attrgetter("pid"))},
     add_to_run=_add_to_run,
-    views=[View("what_if.view:delayed", Section.TRIED)],
+    views=[
+        View("what_if.view:delayed", Section.TRIED),
+        View("what_if.trials_view:trials", Section.PROGRAM),
+    ],
 )

@@ -6,6 +6,9 @@ import msgspec
 
 from gpulab.core.estimate import Estimate
 
+LESS = 0.1
+"""What a part is to take less, in what is shown."""
+
 
 class PartReport(msgspec.Struct, frozen=True, kw_only=True):
     """One part. `share` of the step that it takes, by its own clock; parts of several threads sum
@@ -38,8 +41,34 @@ class WhatIfReport(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[PartReport] = []
 
 
+class TriedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A fix that was switched on in every other window of a program's steps: the ratio of their
+    times. `in_effect` of its `pairs` it was read back, from `was` to `now`; `alters` says what else
+    may change with it.
+    """
+
+    name: str
+    speedup: Estimate | None = None
+    pairs: int = 0
+    in_effect: int = 0
+    was: str = ""
+    now: str = ""
+    alters: str = ""
+    why_not: str = ""
+
+
+class TrialsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tried in the running steps of a program: its parts delayed, and fixes."""
+
+    less: float
+    parts: list[PartReport] = []
+    fixes: list[TriedReport] = []
+
+
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a run's report about what-if."""
 
     what_if: WhatIfReport | None = None
     """What each part of a step would gain, of --what-if."""
+    trials: TrialsReport | None = None
+    """What --what-if and --try measured in the running steps of a program."""

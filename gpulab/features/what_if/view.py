@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import StepPart
 from gpulab.core.units import duration, seconds
-from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
+from gpulab.draw.blocks import Block, Group, Table, Text, columns_table, rows_table
 from gpulab.features.what_if.parts import MAIN
 from gpulab.features.what_if.result import PartReport, WhatIfReport
 from gpulab.report.report import RunReport
@@ -24,12 +26,19 @@ def delayed(report: RunReport, _: RunReport | None = None) -> Block | None:
 
 def what_if(report: WhatIfReport) -> Block:
     """A row for each part that was delayed; below them why others were not, and what it cost."""
+    table = parts_table(report.parts, report.less)
+    return Group(table, "", _cost(report), *not_delayed(report.parts))
+
+
+def parts_table(parts: Sequence[PartReport], less: float) -> Table:
+    """Return a row for each part that was delayed."""
     table = columns_table()
     table.add_column("part", overflow="fold", min_width=9)
-    for head in ("share", "slope", "99 % interval", f"{report.less:.0%} less", "99 % interval"):
+    for head in ("share", "slope", "99 % interval", f"{less:.0%} less", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    shown = [part for part in report.parts if not part.why_not]
-    for part in shown:
+    for part in parts:
+        if part.why_not:
+            continue
         table.add_row(
             part_name(part),
             "" if part.share is None else f"{part.share:.1%}",
@@ -38,15 +47,20 @@ def what_if(report: WhatIfReport) -> Block:
             "" if part.gain is None else f"{part.gain.value:.1%}",
             _interval(part.gain, ".1%"),
         )
-    parts: list[Block] = [table, "", _cost(report)]
-    if not_delayed := [part for part in report.parts if part.why_not]:
-        reasons = rows_table()
-        reasons.add_column(no_wrap=True)
-        reasons.add_column(overflow="fold")
-        for part in not_delayed:
-            reasons.add_row(Text(part_name(part), "dim"), Text(part.why_not, "dim"))
-        parts += ["", Text("cannot be delayed", "bold"), reasons]
-    return Group(*parts)
+    return table
+
+
+def not_delayed(parts: Sequence[PartReport]) -> list[Block]:
+    """Return why other parts were not."""
+    others = [part for part in parts if part.why_not]
+    if not others:
+        return []
+    reasons = rows_table()
+    reasons.add_column(no_wrap=True)
+    reasons.add_column(overflow="fold")
+    for part in others:
+        reasons.add_row(Text(part_name(part), "dim"), Text(part.why_not, "dim"))
+    return ["", Text("cannot be delayed", "bold"), reasons]
 
 
 def part_name(part: PartReport | StepPart) -> str:

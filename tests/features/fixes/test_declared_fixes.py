@@ -1,17 +1,16 @@
-"""Declarations of fixes: each has its transformation, and answers findings that there are."""
+"""Declarations of fixes: each has its transformation, and applies where a step calls it."""
 
 import ast
 from pathlib import Path
 
 import pytest
-from gpulab.features.findings import findings
+from msgspec.structs import replace
 
 from gpulab.core.jobs import StepRequest
-from gpulab.features.fixes import text
+from gpulab.features.fixes import transformations
 from gpulab.features.fixes.declarations import FIXES
 from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
-from gpulab.features.fixes.runs import fixes_named
-from gpulab.features.fixes.text import scenario_text
+from gpulab.features.fixes.runs import fixes_named, scenario_text
 from gpulab.options import UsageError
 from gpulab.session.derived import names_in
 
@@ -25,13 +24,9 @@ GPU = StepFacts(
     images=True,
     products={"fp32": 4},
     convolutions={"fp32": 4},
-    attentions={"bf16": 1},
-    optimizers=[OptimizerFacts(name="AdamW", takes=["fused", "foreach"], foreach=False)],
+    optimizers=[OptimizerFacts(name="AdamW", takes_fused=True)],
     loaders=[LoaderFacts(epochs=1)],
-    zeroed=1,
-    zeroed_lines=["train.py:3"],
-    items=1,
-    item_lines=["train.py:4"],
+    reads=1,
     inputs=["args[0]"],
 )
 
@@ -40,19 +35,20 @@ def applying(facts):
     return {fix.name for fix in FIXES if not fix.applies(facts)}
 
 
-def test_a_step_of_nothing_has_nothing_to_fix_but_its_compiler():
-    assert applying(NOTHING) == {"compile_step"}
+def test_a_step_of_nothing_has_nothing_to_fix():
+    assert applying(NOTHING) == set()
 
 
 def test_a_step_with_all_flaws_has_all_fixes_that_go_together():
-    names = {fix.name for fix in FIXES}
-    assert names - applying(GPU) == {"compile_step", "cuda_graph"}
+    assert {fix.name for fix in FIXES} - applying(GPU) == {"cuda_graph"}
 
 
-def test_a_promise_is_that_of_a_finding_that_there_is():
-    codes = {code for fix in FIXES for code in fix.answers}
-    assert codes
-    assert [code for code in codes if not hasattr(findings, code)] == []
+def test_a_model_whose_forward_is_not_called_has_no_fix_of_it():
+    facts = replace(GPU, models=0, not_called=1, images=False)
+    why_not = {fix.name: fix.applies(facts) for fix in FIXES}
+    assert why_not["compile_model"] == "no step calls the model's forward"
+    assert why_not["autocast_bf16"] == why_not["compile_model"]
+    assert why_not["channels_last"] == "no 2d convolutions"
 
 
 @pytest.mark.parametrize("fix", FIXES, ids=lambda fix: fix.name)
@@ -73,7 +69,7 @@ def test_its_text_is_a_function_of_the_scenario_that_tries_it(fix):
 
 
 def test_every_function_of_the_transformations_is_a_fix():
-    functions = ast.parse(Path(text.__file__).with_name("transformations.py").read_text()).body
+    functions = ast.parse(Path(transformations.__file__).read_text()).body
     names = {node.name for node in functions if isinstance(node, ast.FunctionDef)}
     assert names == {fix.name for fix in FIXES}
 
@@ -82,5 +78,5 @@ def test_fixes_are_chosen_by_name_and_stay_in_the_order_in_which_they_are_applie
     assert fixes_named([], GPU) == list(FIXES)
     chosen = fixes_named(names_in("cuda_graph, tf32,"), GPU)
     assert [fix.name for fix in chosen] == ["tf32", "cuda_graph"]
-    with pytest.raises(UsageError, match="--try 'tf31': no such fix; these apply: compile_step"):
+    with pytest.raises(UsageError, match="--try 'tf31': no such fix; these apply: none"):
         fixes_named(["tf32", "tf31"], NOTHING)

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from gpulab.core.jobs import StepRequest
 from gpulab.features.fixes import transformations
+from gpulab.features.fixes.worker import facts_of
 from gpulab.function_step import FunctionStep
 
 TRAIN = """
@@ -87,19 +89,18 @@ def test_what_is_checked_shows_a_parameter_that_stays_where_it_was(build):
 def test_contexts_are_left_as_they_were_found(build):
     built = build()
     built.contexts.clear()
-    before = dict(vars(torch.Tensor))
-    for fix in (transformations.no_item, transformations.tf32, transformations.cudnn_benchmark):
+    before = torch.backends.cudnn.benchmark, torch.backends.cuda.matmul.fp32_precision
+    for fix in (transformations.tf32, transformations.cudnn_benchmark):
         fix(built)
     with built.entered():
-        assert isinstance(torch.ones(1).item(), torch.Tensor)
-    assert dict(vars(torch.Tensor)) == before
-    assert torch.ones(1).item() == 1
+        assert torch.backends.cudnn.benchmark
+    after = torch.backends.cudnn.benchmark, torch.backends.cuda.matmul.fp32_precision
+    assert after == before
     assert built.dtype == "tf32"
 
 
-def test_gradients_are_none_and_workers_persist_until_the_build_is_closed(build):
+def test_workers_persist_until_the_build_is_closed(build):
     built = build()
-    transformations.gradients_to_none(built)
     transformations.loader_workers(built)
     plain = build()
     assert built.step() == pytest.approx(plain.step())
@@ -109,5 +110,33 @@ def test_gradients_are_none_and_workers_persist_until_the_build_is_closed(build)
     for close in built.closing:
         close()
     assert loader._iterator is None
-    built.optimizers[0].zero_grad(set_to_none=False)
-    assert all(parameter.grad is None for parameter in built.parameters)
+
+
+LISTED = """
+import torch
+
+layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3))
+heads = torch.nn.ModuleDict({"used": torch.nn.Linear(4, 1), "idle": torch.nn.Linear(4, 1)})
+idle = torch.optim.AdamW(heads["idle"].parameters())
+optimizer = torch.optim.AdamW([*layers.parameters(), *heads["used"].parameters()])
+
+def step():
+    torch.nn.Module.smart_apply = torch.nn.Module.apply
+    del torch.nn.Module.smart_apply
+    y = torch.ones(2, 4)
+    for layer in layers:
+        y = layer(y)
+    heads["used"](y).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_holds_modules_is_no_model_and_what_is_not_called_has_no_fix(tmp_path):
+    file = tmp_path / "listed.py"
+    file.write_text(LISTED)
+    facts = facts_of(StepRequest(file=str(file), function="step", device="cpu"))
+    assert (facts.models, facts.not_called, len(facts.optimizers)) == (4, 1, 1)
+    built = FunctionStep(str(file), "step").build(LAB)
+    transformations.autocast_bf16(built)
+    assert all("forward" in vars(layer) for layer in built.module.layers)
+    assert "forward" not in vars(built.module.layers)

@@ -8,20 +8,15 @@ TRAIN = """
     batches = [(torch.randn(16, 16), torch.randn(16, 1)) for _ in range(2)]
     layers = [torch.nn.Linear(16, 16) for _ in range(6)]
     model = torch.nn.Sequential(*layers, torch.nn.Linear(16, 1))
-    frozen = torch.nn.Linear(64, 64)
-    frozen.weight.grad = torch.zeros_like(frozen.weight)
     optimizer = torch.optim.Adam(model.parameters(), foreach=False)
-    decay = torch.optim.SGD(frozen.parameters(), weight_decay=0.5)
 
     def step():
         losses = []
         for x, y in batches:
             optimizer.zero_grad()
-            decay.zero_grad(set_to_none=False)
             loss = (model(x) - y).square().mean()
             loss.backward()
             optimizer.step()
-            decay.step()
             losses.append(loss.item())
         return losses
 """
@@ -33,7 +28,7 @@ def tried(module_lab):
     module_lab.env["CXX"] = "no-compiler"  # torch.compile would take most of the time
     module_lab.env["PATH"] = ""
     kept = module_lab.folder / "kept.py"
-    names = "cuda_graph,channels_last,gradients_to_none,fused_optimizer"
+    names = "cuda_graph,channels_last,fused_optimizer"
     finished = module_lab.run("train.py:step", "--try", names, "--keep", kept, time_s="0.3")
     return finished, kept
 
@@ -43,27 +38,23 @@ def fixes_of(finished):
 
 
 @pytest.mark.slow
-def test_a_fix_is_measured_and_one_that_breaks_the_numbers_is_wrong(tried):
+def test_a_fix_is_measured_and_checked(tried):
     finished, _ = tried
-    fixes = fixes_of(finished)
-    fused, to_none = fixes["fused_optimizer"], fixes["gradients_to_none"]
+    fused = fixes_of(finished)["fused_optimizer"]
     assert fused["verdict"] not in ("wrong", "invalid")
-    assert fused["low"] <= fused["speedup"] <= fused["high"]
+    speedup = fused["speedup"]
+    assert speedup["low"] <= speedup["value"] <= speedup["high"]
     assert fused["error"] <= fused["tolerance"]
-    # without a gradient the weights decay no more
-    assert (to_none["verdict"], to_none["speedup"], to_none["gained"]) == ("wrong", None, False)
-    assert "wrong" in finished.stderr
 
 
 @pytest.mark.slow
 def test_what_does_not_apply_says_why(tried):
     finished, _ = tried
     fixes = fixes_of(finished)
-    assert len(fixes) == 4  # that were named
+    assert len(fixes) == 3  # that were named
     assert fixes["channels_last"]["why_not"] == "no 2d convolutions"
     assert fixes["cuda_graph"]["why_not"] == "on a GPU only"
     assert "no 2d convolutions" in finished.stderr
-    assert fixes["gradients_to_none"]["lines"] == ["train.py:16"]
 
 
 @pytest.mark.slow
@@ -72,7 +63,7 @@ def test_the_scenario_that_is_kept_runs_and_the_program_is_as_it_was(tried, modu
     again = module_lab.run(kept, "--smoke", time_s="0.1")
     statuses = {variant["name"]: variant["status"] for variant in again.run["variants"]}
     assert next(iter(statuses)) == "as_it_is"
-    assert (statuses["fused_optimizer"], statuses["gradients_to_none"]) == ("ok", "wrong")
+    assert statuses["fused_optimizer"] == "ok"
     assert "def with_fused_optimizer(built):" in kept.read_text()
 
 

@@ -71,9 +71,10 @@ def test_parts_of_one_thread_have_slopes_and_gains_with_intervals(lab):
     first = parts["first"]
     assert (first["kind"], first["lane"], first["why_not"]) == ("phase", "step's thread", "")
     assert first["share"] > parts["useful"]["share"]
-    assert first["slope_low"] <= first["slope"] <= first["slope_high"]
+    slope = first["slope"]
+    assert slope["low"] <= slope["value"] <= slope["high"]
     assert first["gain_from"] == "its slope"
-    assert finished.run["what_if"]["hooks_low"] is not None
+    assert finished.run["what_if"]["hooks_cost"] is not None
     for variant in finished.run["variants"]:  # outputs are checked as any others
         assert (variant["status"], variant["unchecked"], variant["error"]) == ("ok", None, 0.0)
     assert "10% less" in finished.stderr

@@ -26,11 +26,14 @@ _PROFILERS = {
     "torch.autograd.profiler_legacy",
     "torch.profiler.profiler",
 }
-_AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, *_PROFILERS}
+_FETCH = "torch.utils.data._utils.fetch"
+_AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, *_PROFILERS}
 """What steps are seen by."""
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
 _SAMPLES = "_gpulab_samples"
+_TRIALS = "_gpulab_trials"
+_TRIED = ("GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY")
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
 
@@ -52,6 +55,9 @@ class Agent:
             try:
                 module = _load(_FOLLOWER, "gpulab_follower.py")
                 self._follower = module.Follower(self._folder, self.samples)
+                if any(name in os.environ for name in _TRIED):
+                    trials = _load(_TRIALS, "gpulab_trials.py")
+                    self._follower.trials = trials.Trials(self._folder)
             except Exception:
                 self._failed = True
         return self._follower
@@ -63,10 +69,15 @@ class Agent:
             return
         if name == _OPTIMIZER:
             follower.watch_optimizers(module)
+            if follower.trials is not None:
+                follower.trials.watch_optimizers(module)
         elif name == _COMPILER:
             follower.watch_compiler(module)
         elif name == _TRACE:
             follower.watch_traces(module)
+        elif name == _FETCH:
+            if follower.trials is not None:
+                follower.trials.watch_loading(module)
         elif name in _PROFILERS:
             follower.watch_profilers(module)
         else:

@@ -48,7 +48,13 @@ _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_OWN_MODULES = ("gpulab_agent", "_gpulab_follower", "_gpulab_arrivals", "_gpulab_samples")
+_OWN_MODULES = (
+    "gpulab_agent",
+    "_gpulab_follower",
+    "_gpulab_arrivals",
+    "_gpulab_samples",
+    "_gpulab_trials",
+)
 _ENTRIES = (
     "_optimizer_stepped",
     "_module_called",
@@ -131,6 +137,8 @@ class Follower:
         """When the first step had ended, after which recordings may cost a share of the time."""
         self._cost_s = self._last_cost_s = self._step_s = 0.0
         """What recordings took so far, and the last; and what a plain step takes."""
+        self.trials: Any = None
+        """Changes that are tried in its steps."""
         self._arrivals: Any = None
         """Of a rank of a job of several."""
         self._file: str | None = None
@@ -362,6 +370,16 @@ class Follower:
         self._count_kind(mark)
         if now >= self._limit or self._steps >= self._most:
             self._check(now)
+        if self.trials is not None:
+            self._try()
+
+    def _try(self) -> None:
+        try:
+            if not _capturing():
+                self.trials.stepped(self._mark, self._has_compiled)
+        except Exception as error:
+            self.trials = None
+            _raise_of_a_handler(error)
 
     def _count_kind(self, mark: str) -> None:
         """Count the step that has ended by what it did, and tell it to the samples."""

@@ -1,0 +1,641 @@
+"""Tries changes in the running loop of one process: windows of steps with and without one change,
+in pairs in random order. A change is a delay of one part of a step (`--what-if`), or a switch of
+torch or Python that is not on (`--try`).
+
+Standard library only, for Python 3.9 and later, and torch where the program imported it. When all
+changes are measured, everything that was wrapped or set is put back.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Generator
+from functools import wraps
+from json import dumps
+from mmap import mmap
+from threading import get_ident
+from time import perf_counter, sleep, thread_time
+from typing import Any
+from zlib import crc32
+
+DELAYS, SWITCHES = "GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY"
+"""The variables with the names that were asked for; empty: all; not set: none."""
+PART, FIX = "part", "fix"
+_WARM_STEPS, _WARM_S = 3, 0.3
+_WINDOW_S, _MOST_STEPS, _LONGEST_S = 0.25, 200, 1.0
+_ROUNDS, _PAIRS_OF_ROUND, _ENOUGH, _NARROW = 3, 4, 8, 0.02
+"""Pairs of each change in turn; from `_ENOUGH` on no more where all their ratios are so near."""
+_DELAY = 0.15
+"""Of a step."""
+_LEAST_DELAY_S = 20e-6
+"""Shorter ones are saved up."""
+_WAITS = 0.1
+"""Below this share of the CPU a part waits: its delay sleeps, and does not compute."""
+_BUSY = bytes(16_384)
+_SLOTS, _FIELDS = 64, 4
+_PASSES, _WALL, _RAN, _DELAYED = range(_FIELDS)
+_CYCLES = 20_000_000
+_COMPILES = "the program compiles: its code is left alone"
+_FUSED, _FOREACH = "fused", "foreach"
+_KINDS = {"_single_tensor_": "for-loop", "_multi_tensor_": _FOREACH, "_fused_": _FUSED}
+_OPTIMIZERS = {"Adam", "AdamW", "SGD"}
+"""Those whose parameter groups may be switched between steps."""
+
+_Plan = Generator[int, float, None]
+"""Yields how many steps a window has; is sent the seconds of one of them."""
+
+
+class Trials:
+    """Of one process; `stepped` is called at the end of each of its steps."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._pid = folder, os.getpid()
+        self._file = os.path.join(folder, f"{self._pid}-{os.urandom(4).hex()}.trials")
+        self._delays, self._switches = _names(DELAYS), _names(SWITCHES)
+        self._loading, self._optimizer = _Part("loading"), _Part("optimizer")
+        self._seen = _Seen()
+        self._watches = False
+        self._changes: list[Any] = []
+        self._active: Any = None
+        self._undo: list[Callable[[], object]] = []
+        self._mark: Any = None
+        self._plan: Any = None
+        self._wanted = self._steps = 0
+        self._begun = 0.0
+        self._done = False
+
+    def watch_loading(self, module: Any) -> None:
+        """`module` is torch.utils.data._utils.fetch, just imported: workers inherit the hook."""
+        if self._delays is None:
+            return
+        for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+            kind = getattr(module, name, None)
+            if kind is not None:
+                kind.fetch = self._loading.around(kind.fetch)
+
+    def watch_optimizers(self, module: Any) -> None:
+        """`module` is torch.optim.optimizer, just imported. The hooks stay: torch walks over all of
+        them as a step ends, and raises where one comes or goes meanwhile.
+        """
+
+        def before(optimizer: Any, *_: Any) -> None:
+            if self._watches and not _is_compiling():
+                self._seen.optimizer(optimizer)
+                self._optimizer.enter()
+
+        def after(*_: Any) -> None:
+            if self._watches and not _is_compiling():
+                self._optimizer.leave()
+
+        if hasattr(module, "register_optimizer_step_pre_hook"):
+            module.register_optimizer_step_pre_hook(before)
+            module.register_optimizer_step_post_hook(after)
+
+    def stepped(self, mark: Any, compiles: bool) -> None:
+        """A step has ended. Where an error comes of this, all is put back first."""
+        if self._done or os.getpid() != self._pid:
+            return
+        try:
+            self._step(mark, compiles)
+        except StopIteration:
+            self._end()
+        except Exception:
+            self._end()
+            raise
+
+    def _step(self, mark: Any, compiles: bool) -> None:
+        if (mark, compiles) != self._mark:
+            self._put_back()
+            self._mark, self._changes = (mark, compiles), []
+            self._plan = self._trials(compiles)
+            self._wanted, self._steps = next(self._plan), 0
+            self._begun = perf_counter()
+            return
+        if self._active is not None:
+            self._active.step_ended()
+        self._steps += 1
+        if self._steps < self._wanted and perf_counter() - self._begun < _LONGEST_S:
+            return
+        _synchronise()
+        self._wanted = self._plan.send((perf_counter() - self._begun) / self._steps)
+        self._steps = 0
+        _synchronise()
+        self._begun = perf_counter()
+        for change in self._changes:
+            change.window_begins()
+
+    def _trials(self, compiles: bool) -> _Plan:
+        """Warm up, look at some steps, then measure every change that applies."""
+        steps, seconds = 0, 0.0
+        while steps < _WARM_STEPS or seconds < _WARM_S:
+            seconds += yield 1
+            steps += 1
+        ranks = os.environ.get("WORLD_SIZE", "1")
+        if ranks != "1":
+            self._changes = [_Refused("", f"{ranks} ranks: a change of one would measure the wait")]
+            self._write()
+            return
+        self._watches = not compiles
+        parts, seen = self._parts(compiles), self._watch(compiles)
+        self._changes = list(parts)
+        for part in parts:
+            part.window_begins()
+        count = max(1, min(_MOST_STEPS, int(_WINDOW_S * steps / seconds)))
+        step_s = yield count
+        for part in parts:
+            part.prepare(step_s, self._steps)
+        self._changes += self._switched(seen)
+        count = max(1, min(_MOST_STEPS, int(_WINDOW_S / step_s)))
+        self._write()
+        for _ in range(_ROUNDS):
+            for change in self._changes:
+                for _ in range(_PAIRS_OF_ROUND):
+                    if not change.why_not and not change.is_enough():
+                        yield from self._pair(change, count)
+
+    def _pair(self, change: Any, count: int) -> _Plan:
+        """One window as it is and one with the change. The first step of each is in none."""
+        seconds = {}
+        delay_s, part_s, holds = 0.0, 0.0, False
+        changed_first = os.urandom(1)[0] % 2 == 0
+        for changed in (changed_first, not changed_first):
+            if changed:
+                self._active = change
+                change.on()
+            yield 1
+            seconds[changed] = yield count
+            if changed:
+                delay_s, holds = change.delayed_s() / self._steps, change.holds()
+                change.off()
+                self._active = None
+            else:
+                part_s = change.wall_s() / self._steps
+        change.pairs.append((seconds[False], seconds[True], delay_s, part_s, holds))
+        self._write()
+
+    def _parts(self, compiles: bool) -> list[Any]:
+        """Hooks on the parts of a step."""
+        if self._delays is None:
+            return []
+        torch = sys.modules["torch"]
+        parts = [*map(self._named, self._delays), self._loading]
+        own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
+        if compiles:
+            parts += [_Refused(part.name, _COMPILES) for part in own]
+        else:
+            self._wrap(torch.nn.Module, "__call__", forward.around)
+            self._wrap(torch.autograd, "backward", backward.around)
+            parts += own
+        if torch.cuda.is_initialized():
+            parts.append(_Device("device"))
+        return parts
+
+    def _named(self, name: str) -> Any:
+        """A function of the program's main file, or a method of a class there."""
+        owner: Any = sys.modules["__main__"]
+        *path, last = name.split(".")
+        for step in path:
+            owner = getattr(owner, step, None)
+        if not callable(getattr(owner, last, None)):
+            return _Refused(name, "the main file has no function of this name")
+        part = _Part(name)
+        self._wrap(owner, last, part.around)
+        return part
+
+    def _watch(self, compiles: bool) -> _Seen:
+        """Hooks that see what switches ask for."""
+        seen = self._seen
+        seen.why_not = _COMPILES if compiles else ""
+        if self._switches is None or compiles:
+            return seen
+        self._wrap(sys.modules["torch"].autograd, "backward", seen.backward)
+        for kind in ("adam", "adamw", "sgd"):
+            module = sys.modules.get(f"torch.optim.{kind}")
+            for prefix, word in _KINDS.items():
+                if module is not None and hasattr(module, prefix + kind):
+                    self._wrap(module, prefix + kind, seen.update(word))
+        return seen
+
+    def _switched(self, seen: _Seen) -> list[Any]:
+        """Those that were asked for."""
+        asked = self._switches
+        if asked is None:
+            return []
+        every = _every_switch(seen)
+        unknown = [name for name in asked if name not in {each.name for each in every}]
+        names = ", ".join(each.name for each in every)
+        refused: list[Any] = [_Refused(name, f"no such fix: {names}", FIX) for name in unknown]
+        return refused + [each for each in every if not asked or each.name in asked]
+
+    def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
+        before, is_own = getattr(owner, name), name in vars(owner)
+        wrapped = wrapper(before)
+        setattr(owner, name, wrapped)
+
+        def undo() -> None:
+            if vars(owner).get(name) is not wrapped:
+                return  # somebody has wrapped it again
+            if is_own:
+                setattr(owner, name, before)
+            else:
+                delattr(owner, name)
+
+        self._undo.append(undo)
+
+    def _put_back(self) -> None:
+        if self._active is not None:
+            self._active.off()
+            self._active = None
+        while self._undo:
+            self._undo.pop()()
+
+    def _end(self) -> None:
+        self._done, self._watches = True, False
+        self._seen.optimizers.clear()
+        self._put_back()
+
+    def _write(self) -> None:
+        """All that is measured so far, in place of what was."""
+        fields = ("kind", "name", "why_not", "was", "now", "alters", "pairs")
+        changes = [{field: getattr(each, field) for field in fields} for each in self._changes]
+        line = {"pid": self._pid, "changes": changes}
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(f"{self._file}.new", flags, 0o600)
+        try:
+            os.write(fd, dumps(line).encode())
+        finally:
+            os.close(fd)
+        os.replace(f"{self._file}.new", self._file)
+
+
+class _Change:
+    """What is on in every other window. `was` and `now` prove it; `alters` says what else may
+    change with it.
+    """
+
+    kind, why_not, was, now, alters = FIX, "", "", "", ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pairs: list[tuple[float, float, float, float, bool]] = []
+
+    def is_enough(self) -> bool:
+        ratios = [pair[1] / pair[0] for pair in self.pairs]
+        return len(ratios) >= _ENOUGH and max(ratios) <= min(ratios) * (1 + 2 * _NARROW)
+
+    def prepare(self, step_s: float, count: int) -> None: ...
+
+    def on(self) -> None: ...
+
+    def off(self) -> None: ...
+
+    def step_ended(self) -> None: ...
+
+    def window_begins(self) -> None: ...
+
+    def holds(self) -> bool:
+        return True
+
+    def delayed_s(self) -> float:
+        return 0.0
+
+    def wall_s(self) -> float:
+        return 0.0
+
+
+class _Refused(_Change):
+    def __init__(self, name: str, why_not: str, kind: str = PART) -> None:
+        super().__init__(name)
+        self.why_not, self.kind = why_not, kind
+
+
+class _Part(_Change):
+    """A part of a step, which is timed, and made longer while it is on. What workers of a loader
+    do is seen in memory that they share, a slot each.
+    """
+
+    kind = PART
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._shared = memoryview(mmap(-1, 8 * (_SLOTS * _FIELDS + 2))).cast("d")
+        self._inside: dict[int, tuple[float, float]] = {}
+        self._debt = self._window = self._pass_delay_s = 0.0
+
+    def around(self, function: Any) -> Any:
+        part = self
+
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if get_ident() in part._inside or _is_compiling():
+                return function(*args, **kwargs)
+            part.enter()
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:
+                if error.__traceback__ is not None:
+                    error.__traceback__ = error.__traceback__.tb_next
+                raise
+            finally:
+                part.leave()
+
+        return called
+
+    def enter(self) -> None:
+        self._inside[get_ident()] = perf_counter(), thread_time()
+
+    def leave(self) -> None:
+        begun_s, ran_s = self._inside.pop(get_ident(), (0.0, 0.0))
+        if not begun_s:
+            return
+        first = _slot() * _FIELDS
+        # a step may end within a part: what comes between two windows is in none of them
+        self._shared[first + _PASSES] += 1
+        self._shared[first + _WALL] += perf_counter() - max(begun_s, self._window)
+        self._shared[first + _RAN] += thread_time() - ran_s
+        delay_s, busy = self._shared[-2], self._shared[-1]
+        if not delay_s:
+            self._debt = 0.0
+            return
+        self._debt += delay_s
+        if self._debt < _LEAST_DELAY_S:
+            return
+        started = perf_counter()
+        (_spin if busy else sleep)(self._debt)
+        took_s = perf_counter() - started
+        self._debt -= took_s
+        self._shared[first + _DELAYED] += took_s
+
+    def window_begins(self) -> None:
+        self._window = perf_counter()
+        for place in range(_SLOTS * _FIELDS):
+            self._shared[place] = 0.0
+
+    def prepare(self, step_s: float, count: int) -> None:
+        """Choose its delay, by a window of `count` steps."""
+        passes = self._sum(_PASSES)
+        if not passes:
+            self.why_not = "no step calls it"
+            return
+        self._pass_delay_s = _DELAY * step_s * count / passes
+        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self.wall_s())
+
+    def on(self) -> None:
+        self._shared[-2] = self._pass_delay_s
+
+    def off(self) -> None:
+        self._shared[-2] = 0.0
+
+    def delayed_s(self) -> float:
+        return self._sum(_DELAYED)
+
+    def wall_s(self) -> float:
+        return self._sum(_WALL)
+
+    def _sum(self, field: int) -> float:
+        return sum(self._shared[slot * _FIELDS + field] for slot in range(_SLOTS))
+
+
+class _Device(_Part):
+    """The work of a GPU: its stream waits at the end of each step, and the host does not."""
+
+    def prepare(self, step_s: float, count: int) -> None:
+        for _ in range(2):  # the first loads the kernel: half of the delay would be missing
+            _synchronise()
+            begun = perf_counter()
+            sys.modules["torch"].cuda._sleep(_CYCLES)
+            _synchronise()
+        self._cycles = int(_DELAY * step_s * _CYCLES / (perf_counter() - begun))
+        self._delay_s, self._slept = _DELAY * step_s, 0
+
+    def step_ended(self) -> None:
+        sys.modules["torch"].cuda._sleep(self._cycles)
+        self._slept += 1
+
+    def window_begins(self) -> None:
+        self._slept = 0
+
+    def delayed_s(self) -> float:
+        return self._slept * self._delay_s
+
+
+class _Seen:
+    """What the steps of a program show of it."""
+
+    def __init__(self) -> None:
+        self.optimizers: dict[int, Any] = {}
+        self.anomaly: bool | None = None
+        """Whether the newest backward looked for anomalies."""
+        self.why_not = ""
+        self.updates = ""
+        """How the newest step of an optimizer was computed."""
+
+    def optimizer(self, optimizer: Any) -> None:
+        self.optimizers[id(optimizer)] = optimizer
+
+    def backward(self, function: Any) -> Any:
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            self.anomaly = sys.modules["torch"].is_anomaly_enabled()
+            return function(*args, **kwargs)
+
+        return called
+
+    def update(self, word: str) -> Callable[[Any], Any]:
+        def around(function: Any) -> Any:
+            @wraps(function)
+            def called(*args: Any, **kwargs: Any) -> Any:
+                self.updates = word
+                return function(*args, **kwargs)
+
+            return called
+
+        return around
+
+
+class _Switch(_Change):
+    """A setting that is read back in the windows."""
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Any],
+        put: Callable[[Any], object],
+        wanted: Any,
+        alters: str = "",
+        why_not: str = "",
+    ) -> None:
+        super().__init__(name)
+        self._read, self._put, self._wanted = read, put, wanted
+        self.alters = alters
+        self._before = read()
+        self.was, self.now, self.why_not = str(self._before), str(wanted), why_not
+        if not why_not and self._before == wanted:
+            self.why_not = f"in effect already: {wanted}"
+
+    def on(self) -> None:
+        self._put(self._wanted)
+
+    def off(self) -> None:
+        self._put(self._before)
+
+    def holds(self) -> bool:
+        return bool(self._read() == self._wanted)
+
+
+def _every_switch(seen: _Seen) -> list[_Switch]:
+    torch = sys.modules["torch"]
+    gpu = "" if torch.cuda.is_initialized() else "on a GPU only"
+    backends = torch.backends.cudnn
+    rounding = "sums may be rounded in another order"
+    return [
+        _Switch(
+            "threads",
+            torch.get_num_threads,
+            torch.set_num_threads,
+            len(os.sched_getaffinity(0)),
+            rounding,
+        ),
+        _Switch(
+            "no_anomaly_detection",
+            lambda: seen.anomaly,
+            _Anomaly(torch).put,
+            False,
+            "NaN in a backward pass is not reported",
+            seen.why_not or ("" if seen.anomaly else "no backward looks for anomalies"),
+        ),
+        _optimizer("fused_optimizer", seen, _FUSED, rounding),
+        _optimizer("foreach_optimizer", seen, _FOREACH, ""),
+        _Switch("gc_freeze", lambda: gc.get_freeze_count() > 0, _freeze, True),
+        _Switch(
+            "flush_denormal",
+            lambda: 5e-324 * 1.0 == 0.0,
+            torch.set_flush_denormal,
+            True,
+            "denormal numbers become 0; tried in the loop's own thread only",
+        ),
+        _Switch(
+            "tf32",
+            torch.get_float32_matmul_precision,
+            torch.set_float32_matmul_precision,
+            "high",
+            "products of fp32 have 10 bits of mantissa",
+            gpu,
+        ),
+        _Switch(
+            "cudnn_benchmark",
+            lambda: backends.benchmark,
+            lambda value: setattr(backends, "benchmark", value),
+            True,
+            "convolutions may be rounded in another order",
+            gpu,
+        ),
+    ]
+
+
+def _freeze(on: bool) -> None:
+    if on:
+        gc.freeze()
+    else:
+        gc.unfreeze()
+
+
+class _Anomaly:
+    """Keeps anomaly detection off, also where a `with` of each step turns it on."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch, self._set = torch, torch.set_anomaly_enabled
+        self._was = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+    def put(self, value: Any) -> None:
+        if value:
+            self._torch.set_anomaly_enabled = self._set
+            self._set(*self._was)
+            return
+        self._was = self._torch.is_anomaly_enabled(), self._torch.is_anomaly_check_nan_enabled()
+        self._torch.set_anomaly_enabled = lambda mode, check_nan=True: None
+        self._set(False)
+
+
+def _optimizer(name: str, seen: _Seen, wanted: str, alters: str) -> _Switch:
+    optimizers = list(seen.optimizers.values())
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    before = [{key: group.get(key) for key in (_FUSED, _FOREACH)} for group in groups]
+
+    def put(value: str) -> None:
+        for group, values in zip(groups, before):  # noqa: B905 (not in Python 3.9)
+            group.update(values)
+            if value == wanted:
+                group.update({_FUSED: wanted == _FUSED, _FOREACH: wanted == _FOREACH})
+        for optimizer in optimizers:
+            _move_counts(optimizer, fused=value == _FUSED)
+
+    why_not = seen.why_not or _why_not_switched(optimizers, groups)
+    if not why_not and wanted == _FOREACH and seen.updates == _FUSED:
+        why_not = "fused already"
+    return _Switch(name, lambda: seen.updates, put, wanted, alters, why_not)
+
+
+def _why_not_switched(optimizers: list[Any], groups: list[dict[str, Any]]) -> str:
+    if not optimizers:
+        return "no optimizer was seen"
+    for optimizer in optimizers:
+        kind = type(optimizer)
+        if kind.__name__ not in _OPTIMIZERS or not kind.__module__.startswith("torch.optim"):
+            return f"{kind.__name__} is not switched between steps: {', '.join(_OPTIMIZERS)} are"
+    if any(group.get("capturable") or group.get("differentiable") for group in groups):
+        return "capturable or differentiable"
+    if all(_is_plain(each) for group in groups for each in group["params"]):
+        return ""
+    return "a parameter is not dense, real and floating-point"
+
+
+def _is_plain(parameter: Any) -> bool:
+    grad = parameter.grad
+    return (
+        parameter.is_floating_point()
+        and parameter.device.type in ("cpu", "cuda")
+        and (grad is None or not grad.is_sparse)
+        and type(parameter.data) is sys.modules["torch"].Tensor
+    )
+
+
+def _move_counts(optimizer: Any, *, fused: bool) -> None:
+    """Counts of steps lie beside the parameters of a fused optimizer, and else on the host."""
+    for parameter, state in optimizer.state.items():
+        count = state.get("step")
+        if hasattr(count, "to") and parameter.device.type == "cuda":
+            state["step"] = count.to(parameter.device if fused else "cpu")
+
+
+def _names(variable: str) -> list[str] | None:
+    text = os.environ.get(variable)
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _slot() -> int:
+    data = sys.modules.get("torch.utils.data._utils.worker")
+    info = data.get_worker_info() if data is not None else None
+    return 0 if info is None else 1 + info.id % (_SLOTS - 1)
+
+
+def _spin(seconds: float) -> None:
+    """Compute so long, mostly without the lock of the interpreter, which others may need."""
+    end = perf_counter() + seconds
+    while perf_counter() < end - _LEAST_DELAY_S:
+        crc32(_BUSY)
+    while perf_counter() < end:
+        pass
+
+
+def _is_compiling() -> bool:
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    return compiler is not None and bool(compiler.is_compiling())
+
+
+def _synchronise() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
