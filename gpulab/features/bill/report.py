@@ -139,6 +139,7 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
         training_s=sum(event.in_modules.training for event in events),
         double_s=sum(event.in_modules.double for event in events),
         page_faults=faults,
+        available_bytes=last.available,
         system_share=system_s / (user_s + system_s) if user_s + system_s else 0.0,
     )
 

@@ -98,6 +98,8 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     """Those that read a disk."""
     system_share: float = 0.0
     """Of its CPU time, that in the system."""
+    available_bytes: int = 0
+    """That it could still get."""
 
 
 class BillReport(msgspec.Struct, frozen=True, kw_only=True):

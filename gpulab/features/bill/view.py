@@ -11,6 +11,7 @@ from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit
 from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill, StepKind
+from gpulab.features.bill.signs import lines
 from gpulab.report.report import RunReport
 
 _MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
@@ -46,7 +47,9 @@ def bill(report: RunReport) -> Block | None:
     if part is None:
         return None
     first, *others = part.bills
-    blocks: list[Block] = ["", _table(first, _MOST_ROWS), *_facts(first)]
+    blocks: list[Block] = ["", _table(first, _MOST_ROWS)]
+    blocks += [Text(one_line(plain(line)), "yellow") for line in lines(part.advice, where)]
+    blocks += _facts(first)
     blocks.append(Text(_note(first), "dim"))
     ranks = [each for each in part.bills if each.rank is not None and each.role == PROGRAM]
     if len(ranks) > 1:
@@ -160,9 +163,6 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
         yield Text(plain(f"{place} was compiled {frame.count} times, {seconds(frame.seconds)}:"))
         for reason in frame.reasons[:_MOST_OF_OTHERS]:
             yield Text(f"  again since {one_line(plain(reason.partition(' #')[0]))}")
-    if process.threads > process.cores > 0:
-        cores = plural(process.cores, "core")
-        yield Text(f"torch computes with {process.threads} threads, on {cores}")
     for kind in [kind for kind in process.steps if kind.count >= _FEWEST][:_MOST_KINDS]:
         yield Text(plain(_steps(kind)))
     for words, by_step in (("memory", process.growth), ("device memory", process.device_growth)):
