@@ -30,6 +30,7 @@ from gpulab.features.bill.result import (
     StepKind,
     ThreadRow,
 )
+from gpulab.features.bill.signs import advice_of
 from gpulab.features.bill.step import VariantPart, add_steps
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, fields_of
@@ -62,7 +63,8 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         _bill(events, ended if events[0].is_root else None)
         for events in sorted(groups.values(), key=lambda events: events != [counts])
     ]
-    return report.with_parts(bill=BillReport(bills=bills, device=device_of(draft, report)))
+    part = BillReport(bills=bills, device=device_of(draft, report))
+    return report.with_parts(bill=replace(part, advice=advice_of(part)))
 
 
 def _in_turn(events: Iterable[ProcessBooked]) -> Iterator[ProcessBooked]:

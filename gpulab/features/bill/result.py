@@ -102,12 +102,29 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     """That it could still get."""
 
 
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """One sign: what was seen, its share of the process's time, and what to change. `row` is where,
+    None where no line is known.
+    """
+
+    sign: str
+    seen: str
+    share: float
+    change: str
+    lesson: str = ""
+    try_: str = msgspec.field(default="", name="try")
+    """The switch of `--try` that measures it."""
+    row: BillRow | None = None
+
+
 class BillReport(msgspec.Struct, frozen=True, kw_only=True):
     """The bills of a program's processes; the first is of the one that counts: rank 0, or else the
     one that ran longest.
     """
 
     bills: list[ProcessBill]
+    advice: list[Advice] = []
+    """Of the process that counts, by signs that are certain; the largest share first."""
     device: ProcessBill | None = None
     """Of a step: the device, by what it did, and idle by what the host did; None without one."""
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
 from gpulab.core.units import byte_count, plural, seconds
-from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
+from gpulab.features.bill.result import Advice, BillReport, BillRow, ProcessBill
 
 _LEAST, _LOADS = 0.05, 0.10
 """Of the time of a process: less is no advice; of what a loader takes in the main process."""
@@ -26,21 +24,6 @@ NOT_PERSISTENT, IN_PROCESS, ANOMALY = (
     "in this process",
     "anomaly detection is on",
 )
-
-
-class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """One sign: what was seen, its share of the process's time, and what to change. `row` is where,
-    None where no line is known.
-    """
-
-    sign: str
-    seen: str
-    share: float
-    change: str
-    lesson: str = ""
-    try_: str = msgspec.field(default="", name="try")
-    """The switch of `--try` that measures it."""
-    row: BillRow | None = None
 
 
 Sign = Callable[[ProcessBill, BillReport], Advice | None]

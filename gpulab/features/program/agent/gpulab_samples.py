@@ -64,6 +64,7 @@ that is slow.
 _MOST_SLOW_ROWS, _MOST_OF_THREADS, _MOST_SOURCE, _SOURCE_BYTES = 5, 20, 60, 1_000_000
 _IDLE_IN = {"threading", "queue", "selectors", "concurrent", "multiprocessing", "socket", "ssl"}
 """Modules in which a thread that is not the main one waits for work."""
+_LOOKS_S = 0.1
 _WAITS = 0.05
 """Of a sample's time off the CPU, from which on the scheduler is asked whether others had it."""
 _SIGNAL = signal.SIGRTMAX - 5 if hasattr(signal, "SIGRTMAX") else 0
@@ -182,6 +183,7 @@ class Samples:
         self._own_s = self._collected_s = self._collecting = self._booked_s = 0.0
         self._preempted_s = 0.0
         self._memory: list[tuple[float, int, int, int]] = []
+        self._looked, self._look_every_s = 0.0, _LOOKS_S
         self._kinds: dict[str, _Steps] = {}
         self._step_at = self._begun
         self._of_step: dict[_Place, float] = {}
@@ -299,6 +301,7 @@ class Samples:
         try:
             self._book(frame)
             self._look_at_threads()
+            self._look_at_memory()
             if self._last - self._said >= self._said_every_s:
                 self._say(ended=False)
             self._samples += 1
@@ -347,6 +350,17 @@ class Samples:
                 self._of_step[where] = self._of_step.get(where, 0.0) + seconds
         if self._module is not None:
             self._look_at_module(ran_s + waited_s)
+
+    def _look_at_memory(self, now: bool = False) -> None:
+        """Note the memory, more and more rarely."""
+        if not now and self._last - self._looked < self._look_every_s:
+            return
+        self._looked = self._last
+        steps = sum(kind.count for kind in self._kinds.values())
+        self._memory.append((self._last, _resident_bytes(), steps, _device_bytes()))
+        if len(self._memory) > _MOST_LOOKS:
+            del self._memory[1::2]
+            self._look_every_s *= 2
 
     def _look_at_module(self, seconds: float) -> None:
         """Say of the module that runs whether it trains, records a graph, and computes in fp64."""
@@ -427,10 +441,7 @@ class Samples:
         """Write the bill so far: whatever ends the process leaves it."""
         self._said = self._last
         self._said_every_s = min(_SAID_MOST_S, self._said_every_s * _GROWTH)
-        steps = sum(kind.count for kind in self._kinds.values())
-        self._memory.append((self._last, _resident_bytes(), steps, _device_bytes()))
-        if len(self._memory) > _MOST_LOOKS:
-            del self._memory[1::2]
+        self._look_at_memory(ended or not self._memory)
         ran = _ran_s() if self._of_threads else {}
         rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
         line = {
