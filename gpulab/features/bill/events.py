@@ -130,6 +130,8 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     steps: Annotated[list[KindOfStep], msgspec.Meta(max_length=MOST_ROWS)] = []
     other_threads: Annotated[list[ThreadTime], msgspec.Meta(max_length=MOST_ROWS)] = []
     in_modules: InModules = InModules()
+    switches: Annotated[list[tuple[Name, Line, Count]], msgspec.Meta(max_length=MOST_ROWS)] = []
+    """Calls in the program's text that switch something for all of it: which, file, line."""
     faults: tuple[Count, Seconds, Seconds] = (0, 0.0, 0.0)
     """Major page faults, seconds of user code, and of the system."""
     available: Count = 0

@@ -140,10 +140,17 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
         graph_s=sum(event.in_modules.graph for event in events),
         training_s=sum(event.in_modules.training for event in events),
         double_s=sum(event.in_modules.double for event in events),
+        switches=last.switches,
+        differentiates=any(map(_differentiates, events)),
         page_faults=faults,
         available_bytes=last.available,
         system_share=system_s / (user_s + system_s) if user_s + system_s else 0.0,
     )
+
+
+def _differentiates(event: ProcessBooked) -> bool:
+    trains = any(kind.kind.startswith("train") for kind in event.steps)
+    return trains or any(row.cause in ("backward", "optimizer") for row in event.rows)
 
 
 def _threads(found: Iterable[ThreadTime]) -> list[ThreadRow]:

@@ -94,6 +94,10 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     training_s: float = 0.0
     double_s: float = 0.0
     """Sampled seconds in modules of torch that record a graph, in training mode, in fp64."""
+    switches: list[tuple[str, str, int]] = []
+    """Calls in the program's text that switch something for all of it: which, file, line."""
+    differentiates: bool = True
+    """Whether a backward or an optimizer was seen in it."""
     page_faults: int = 0
     """Those that read a disk."""
     system_share: float = 0.0

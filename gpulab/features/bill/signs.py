@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from gpulab.core.text import one_line, plain
 from gpulab.core.units import byte_count, plural, seconds
 from gpulab.features.bill.result import Advice, BillReport, BillRow, ProcessBill
 
@@ -44,6 +45,20 @@ def _seconds(rows: Sequence[BillRow]) -> float:
     return sum(row.seconds for row in rows)
 
 
+def _first_of_torch(process: ProcessBill) -> BillRow | None:
+    """Return where the program calls torch for longest."""
+    rows = (row for row in process.rows if row.cause == "torch" or row.of == "a package")
+    return next(rows, None)
+
+
+def _switch(process: ProcessBill, *names: str) -> BillRow | None:
+    """Return where the program's text has one of these calls."""
+    for name, file, line in process.switches:
+        if name in names:
+            return BillRow(cause="", seconds=0.0, file=file, lines=[line])
+    return None
+
+
 def recompiles(process: ProcessBill, _: BillReport) -> Advice | None:
     """A function was compiled again and again, each time since a guard failed."""
     frames = [each for each in process.compiled if each.count >= _RECOMPILED and each.reasons]
@@ -51,6 +66,7 @@ def recompiles(process: ProcessBill, _: BillReport) -> Advice | None:
     if again_s < _LEAST * process.wall_s:
         return None
     first = max(frames, key=lambda each: each.seconds)
+    rows = [row for row in process.rows if row.cause == "compile" and row.file]
     return Advice(
         sign="recompiles",
         seen=f"{first.function} was compiled {first.count} times, since {first.reasons[0]}",
@@ -58,13 +74,7 @@ def recompiles(process: ProcessBill, _: BillReport) -> Advice | None:
         change="torch.compile(..., dynamic=True), sizes that are padded to a few, or numbers that "
         "change as tensors",
         lesson="dynamic_shapes",
-        row=BillRow(
-            cause="compile",
-            seconds=again_s,
-            file=first.file,
-            function=first.function,
-            lines=[first.line],
-        ),
+        row=rows[0] if rows else None,
     )
 
 
@@ -80,7 +90,7 @@ def anomaly(process: ProcessBill, _: BillReport) -> Advice | None:
         share=taken_s / process.wall_s,
         change="torch.autograd.set_detect_anomaly(False); on for the step that is looked into",
         try_="no_anomaly_detection",
-        row=rows[0],
+        row=_switch(process, "detect_anomaly(") or rows[0],
     )
 
 
@@ -88,14 +98,13 @@ def float64(process: ProcessBill, _: BillReport) -> Advice | None:
     """Modules compute with parameters in fp64."""
     if process.double_s < _LEAST * process.wall_s:
         return None
-    rows = [row for row in process.rows if row.cause == "torch" or row.of == "a package"]
     return Advice(
         sign="float64",
         seen=f"modules with parameters in fp64 run for {seconds(process.double_s)}",
         share=process.double_s / process.wall_s,
         change="model.float(), and torch.from_numpy(...).float() of what is read",
         lesson="precision",
-        row=rows[0] if rows else None,
+        row=_first_of_torch(process),
     )
 
 
@@ -135,7 +144,7 @@ def loads_in_process(process: ProcessBill, _: BillReport) -> Advice | None:
 
 def training_mode(process: ProcessBill, _: BillReport) -> Advice | None:
     """Modules record a graph, or are in training mode, and nothing is ever differentiated."""
-    if any(row.cause in ("backward", "optimizer") for row in process.rows):
+    if process.differentiates:
         return None
     taken_s = max(process.graph_s, process.training_s)
     if not process.ended or taken_s < _LEAST * process.wall_s:
@@ -150,6 +159,7 @@ def training_mode(process: ProcessBill, _: BillReport) -> Advice | None:
         seen=f"modules {' and '.join(what)}, and no backward runs",
         share=taken_s / process.wall_s,
         change="model.eval(), and with torch.inference_mode():",
+        row=_first_of_torch(process),
     )
 
 
@@ -168,6 +178,7 @@ def threads(process: ProcessBill, report: BillReport) -> Advice | None:
                 share=1.0,
                 change=f"torch.set_num_threads({1 if of else each.cores})",
                 try_="" if of else "threads",
+                row=_switch(process, "set_num_threads(", "OMP_NUM_THREADS"),
             )
     return None
 
@@ -208,7 +219,7 @@ def lines(advice: Sequence[Advice], place: Callable[[BillRow], str]) -> Iterator
     for each in advice:
         share = f"{each.share:.0%}: " if each.share < 1 else ""
         where = f" ({place(each.row)})" if each.row and each.row.file else ""
-        yield f"{share}{each.seen}{where}"
+        yield one_line(plain(f"{share}{each.seen}{where}"))
         lesson = f"; lesson {each.lesson}" if each.lesson else ""
         tries = f"; measure it: --try {each.try_}" if each.try_ else ""
         yield f"  change: {each.change}{lesson}{tries}"

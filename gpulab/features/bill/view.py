@@ -48,7 +48,7 @@ def bill(report: RunReport) -> Block | None:
         return None
     first, *others = part.bills
     blocks: list[Block] = ["", _table(first, _MOST_ROWS)]
-    blocks += [Text(one_line(plain(line)), "yellow") for line in lines(part.advice, where)]
+    blocks += [Text(line, "yellow") for line in lines(part.advice, where)]
     blocks += _facts(first)
     blocks.append(Text(_note(first), "dim"))
     ranks = [each for each in part.bills if each.rank is not None and each.role == PROGRAM]

@@ -62,6 +62,8 @@ _MOST_KINDS, _KEPT_STEPS, _FEWEST_STEPS, _SLOW = 6, 400, 16, 2.0
 that is slow.
 """
 _MOST_SLOW_ROWS, _MOST_OF_THREADS, _MOST_SOURCE, _SOURCE_BYTES = 5, 20, 60, 1_000_000
+_MOST_FILES = 20
+_SWITCHES = ("detect_anomaly(", "set_num_threads(", "OMP_NUM_THREADS")
 _IDLE_IN = {"threading", "queue", "selectors", "concurrent", "multiprocessing", "socket", "ssl"}
 """Modules in which a thread that is not the main one waits for work."""
 _LOOKS_S = 0.1
@@ -480,6 +482,7 @@ class Samples:
                 for (name, place), seconds in _largest_of(self._of_threads, _MOST_OF_THREADS)
             ],
             "in_modules": self._in_modules,
+            "switches": self._switches(),
             "faults": _faults(),
             "available": _available_bytes(),
             "compilations": _compilations(),
@@ -497,18 +500,32 @@ class Samples:
         finally:
             close(fd)
 
+    def _lines_of(self, file: str) -> list[str]:
+        """Return the lines of a file of the program; of the first files alone."""
+        if file not in self._sources and len(self._sources) < _MOST_FILES:
+            try:
+                self._sources[file] = _text(file, _SOURCE_BYTES).splitlines()
+            except OSError:
+                self._sources[file] = []
+        return self._sources.get(file, [])
+
+    def _switches(self) -> list[list[Any]]:
+        """Return where the program's text has calls that switch something for all of it."""
+        files = {code.co_filename for code, about in self._codes.items() if about.own}
+        return [
+            [switch, file, number]
+            for file in sorted(files)
+            for number, text in enumerate(self._lines_of(file), 1)
+            for switch in _SWITCHES
+            if switch in text
+        ][:_MOST_OF_THREADS]
+
     def _source(self, place: _Place) -> str:
         """Return the text of a line of the program, as it is now."""
         code, line = place[2], place[3]
         if code is None or not self._codes[code].own:
             return ""
-        file = code.co_filename
-        if file not in self._sources:
-            try:
-                self._sources[file] = _text(file, _SOURCE_BYTES).splitlines()
-            except OSError:
-                self._sources[file] = []
-        lines = self._sources[file]
+        lines = self._lines_of(code.co_filename)
         return lines[line - 1].strip()[:_MOST_SOURCE] if 0 < line <= len(lines) else ""
 
 
