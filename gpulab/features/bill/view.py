@@ -11,7 +11,7 @@ from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit
 from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill, StepKind
-from gpulab.features.bill.signs import lines
+from gpulab.features.bill.signs import IN_PROCESS, lines
 from gpulab.report.report import RunReport
 
 _MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
@@ -95,7 +95,7 @@ def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
     """Return the cause in words; `waits_too`: and whether it is mostly waiting."""
     words = _WORDS.get(row.cause, row.cause)
     if row.cause in _LOADS:
-        words += f" {row.of}" if row.of else ""
+        words += ", in this process" if row.of == IN_PROCESS else ""
     elif row.cause == "import" or (row.of and row.cause != ""):
         words += f" {row.of}" if row.cause == "import" else f", called by {row.of}"
     elif row.of:
