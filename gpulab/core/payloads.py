@@ -110,6 +110,8 @@ class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
+GROUP = "Process Group Ranks"
+"""Of a collective's kernel in a recording: the ranks that take part."""
 REST = "..."
 """The name of the row that sums the rest of a table."""
 

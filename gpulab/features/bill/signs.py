@@ -192,10 +192,11 @@ def memory(process: ProcessBill, _: BillReport) -> Advice | None:
     a_minute = growth.bytes_per_step * steps / process.wall_s * 60
     if a_minute < _A_MINUTE * process.available_bytes:
         return None
-    left = f": full after {growth.steps_left:,} more" if growth.steps_left else ""
+    rate = byte_count(growth.bytes_per_step)
+    left = f"; if it goes on, full after {growth.steps_left:,} more" if growth.steps_left else ""
     return Advice(
         sign="memory",
-        seen=f"memory grows by {byte_count(growth.bytes_per_step)} a step{left}",
+        seen=f"memory grows by {rate} a step, alike in three windows{left}",
         share=1.0,
         change="keep numbers (loss.item(), .detach().cpu()), and not tensors with their graph; "
         "bound what is kept",

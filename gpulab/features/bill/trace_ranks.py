@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from gpulab.core.payloads import communicates
-from gpulab.features.from_trace.stream import GROUP
+from gpulab.core.payloads import GROUP, communicates
 from gpulab.features.goodput.trace import Trace
 
 _KIND = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|reduce", re.I)

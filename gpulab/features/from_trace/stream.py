@@ -17,11 +17,11 @@ from gpulab.core.limits import (
     TRACE_TEXTS_LENGTH,
     TRACE_VALUE_LENGTH,
 )
+from gpulab.core.payloads import GROUP
 from gpulab.core.text import cut
 from gpulab.core.units import plural
 from gpulab.features.goodput.trace import is_relevant
 
-GROUP = "Process Group Ranks"
 INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
 _DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")
