@@ -11,11 +11,11 @@ from textual.widgets import OptionList
 from gpulab.catalog.catalog import catalog
 from gpulab.core.events import Samples
 from gpulab.core.jobs import PartKind, StepPart
-from gpulab.features.fixes.declarations import FIXES
-from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
-from gpulab.features.fixes.result import ALL_TOGETHER
-from gpulab.features.fixes.runs import Fixes
-from gpulab.features.what_if.parts import MAIN, PartsSeen
+from gpulab.features.trials.declarations import FIXES
+from gpulab.features.trials.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.trials.fix_result import ALL_TOGETHER
+from gpulab.features.trials.fix_runs import Fixes
+from gpulab.features.trials.parts import MAIN, PartsSeen
 from gpulab.options import Options
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch

@@ -7,8 +7,8 @@ from math import exp
 from statistics import median
 
 from gpulab.core.estimate import Estimate
-from gpulab.features.what_if.events import TriedChange
-from gpulab.features.what_if.result import LESS, PartReport, TrialsReport, TriedReport
+from gpulab.features.trials.events import TriedChange
+from gpulab.features.trials.result import LESS, PartReport, TrialsReport, TriedReport
 from gpulab.stats.statistics import log_ratios, median_interval
 
 

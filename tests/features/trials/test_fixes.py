@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gpulab.core.jobs import StepRequest
-from gpulab.features.fixes import transformations
-from gpulab.features.fixes.worker import facts_of
+from gpulab.features.trials import transformations
+from gpulab.features.trials.worker import facts_of
 from gpulab.function_step import FunctionStep
 
 TRAIN = """

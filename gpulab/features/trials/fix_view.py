@@ -9,8 +9,8 @@ from gpulab.core.text import one_line
 from gpulab.core.units import interval, times
 from gpulab.draw.blocks import Block, Group, Text, columns_table, rows_table
 from gpulab.draw.styles import STYLES, with_star
-from gpulab.features.fixes.declarations import gaining
-from gpulab.features.fixes.result import ALL_TOGETHER, FixReport
+from gpulab.features.trials.declarations import gaining
+from gpulab.features.trials.fix_result import ALL_TOGETHER, FixReport
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import in_table, shown

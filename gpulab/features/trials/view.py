@@ -8,8 +8,8 @@ from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import StepPart
 from gpulab.core.units import duration, seconds
 from gpulab.draw.blocks import Block, Group, Table, Text, columns_table, rows_table
-from gpulab.features.what_if.parts import MAIN
-from gpulab.features.what_if.result import PartReport, WhatIfReport
+from gpulab.features.trials.parts import MAIN
+from gpulab.features.trials.result import PartReport, WhatIfReport
 from gpulab.report.report import RunReport
 
 NOTHING_TO_DELAY = (

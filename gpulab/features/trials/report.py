@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.jobs import Measure, StepPart
-from gpulab.features.what_if import result
-from gpulab.features.what_if.events import TrialsMeasured
-from gpulab.features.what_if.parts import BARE, PLAIN, name_of
-from gpulab.features.what_if.result import LESS, PartReport, WhatIfReport
-from gpulab.features.what_if.trials import trials_report
+from gpulab.features.trials import result
+from gpulab.features.trials.events import TrialsMeasured
+from gpulab.features.trials.parts import BARE, PLAIN, name_of
+from gpulab.features.trials.result import LESS, PartReport, WhatIfReport
+from gpulab.features.trials.windows import trials_report
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, fields_of
 from gpulab.report.state import Keep

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import ExitCode
-from gpulab.features.fixes.declarations import gaining
-from gpulab.features.fixes.runs import Fixes
-from gpulab.features.fixes.view import fixes as table
-from gpulab.features.fixes.view import what_ran_together
+from gpulab.features.trials.declarations import gaining
+from gpulab.features.trials.fix_runs import Fixes
+from gpulab.features.trials.fix_view import fixes as table
+from gpulab.features.trials.fix_view import what_ran_together
 from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
 from gpulab.headless.output import (

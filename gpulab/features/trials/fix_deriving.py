@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gpulab.catalog.catalog import Entry
-from gpulab.features.fixes.keys import KEY
-from gpulab.features.fixes.runs import Fixes
+from gpulab.features.trials.keys import KEY
+from gpulab.features.trials.fix_runs import Fixes
 from gpulab.options import Options, UsageError
 from gpulab.report.sentences import with_reason
 from gpulab.session.drive import StoppedError

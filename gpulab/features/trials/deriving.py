@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import StepPart
 from gpulab.draw.blocks import Text
-from gpulab.features.what_if.keys import KEY
-from gpulab.features.what_if.runs import Parts
-from gpulab.features.what_if.view import NOTHING_TO_DELAY, part_name
+from gpulab.features.trials.keys import KEY
+from gpulab.features.trials.runs import Parts
+from gpulab.features.trials.view import NOTHING_TO_DELAY, part_name
 from gpulab.options import Options, UsageError
 from gpulab.report.sentences import with_reason
 from gpulab.session.drive import StoppedError

@@ -24,7 +24,7 @@ from torch.utils.data._utils import fetch as fetchers
 
 from gpulab.core.jobs import Delay, PartKind
 from gpulab.core.payloads import USEFUL
-from gpulab.features.what_if.parts import MAIN, THREAD
+from gpulab.features.trials.parts import MAIN, THREAD
 from gpulab.scenario import Work
 
 Key = tuple[PartKind, str]

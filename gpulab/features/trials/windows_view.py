@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gpulab.core.units import interval, times
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.features.what_if.result import TrialsReport, TriedReport
-from gpulab.features.what_if.view import not_delayed, parts_table
+from gpulab.features.trials.result import TrialsReport, TriedReport
+from gpulab.features.trials.view import not_delayed, parts_table
 from gpulab.report.report import RunReport
 
 

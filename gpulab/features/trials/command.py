@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from gpulab.core.jobs import StepPart
 from gpulab.core.statuses import ExitCode
-from gpulab.features.what_if.runs import Parts
-from gpulab.features.what_if.view import NOTHING_TO_DELAY
-from gpulab.features.what_if.view import what_if as table
+from gpulab.features.trials.runs import Parts
+from gpulab.features.trials.view import NOTHING_TO_DELAY
+from gpulab.features.trials.view import what_if as table
 from gpulab.headless.drive import drive
 from gpulab.headless.output import (
     Terminal,

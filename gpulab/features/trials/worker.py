@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader
 from gpulab.core.jobs import StepRequest
 from gpulab.engine.build.build import seed_everything
 from gpulab.engine.processes.device import open_device
-from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.trials.facts import LoaderFacts, OptimizerFacts, StepFacts
 from gpulab.function_step import BuiltStep, FunctionStep
 from gpulab.scenario import Lab
 

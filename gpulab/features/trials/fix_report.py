@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, TriedFix
-from gpulab.features.fixes import result
-from gpulab.features.fixes.result import FixReport
+from gpulab.features.trials import fix_result as result
+from gpulab.features.trials.fix_result import FixReport
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 

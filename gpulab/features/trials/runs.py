@@ -6,7 +6,7 @@ from msgspec.structs import replace as replace_fields
 
 from gpulab.core.jobs import Measure, RunRequest, StepPart
 from gpulab.core.statuses import CeilingChoice
-from gpulab.features.what_if.parts import PartsRequest, PartsSeen, judged, variants_of
+from gpulab.features.trials.parts import PartsRequest, PartsSeen, judged, variants_of
 from gpulab.options import Options, UsageError
 from gpulab.scenario import shown
 from gpulab.session.derived import names_in, planned_request, request_of_text, step_request
@@ -80,7 +80,7 @@ class Parts:
 
 def parts_of(asked: PartsRequest, look: Look) -> PartsSeen:
     """Return what a step consists of. StoppedError, LookError."""
-    worker = "gpulab.features.what_if.look"
+    worker = "gpulab.features.trials.look"
     with temporary_folder() as folder:
         environment = worker_environment(replace_fields(asked.job, folder=str(folder)))
         return look.ask(worker, asked, environment, PartsSeen)

@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from gpulab.core.jobs import StepRequest
-from gpulab.features.fixes import transformations
-from gpulab.features.fixes.declarations import FIXES
-from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
-from gpulab.features.fixes.runs import fixes_named, scenario_text
+from gpulab.features.trials import transformations
+from gpulab.features.trials.declarations import FIXES
+from gpulab.features.trials.facts import LoaderFacts, OptimizerFacts, StepFacts
+from gpulab.features.trials.fix_runs import fixes_named, scenario_text
 from gpulab.options import UsageError
 from gpulab.session.derived import names_in
 

@@ -12,7 +12,7 @@ def derived_scenario(scenario: Scenario, subject: ScenarioFile) -> Scenario | No
     """
     if all(variant.delays is None for variant in subject.variants):
         return None
-    from gpulab.features.what_if.worker import delayed  # few runs delay anything
+    from gpulab.features.trials.hooks import delayed  # few runs delay anything
 
     derived = Scenario(topic=scenario.topic)
     for info in subject.variants:

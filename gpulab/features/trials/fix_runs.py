@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec.structs import replace as replace_fields
 
 from gpulab.core.jobs import Measure, RunRequest, StepRequest, TriedFix
-from gpulab.features.fixes.declarations import FIXES, Fix, gaining
-from gpulab.features.fixes.facts import StepFacts
-from gpulab.features.fixes.result import ALL_TOGETHER
+from gpulab.features.trials.declarations import FIXES, Fix, gaining
+from gpulab.features.trials.facts import StepFacts
+from gpulab.features.trials.fix_result import ALL_TOGETHER
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.scenario import shown
@@ -47,7 +47,7 @@ class Fixes:
         self._launch = launch
         self._settings = settings
         self._step = step_request(planned_request("--try", plan(launch, settings)))
-        worker = "gpulab.features.fixes.worker"
+        worker = "gpulab.features.trials.worker"
         environment = usual_environment(self._step.threads)
         try:
             self._facts: StepFacts = look.ask(worker, self._step, environment, StepFacts)

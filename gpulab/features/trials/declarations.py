@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gpulab.features.fixes.facts import StepFacts
-from gpulab.features.fixes.result import FixReport
+from gpulab.features.trials.facts import StepFacts
+from gpulab.features.trials.fix_result import FixReport
 
 
 class Fix(NamedTuple):
