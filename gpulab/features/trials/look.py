@@ -16,8 +16,8 @@ from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.device import open_device, waiter
-from gpulab.features.trials.parts import PROCESSES, PartsRequest, PartsSeen
 from gpulab.features.trials.hooks import HookedLab, Hooks, hooked_later
+from gpulab.features.trials.parts import PROCESSES, PartsRequest, PartsSeen
 
 _WARM_STEPS = 3
 _FEWEST_STEPS, _MOST_STEPS = 3, 200
