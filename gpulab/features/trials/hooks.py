@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from inspect import isgenerator, signature
 from threading import get_ident
 from time import perf_counter, sleep, thread_time
@@ -24,7 +24,6 @@ from torch.utils.data._utils import fetch as fetchers
 
 from gpulab.core.jobs import Delay, PartKind
 from gpulab.core.payloads import USEFUL
-from gpulab.features.trials.parts import MAIN, THREAD
 from gpulab.scenario import Work
 
 Key = tuple[PartKind, str]
@@ -41,8 +40,6 @@ _BLOCKED_S = 50e-6
 _LEAST_PAUSE_S = 20e-6
 _BUSY = torch.linspace(0, 1, 2048)
 _RESULT = torch.empty_like(_BUSY)
-_LAST_SPIN_S = 8e-6
-_SLEEP_LATE_S = 150e-6
 _DEVICE_PARTS = (
     PartKind.PHASE,
     PartKind.COPIES,
@@ -53,22 +50,21 @@ _DEVICE_PARTS = (
 _CALIBRATED_CYCLES = 10_000_000
 
 
-def delayed(function: Callable[..., Any] | None, delays: Sequence[Delay]) -> Callable[..., Any]:
+def hooked(
+    function: Callable[..., Any] | None, hooks_of: Callable[[torch.device], Hooks]
+) -> Callable[..., Any]:
     """A variant's function whose step has hooks on its parts."""
     assert function is not None
 
     def build(lab: Any, **parameters: Any) -> Any:
-        hooks = Hooks(lab.device, delays)
+        hooks = hooks_of(lab.device)
         returned = function(HookedLab(lab, hooks), **parameters)
-        return hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
+        if isgenerator(returned):
+            return (hooks.of(work) for work in returned)
+        return hooks.of(returned)
 
     build.__signature__ = signature(function)  # type: ignore[attr-defined]
     return build
-
-
-def hooked_later(works: Iterator[Any], hooks: Hooks) -> Iterator[Any]:
-    for work in works:
-        yield hooks.of(work)
 
 
 class HookedLab:
@@ -81,30 +77,18 @@ class HookedLab:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lab, name)
 
-    def phase(self, name: str) -> AbstractContextManager[Any]:
-        inner = self._lab.phase(name)
-        return _Pass(self._hooks, (PartKind.PHASE, name), inner)
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Any]:
+        key = PartKind.PHASE, name
+        with self._lab.phase(name) as entered:
+            self._hooks.enter(key)
+            try:
+                yield entered
+            finally:
+                self._hooks.leave(key)
 
     def useful(self) -> AbstractContextManager[Any]:
         return self.phase(USEFUL)
-
-
-class _Pass:
-    """One time through a part."""
-
-    def __init__(self, hooks: Hooks, key: Key, inner: AbstractContextManager[Any]) -> None:
-        self._hooks = hooks
-        self._key = key
-        self._inner = inner
-
-    def __enter__(self) -> Any:
-        entered = self._inner.__enter__()
-        self._hooks.enter(self._key)
-        return entered
-
-    def __exit__(self, *error: Any) -> Any:
-        self._hooks.leave(self._key)
-        return self._inner.__exit__(*error)
 
 
 class Hooks:
@@ -113,20 +97,19 @@ class Hooks:
     def __init__(
         self, device: torch.device, delays: Sequence[Delay], *, recording: bool = False
     ) -> None:
-        self._cuda = device.type == "cuda"
+        self.on_cuda = device.type == "cuda"
         self._delays = {delay.key: delay for delay in delays}
         self._virtual = any(delay.others for delay in delays)
         self._recording = recording
-        self._main = get_ident()
         self._is_on = False
-        self._debts: dict[tuple[int, Key], float] = {}
+        self._debts: dict[Key, float] = {}
         self._paid: dict[int, float] = {}
         self._left: dict[int, tuple[float, float, float]] = {}
         """Of each thread: when it left a part, its CPU time then, and what was owed then."""
         # worker processes are forked later, and see what is written here
         self._shared = memoryview(mmap.mmap(-1, (_ARMED + 1) * 8)).cast("d")
-        self._cycles_per_s = _cycles_per_s(device) if self._cuda else 0.0
-        self.seen: dict[Key, _Record] = {}
+        self._cycles_per_s = _cycles_per_s(device) if self.on_cuda else 0.0
+        self.seen: dict[Key, Record] = {}
         self._began: dict[tuple[int, Key], tuple[float, float, Any]] = {}
 
     def of(self, work: Any) -> Any:
@@ -166,7 +149,7 @@ class Hooks:
             return
         if delay.others and delay.seconds:
             self._owe(delay.seconds)
-        elif self._cuda and key[0] in _DEVICE_PARTS:
+        elif self.on_cuda and key[0] in _DEVICE_PARTS:
             # one cycle where nothing is delayed, for a launch costs the host as much as a part
             cycles = max(1, int(delay.seconds * self._cycles_per_s))
             torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
@@ -175,17 +158,9 @@ class Hooks:
         if self._virtual:
             self._left[get_ident()] = perf_counter(), thread_time(), self._owed()
 
-    def worker_record(self) -> _Record | None:
-        """Return the seconds that loading took in worker processes; None where it took nothing."""
-        slots = range(1, _SLOTS)
-        passes = sum(self._shared[slot * _FIELDS + _PASSES] for slot in slots)
-        if not passes:
-            return None
-        record = _Record()
-        record.passes = passes
-        record.wall_s = sum(self._shared[slot * _FIELDS + _WALL] for slot in slots)
-        record.cpu_s = sum(self._shared[slot * _FIELDS + _CPU] for slot in slots)
-        return record
+    def worker_record(self) -> Record:
+        """Return what loading took in worker processes."""
+        return Record(self._sum(_PASSES), self._sum(_WALL), self._sum(_CPU))
 
     def clear(self) -> None:
         """Forget what was recorded."""
@@ -196,13 +171,12 @@ class Hooks:
     # --- what happens at a part -------------------------------------------------------------------
 
     def _lengthen(self, delay: Delay) -> None:
-        place = get_ident(), delay.key
-        debt = self._debts.get(place, 0.0) + delay.seconds
+        debt = self._debts.get(delay.key, 0.0) + delay.seconds
         if debt >= _LEAST_DELAY_S:
             started = perf_counter()
-            (_spin if delay.busy else _sleep)(debt)
+            (_spin if delay.busy else sleep)(debt)
             debt -= perf_counter() - started
-        self._debts[place] = debt
+        self._debts[delay.key] = debt
 
     def _owe(self, seconds: float) -> None:
         """Every other thread and process owes a pause as long as this part was made shorter."""
@@ -211,7 +185,11 @@ class Hooks:
         self._paid[lane] = self._paid.get(lane, 0.0) + seconds
 
     def _owed(self) -> float:
-        return sum(self._shared[slot * _FIELDS + _OWED] for slot in range(_SLOTS))
+        return self._sum(_OWED)
+
+    def _sum(self, field: int) -> float:
+        """Of all processes."""
+        return sum(self._shared[field:_ARMED:_FIELDS].tolist())
 
     def _pay(self) -> None:
         """Pause as long as others have become shorter meanwhile. Who waited for somebody else was
@@ -248,7 +226,7 @@ class Hooks:
             self._shared[first + _WALL] += wall_s
             self._shared[first + _CPU] += cpu_s
             return
-        record = self.seen.setdefault(key, _Record())
+        record = self.seen.setdefault(key, Record())
         record.passes += 1
         record.wall_s += wall_s
         record.cpu_s += cpu_s
@@ -257,14 +235,11 @@ class Hooks:
             record.events.append((began[2], self._event()))
 
     def _event(self) -> Any:
-        if not self._cuda or get_worker_info() is not None:
+        if not self.on_cuda or get_worker_info() is not None:
             return None
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record()
         return event
-
-    def lane_of(self, record: _Record) -> str:
-        return MAIN if record.threads <= {self._main} else THREAD
 
     # --- while the step runs ----------------------------------------------------------------------
 
@@ -284,7 +259,6 @@ class Hooks:
             names = {name for kind, name in self._delays if kind == PartKind.OPERATION}
             if names:
                 stack.enter_context(_Operations(self, names))
-            self._debts.clear()
             self._paid.clear()
             self._left.clear()
             for slot in range(_SLOTS):
@@ -310,12 +284,15 @@ class Hooks:
         return hooked
 
 
-class _Record:
-    def __init__(self) -> None:
-        self.passes = 0.0
-        self.wall_s = self.cpu_s = 0.0
-        self.threads: set[int] = set()
-        self.events: list[tuple[Any, Any]] = []
+@dataclass
+class Record:
+    """Passes of a part, and what they took."""
+
+    passes: float = 0.0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    threads: set[int] = field(default_factory=set)
+    events: list[tuple[Any, Any]] = field(default_factory=list)
 
     @property
     def device_s(self) -> float:
@@ -336,16 +313,8 @@ def _slot() -> int:
 def _spin(seconds: float) -> None:
     """Compute for so long, mostly without the lock of the interpreter, which others may need."""
     end = perf_counter() + seconds
-    while perf_counter() < end - _LAST_SPIN_S:
+    while perf_counter() < end - _LEAST_DELAY_S:
         torch.sin(_BUSY, out=_RESULT)
-    while perf_counter() < end:
-        pass
-
-
-def _sleep(seconds: float) -> None:
-    end = perf_counter() + seconds
-    if seconds > _SLEEP_LATE_S:
-        sleep(seconds - _SLEEP_LATE_S)
     while perf_counter() < end:
         pass
 
@@ -367,13 +336,12 @@ def _cycles_per_s(device: torch.device) -> float:
 # --- hooks on what is no phase --------------------------------------------------------------------
 
 
-@contextmanager
-def _hook_loading(_: Hooks) -> Iterator[None]:
+def _hook_loading(_: Hooks) -> AbstractContextManager[None]:
     """Workers inherit the hook when they are forked, and keep it: it stays where it is."""
     for kind in (fetchers._MapDatasetFetcher, fetchers._IterableDatasetFetcher):
         if not hasattr(kind.fetch, "hooked"):
             setattr(kind, "fetch", _hooked_fetch(kind.fetch))  # noqa: B010
-    yield
+    return nullcontext()
 
 
 def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
@@ -393,73 +361,61 @@ def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
     return hooked
 
 
-@contextmanager
-def _hook_forward(hooks: Hooks) -> Iterator[None]:
+def _hook_forward(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.FORWARD, PartKind.FORWARD.value
-    depth = [0]
+    depth = 0
 
     def before(*_: Any) -> None:
-        depth[0] += 1
-        if depth[0] == 1:
+        nonlocal depth
+        depth += 1
+        if depth == 1:
             hooks.enter(key)
 
     def after(*_: Any) -> None:
-        depth[0] -= 1
-        if depth[0] == 0:
+        nonlocal depth
+        depth -= 1
+        if depth == 0:
             hooks.leave(key)
 
     module = torch.nn.modules.module
-    handles = [
-        module.register_module_forward_pre_hook(before),
-        module.register_module_forward_hook(after),
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    return _removed(
+        module.register_module_forward_pre_hook(before), module.register_module_forward_hook(after)
+    )
 
 
-@contextmanager
-def _hook_backward(hooks: Hooks) -> Iterator[None]:
+def _hook_backward(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.BACKWARD, PartKind.BACKWARD.value
-    with _patched(torch.Tensor, "backward", hooks, key, lambda *_: True):
-        yield
+    return _patched(torch.Tensor, "backward", hooks, key, lambda *_: True)
 
 
-@contextmanager
-def _hook_optimizer(hooks: Hooks) -> Iterator[None]:
+def _hook_optimizer(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.OPTIMIZER, PartKind.OPTIMIZER.value
-    handles = [
+    return _removed(
         register_optimizer_step_pre_hook(lambda *_: hooks.enter(key)),
         register_optimizer_step_post_hook(lambda *_: hooks.leave(key)),
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    )
 
 
-@contextmanager
-def _hook_copies(hooks: Hooks) -> Iterator[None]:
+def _hook_copies(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.COPIES, PartKind.COPIES.value
-    if not hooks._cuda:
-        yield
-        return
-    with ExitStack() as stack:
-        for name in ("copy_", "to", "cuda", "cpu"):
-            stack.enter_context(_patched(torch.Tensor, name, hooks, key, _crosses))
-        yield
+    stack = ExitStack()
+    for name in ("copy_", "to", "cuda", "cpu") if hooks.on_cuda else ():
+        stack.enter_context(_patched(torch.Tensor, name, hooks, key, _crosses))
+    return stack
+
+
+def _removed(*handles: Any) -> AbstractContextManager[Any]:
+    """Hooks that are there, and go at its end."""
+    stack = ExitStack()
+    for handle in handles:
+        stack.callback(handle.remove)
+    return stack
 
 
 def _crosses(tensor: torch.Tensor, returned: Any, arguments: Sequence[Any]) -> bool:
     """Return whether a copy went from one kind of device to another."""
-    others = [returned, *arguments]
-    return any(
-        isinstance(other, torch.Tensor) and other.device.type != tensor.device.type
-        for other in others
-    )
+    tensors = [each for each in (returned, *arguments) if isinstance(each, torch.Tensor)]
+    return any(each.device.type != tensor.device.type for each in tensors)
 
 
 @contextmanager
@@ -505,7 +461,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return returned
 
 
-_HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[None]]] = {
+_HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[Any]]] = {
     PartKind.LOADING: _hook_loading,
     PartKind.FORWARD: _hook_forward,
     PartKind.BACKWARD: _hook_backward,
