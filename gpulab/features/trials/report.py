@@ -14,14 +14,19 @@ from gpulab.core.jobs import Measure, StepPart, TriedFix
 from gpulab.features.trials import result
 from gpulab.features.trials.events import TrialsMeasured
 from gpulab.features.trials.parts import BARE, PLAIN, name_of
-from gpulab.features.trials.result import LESS, FixReport, PartReport, WhatIfReport
+from gpulab.features.trials.result import (
+    BY_OTHERS,
+    BY_SLOPE,
+    LESS,
+    FixReport,
+    PartReport,
+    WhatIfReport,
+)
 from gpulab.features.trials.windows import trials_report
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep
 from gpulab.stats.comparison import Comparison
-
-BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:

@@ -9,6 +9,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.statuses import Verdict
 
 ALL_TOGETHER = "all_together"
+BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
 LESS = 0.1
 """What a part is to take less, in what is shown."""
 
