@@ -5,7 +5,7 @@ all that gained together. `--run WHAT --what-if`: what each part of a step would
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,7 @@ from gpulab.core.statuses import ExitCode
 from gpulab.draw.blocks import Block
 from gpulab.features.trials.fixes import gaining
 from gpulab.features.trials.runs import Fixes, Parts
-from gpulab.features.trials.view import NOTHING_TO_DELAY, delayed, tried
+from gpulab.features.trials.view import delayed, tried
 from gpulab.headless.drive import drive
 from gpulab.headless.new import write_scenario
 from gpulab.headless.output import (
@@ -36,7 +36,7 @@ from gpulab.session.look import Look
 from gpulab.session.run_files import default_path
 from gpulab.show.view import header
 
-T = TypeVar("T")
+T = TypeVar("T", Fixes, Parts)
 
 
 def try_fixes(names: Sequence[str], options: Options) -> int:
@@ -50,12 +50,9 @@ def try_fixes(names: Sequence[str], options: Options) -> int:
     terminal = _open(options, f"{names[0]}: analyzing a step")
     look_at = partial(Fixes, launch, options, names=names_in(options.try_fixes))
     with Interrupts() as interrupts:
-        fixes = _looked(look_at, interrupts)
-        if fixes is None:
-            return ExitCode.INTERRUPTED
-        if not fixes.applying:
-            none = "no fix that can be applied from outside fits this step:"
-            return _say_none(none, fixes.why_not, terminal)
+        fixes = _looked(look_at, interrupts, terminal)
+        if isinstance(fixes, ExitCode):
+            return fixes
         first = _measure(fixes.request(), paths[0], interrupts, terminal, last=False)
         gained = gaining(first.fixes)
         together = None
@@ -79,12 +76,9 @@ def what_if(names: Sequence[str], options: Options) -> int:
     terminal = _open(options, f"{names[0]}: looking at the parts of a step")
     look_at = partial(Parts, launch, options, given=options.what_if or "")
     with Interrupts() as interrupts:
-        parts = _looked(look_at, interrupts)
-        if parts is None:
-            return ExitCode.INTERRUPTED
-        if not parts.able:
-            why_not = {part.name: part.why_not for part in parts.all}
-            return _say_none(NOTHING_TO_DELAY, why_not, terminal)
+        parts = _looked(look_at, interrupts, terminal)
+        if isinstance(parts, ExitCode):
+            return parts
         report = _measure(parts.request(), path, interrupts, terminal, last=True)
     return _answer([report], delayed(report), terminal, options)
 
@@ -113,20 +107,21 @@ def _open(options: Options, note: str) -> Terminal:
     return terminal
 
 
-def _looked(look_at: Callable[[Look], T], interrupts: Interrupts) -> T | None:
-    """What was seen of a step; None where the user has stopped that."""
+def _looked(
+    look_at: Callable[[Look], T], interrupts: Interrupts, terminal: Terminal
+) -> T | ExitCode:
+    """What was seen of a step; an exit code where that leaves nothing to measure."""
     look = Look()
     interrupts.stop_with(look.cancel)
     try:
-        return look_at(look)
+        seen = look_at(look)
     except StoppedError:
         interrupts.end(answered=True)
-        return None
-
-
-def _say_none(words: str, why_not: Mapping[str, str], terminal: Terminal) -> int:
-    terminal.say(words)
-    for name, reason in why_not.items():
+        return ExitCode.INTERRUPTED
+    if seen.able:
+        return seen
+    terminal.say(seen.NOTHING)
+    for name, reason in seen.why_not.items():
         terminal.say(f"  {name}: {reason}")
     return ExitCode.MEASURED
 

@@ -11,7 +11,7 @@ from gpulab.catalog.catalog import Entry
 from gpulab.core.jobs import StepPart
 from gpulab.draw.blocks import Text
 from gpulab.features.trials.runs import Fixes, Parts
-from gpulab.features.trials.view import NOTHING_TO_DELAY, part_name
+from gpulab.features.trials.view import part_name
 from gpulab.options import Options, UsageError
 from gpulab.report.sentences import with_reason
 from gpulab.session.drive import StoppedError
@@ -22,7 +22,7 @@ from gpulab.tui.derived import Choice, Start, launch_of, looking, one_of
 if TYPE_CHECKING:
     from gpulab.tui.screens.lab import LabScreen
 
-T = TypeVar("T")
+T = TypeVar("T", Fixes, Parts)
 _Make = Callable[[Launch, Options, Look], T]
 
 
@@ -31,8 +31,6 @@ async def _start_of_fixes(screen: LabScreen, entry: Entry) -> Start | str:
     fixes = await _looked(screen, entry, Fixes)
     if isinstance(fixes, str):
         return fixes
-    if not fixes.applying:
-        return "no fix that can be applied fits this step"
     label = f"{entry.path.stem}-fixes"
     start = screen.runs.start_request
     return partial(start, entry, fixes.request, label, fixes.gained_together)
@@ -45,8 +43,6 @@ async def _start_of_parts(screen: LabScreen, entry: Entry) -> Start | str | None
     parts = await _looked(screen, entry, Parts)
     if isinstance(parts, str):
         return parts
-    if not parts.able:
-        return NOTHING_TO_DELAY
     delayed: list[StepPart] | None = parts.able
     if len(parts.able) > 1:
         screen.say("")
@@ -73,11 +69,12 @@ async def _looked(screen: LabScreen, entry: Entry, make: _Make[T]) -> T | str:
 def _made(make: _Make[T], entry: Entry, settings: Options, look: Look) -> T | str:
     """It takes seconds."""
     try:
-        return make(*launch_of(entry, settings), look)
+        seen = make(*launch_of(entry, settings), look)
     except UsageError as error:
         return with_reason(str(error), error.reason)
     except StoppedError:
         return ""
+    return seen if seen.able else seen.NOTHING
 
 
 def _choices(parts: Parts) -> list[Choice[list[StepPart]]]:

@@ -40,6 +40,7 @@ _BLOCKED_S = 50e-6
 _LEAST_PAUSE_S = 20e-6
 _BUSY = torch.linspace(0, 1, 2048)
 _RESULT = torch.empty_like(_BUSY)
+_SLEEP_LATE_S = 150e-6
 _DEVICE_PARTS = (
     PartKind.PHASE,
     PartKind.COPIES,
@@ -101,7 +102,6 @@ class Hooks:
         self._delays = {delay.key: delay for delay in delays}
         self._virtual = any(delay.others for delay in delays)
         self._recording = recording
-        self._is_on = False
         self._debts: dict[Key, float] = {}
         self._paid: dict[int, float] = {}
         self._left: dict[int, tuple[float, float, float]] = {}
@@ -128,7 +128,7 @@ class Hooks:
 
     @property
     def is_on(self) -> bool:
-        return self._is_on or (get_worker_info() is not None and self._shared[_ARMED] > 0)
+        return self._shared[_ARMED] > 0
 
     def enter(self, key: Key) -> None:
         if not self.is_on:
@@ -174,7 +174,7 @@ class Hooks:
         debt = self._debts.get(delay.key, 0.0) + delay.seconds
         if debt >= _LEAST_DELAY_S:
             started = perf_counter()
-            (_spin if delay.busy else sleep)(debt)
+            _pause(debt, busy=delay.busy)
             debt -= perf_counter() - started
         self._debts[delay.key] = debt
 
@@ -259,19 +259,17 @@ class Hooks:
             names = {name for kind, name in self._delays if kind == PartKind.OPERATION}
             if names:
                 stack.enter_context(_Operations(self, names))
+            self._debts.clear()
             self._paid.clear()
             self._left.clear()
             for slot in range(_SLOTS):
                 self._shared[slot * _FIELDS + _OWED] = 0.0
             _active = self
-            self._is_on = True
             self._shared[_ARMED] = 1.0
             try:
                 yield
             finally:
                 self._shared[_ARMED] = 0.0
-                self._is_on = False
-                _active = None
 
     def _hook_host(self, step: Callable[[], Any]) -> Callable[[], Any]:
         key = PartKind.HOST, PartKind.HOST.value
@@ -310,10 +308,14 @@ def _slot() -> int:
     return 0 if info is None else 1 + info.id % (_SLOTS - 1)
 
 
-def _spin(seconds: float) -> None:
-    """Compute for so long, mostly without the lock of the interpreter, which others may need."""
+def _pause(seconds: float, *, busy: bool) -> None:
+    """Sleep so long, or compute, mostly without the lock of the interpreter, which others may
+    need.
+    """
     end = perf_counter() + seconds
-    while perf_counter() < end - _LEAST_DELAY_S:
+    if not busy and seconds > _SLEEP_LATE_S:
+        sleep(seconds - _SLEEP_LATE_S)
+    while busy and perf_counter() < end - _LEAST_DELAY_S:
         torch.sin(_BUSY, out=_RESULT)
     while perf_counter() < end:
         pass

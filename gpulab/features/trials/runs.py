@@ -38,6 +38,8 @@ class Fixes:
     `names`: those to try; empty: all of them.
     """
 
+    NOTHING = "no fix that can be applied from outside fits this step"
+
     def __init__(
         self, launch: Launch, settings: Options, look: Look, names: Sequence[str] = ()
     ) -> None:
@@ -60,7 +62,7 @@ class Fixes:
             raise UsageError(f"--try {launch.label}: {error}") from None
         self._asked = fixes_named(names, self._seen)
         self.why_not = {fix.name: self._seen.why_not[fix.name] for fix in self._asked}
-        self.applying = [fix for fix in self._asked if not self.why_not[fix.name]]
+        self.able = [fix for fix in self._asked if not self.why_not[fix.name]]
 
     def request(self) -> RunRequest:
         """Each of them by itself."""
@@ -81,7 +83,7 @@ class Fixes:
 
     def text(self, gained: Sequence[Fix] = ()) -> str:
         """The scenario that tries them."""
-        return scenario_text(self._step, self._seen, self.applying, gained)
+        return scenario_text(self._step, self._seen, self.able, gained)
 
     def _request(self, text: str, tried: Iterable[TriedFix], settings: Options) -> RunRequest:
         planned = request_of_text("--try", f"{self._launch.label}-fixes", text, settings)
@@ -146,6 +148,11 @@ class Parts:
     `given`: names of a variant and of operations.
     """
 
+    NOTHING = (
+        "no part of this step can be delayed: mark them with lab.phase(NAME), or name an "
+        "operation, such as --what-if aten::mm"
+    )
+
     def __init__(self, launch: Launch, settings: Options, look: Look, given: str = "") -> None:
         if len(launch.functions) > 1:
             raise UsageError("--what-if takes one function: --run FILE:function --what-if")
@@ -168,6 +175,7 @@ class Parts:
         self._on_gpu = job.device != "cpu"
         self.step_s = seen.step_s
         self.all: list[StepPart] = judged(seen, operations, on_gpu=self._on_gpu)
+        self.why_not = {part.name: part.why_not for part in self.all}
         self.able = [part for part in self.all if not part.why_not]
 
     def request(self, only: StepPart | None = None) -> RunRequest:

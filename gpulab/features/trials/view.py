@@ -27,10 +27,6 @@ from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import in_table, shown
 
-NOTHING_TO_DELAY = (
-    "no part of this step can be delayed: mark them with lab.phase(NAME), or name an operation, "
-    "such as --what-if aten::mm"
-)
 _SLOPE = "slope 1: on the critical path; 0: hidden. "
 
 
