@@ -8,6 +8,7 @@ import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import isgenerator, signature
 from threading import get_ident
 from time import perf_counter, sleep, thread_time
@@ -116,15 +117,15 @@ class Hooks:
         """The work with these hooks; what is no work is returned as it is, for others to refuse."""
         if not isinstance(work, Work):
             return work
-        inner = work.context
-        step = work.step
-        if (PartKind.HOST, PartKind.HOST.value) in self._delays:
-            step = self._hook_host(step)
+        key = PartKind.HOST, PartKind.HOST.value
 
-        def context() -> AbstractContextManager[Any]:
-            return self._entered(inner)
+        def hooked() -> Any:
+            returned = work.step()
+            self.leave(key)
+            return returned
 
-        return replace(work, step=step, context=context)
+        step = hooked if key in self._delays else work.step
+        return replace(work, step=step, context=partial(self._entered, work.context))
 
     @property
     def is_on(self) -> bool:
@@ -156,7 +157,7 @@ class Hooks:
         elif delay.seconds:
             self._lengthen(delay)
         if self._virtual:
-            self._left[get_ident()] = perf_counter(), thread_time(), self._owed()
+            self._left[get_ident()] = perf_counter(), thread_time(), self._sum(_OWED)
 
     def worker_record(self) -> Record:
         """Return what loading took in worker processes."""
@@ -184,9 +185,6 @@ class Hooks:
         lane = get_ident()
         self._paid[lane] = self._paid.get(lane, 0.0) + seconds
 
-    def _owed(self) -> float:
-        return self._sum(_OWED)
-
     def _sum(self, field: int) -> float:
         """Of all processes."""
         return sum(self._shared[field:_ARMED:_FIELDS].tolist())
@@ -196,7 +194,7 @@ class Hooks:
         woken by one that has paid, and owes nothing of that time.
         """
         lane = get_ident()
-        owed = self._owed()
+        owed = self._sum(_OWED)
         paid = self._paid.get(lane)
         if paid is None:
             self._paid[lane] = owed
@@ -241,6 +239,15 @@ class Hooks:
         event.record()
         return event
 
+    def _on_operation(self, func: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        key = PartKind.OPERATION, func._schema.name
+        if key not in self._delays:
+            return func(*args, **keywords)
+        self.enter(key)
+        returned = func(*args, **keywords)
+        self.leave(key)
+        return returned
+
     # --- while the step runs ----------------------------------------------------------------------
 
     @contextmanager
@@ -256,9 +263,8 @@ class Hooks:
             for kind, hooked in _HOOKED.items():
                 if kind in kinds:
                     stack.enter_context(hooked(self))
-            names = {name for kind, name in self._delays if kind == PartKind.OPERATION}
-            if names:
-                stack.enter_context(_Operations(self, names))
+            if PartKind.OPERATION in kinds:
+                stack.enter_context(Operations(self._on_operation))
             self._debts.clear()
             self._paid.clear()
             self._left.clear()
@@ -270,16 +276,6 @@ class Hooks:
                 yield
             finally:
                 self._shared[_ARMED] = 0.0
-
-    def _hook_host(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        key = PartKind.HOST, PartKind.HOST.value
-
-        def hooked() -> Any:
-            returned = step()
-            self.leave(key)
-            return returned
-
-        return hooked
 
 
 @dataclass
@@ -444,23 +440,17 @@ def _patched(
             delattr(owner, name)
 
 
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, hooks: Hooks, names: set[str]) -> None:
+class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """While it is entered, `around` is called in place of each operation, with it."""
+
+    def __init__(self, around: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._hooks = hooks
-        self._names = names
+        self._around = around
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        name = func._schema.name
-        if name not in self._names:
-            return func(*args, **(kwargs or {}))
-        key = PartKind.OPERATION, name
-        self._hooks.enter(key)
-        returned = func(*args, **(kwargs or {}))
-        self._hooks.leave(key)
-        return returned
+        return self._around(func, args, kwargs or {})
 
 
 _HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[Any]]] = {

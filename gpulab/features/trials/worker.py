@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,6 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader
 
@@ -27,6 +26,7 @@ from gpulab.core.jobs import StepRequest
 from gpulab.engine.build.build import seed_everything
 from gpulab.engine.processes.device import open_device
 from gpulab.features.trials.fixes import StepSeen
+from gpulab.features.trials.hooks import Operations
 from gpulab.function_step import BuiltStep, FunctionStep
 from gpulab.scenario import Lab
 
@@ -112,7 +112,7 @@ class Calls:
                 stack.callback(hook.remove)
             stack.enter_context(_Functions(self))
             if not self.compiled:  # whose code runs under no mode that sees each operation
-                stack.enter_context(_Operations(self))
+                stack.enter_context(Operations(self.on_operation))
             yield
 
     def _add(self, called: Any, those: list[Any]) -> None:
@@ -123,8 +123,9 @@ class Calls:
         if name in _READS and not _called_by_torch():
             self.reads += 1
 
-    def on_operation(self, name: str, leaves: list[Any]) -> None:
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    def on_operation(self, func: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        name = func.overloadpacket.__name__
+        tensors = [leaf for leaf in tree_leaves((args, keywords)) if isinstance(leaf, torch.Tensor)]
         self.read.update(map(_storage, tensors))
         if name in _PRODUCTS:
             self.autocast |= torch.is_autocast_enabled(self.device)
@@ -132,6 +133,7 @@ class Calls:
             self.convolutions = True
         if name in (*_PRODUCTS, *_CONVOLUTIONS) and tensors:
             self.fp32 |= tensors[0].dtype == torch.float32
+        return func(*args, **keywords)
 
 
 class _Functions(TorchFunctionMode):
@@ -142,17 +144,6 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self._calls.on_function(getattr(func, "__name__", ""))
         return func(*args, **(kwargs or {}))
-
-
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, calls: Calls) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._calls = calls
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        keywords = kwargs or {}
-        self._calls.on_operation(func.overloadpacket.__name__, tree_leaves((args, keywords)))
-        return func(*args, **keywords)
 
 
 def _called_by_torch() -> bool:
