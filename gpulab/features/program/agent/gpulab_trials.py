@@ -82,7 +82,7 @@ class Trials:
 
         def before(optimizer: Any, *_: Any) -> None:
             if self._watches and not _is_compiling():
-                self._seen.optimizer(optimizer)
+                self._seen.optimizers[id(optimizer)] = optimizer
                 self._optimizer.enter()
 
         def after(*_: Any) -> None:
@@ -169,11 +169,12 @@ class Trials:
             yield 1
             seconds[changed] = yield count
             if changed:
-                delay_s, holds = change.delayed_s() / self._steps, change.holds()
+                delay_s, _, holds = change.read()
+                delay_s /= self._steps
                 change.off()
                 self._active = None
             else:
-                part_s = change.wall_s() / self._steps
+                part_s = change.read()[1] / self._steps
         change.pairs.append((seconds[False], seconds[True], delay_s, part_s, holds))
         self._write()
 
@@ -217,7 +218,9 @@ class Trials:
             module = sys.modules.get(f"torch.optim.{kind}")
             for prefix, word in _KINDS.items():
                 if module is not None and hasattr(module, prefix + kind):
-                    self._wrap(module, prefix + kind, _after(partial(seen.update, word)))
+                    self._wrap(
+                        module, prefix + kind, _after(partial(setattr, seen, "updates", word))
+                    )
         return seen
 
     def _switched(self, seen: _Seen) -> list[Any]:
@@ -293,14 +296,9 @@ class _Change:
 
     def window_begins(self) -> None: ...
 
-    def holds(self) -> bool:
-        return True
-
-    def delayed_s(self) -> float:
-        return 0.0
-
-    def wall_s(self) -> float:
-        return 0.0
+    def read(self) -> tuple[float, float, bool]:
+        """(seconds of delays and of the part in this window, whether the change is in effect)."""
+        return 0.0, 0.0, True
 
 
 class _Part(_Change):
@@ -370,7 +368,7 @@ class _Part(_Change):
             self.why_not = "no step calls it"
             return
         self._pass_delay_s = _DELAY * step_s * count / passes
-        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self.wall_s())
+        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self._sum(_WALL))
 
     def on(self) -> None:
         self._shared[-2] = self._pass_delay_s
@@ -378,11 +376,8 @@ class _Part(_Change):
     def off(self) -> None:
         self._shared[-2] = 0.0
 
-    def delayed_s(self) -> float:
-        return self._sum(_DELAYED)
-
-    def wall_s(self) -> float:
-        return self._sum(_WALL)
+    def read(self) -> tuple[float, float, bool]:
+        return self._sum(_DELAYED), self._sum(_WALL), True
 
     def _sum(self, field: int) -> float:
         return sum(self._shared[slot * _FIELDS + field] for slot in range(_SLOTS))
@@ -407,8 +402,8 @@ class _Device(_Part):
     def window_begins(self) -> None:
         self._slept = 0
 
-    def delayed_s(self) -> float:
-        return self._slept * self._delay_s
+    def read(self) -> tuple[float, float, bool]:
+        return self._slept * self._delay_s, 0.0, True
 
 
 class _Seen:
@@ -422,14 +417,8 @@ class _Seen:
         self.updates = ""
         """How the newest step of an optimizer was computed."""
 
-    def optimizer(self, optimizer: Any) -> None:
-        self.optimizers[id(optimizer)] = optimizer
-
     def backward(self) -> None:
         self.anomaly = sys.modules["torch"].is_anomaly_enabled()
-
-    def update(self, word: str) -> None:
-        self.updates = word
 
 
 def _after(note: Callable[[], None]) -> Callable[[Any], Any]:
@@ -471,8 +460,8 @@ class _Switch(_Change):
     def off(self) -> None:
         self._put(self._before)
 
-    def holds(self) -> bool:
-        return bool(self._read() == self._wanted)
+    def read(self) -> tuple[float, float, bool]:
+        return 0.0, 0.0, bool(self._read() == self._wanted)
 
 
 def _every_switch(seen: _Seen) -> list[_Switch]:
