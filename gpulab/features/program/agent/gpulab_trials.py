@@ -25,8 +25,8 @@ DELAYS, SWITCHES = "GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY"
 PART, FIX = "part", "fix"
 _WARM_STEPS, _WARM_S = 3, 0.3
 _WINDOW_S, _MOST_STEPS, _LONGEST_S = 0.25, 200, 1.0
-_ROUNDS, _PAIRS_OF_ROUND = 3, 4
-"""Pairs of each change in turn."""
+_ROUNDS, _PAIRS_OF_ROUND, _ENOUGH, _NARROW = 3, 4, 8, 0.02
+"""Pairs of each change in turn; from `_ENOUGH` on no more where all their ratios are so near."""
 _DELAY = 0.15
 """Of a step."""
 _LEAST_DELAY_S = 20e-6
@@ -154,7 +154,7 @@ class Trials:
         for _ in range(_ROUNDS):
             for change in self._changes:
                 for _ in range(_PAIRS_OF_ROUND):
-                    if not change.why_not:
+                    if not change.why_not and not change.is_enough():
                         yield from self._pair(change, count)
 
     def _pair(self, change: Any, count: int) -> _Plan:
@@ -285,6 +285,10 @@ class _Change:
     def __init__(self, name: str, why_not: str = "", kind: str = FIX) -> None:
         self.name, self.why_not, self.kind = name, why_not, kind
         self.pairs: list[tuple[float, float, float, float, bool]] = []
+
+    def is_enough(self) -> bool:
+        ratios = [pair[1] / pair[0] for pair in self.pairs]
+        return len(ratios) >= _ENOUGH and max(ratios) <= min(ratios) * (1 + 2 * _NARROW)
 
     def prepare(self, step_s: float, count: int) -> None: ...
 
