@@ -137,8 +137,8 @@ def pipeline(name, folder, time_s):
 
 def lesson(case, device, folder, number):
     """A row for a part of a lesson whose sizes make it smaller, by as much as it was seen to be."""
-    from gpulab.features.what_if.parts import PartsRequest
-    from gpulab.features.what_if.runs import parts_of
+    from gpulab.features.trials.parts import PartsRequest
+    from gpulab.features.trials.runs import parts_of
     from gpulab.options import Options
     from gpulab.session.launch import plan, single_launch
     from gpulab.session.look import Look, LookError

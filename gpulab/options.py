@@ -138,14 +138,14 @@ class Options:
         ("NAME,...", str),
         name="--try",
         const="",
-        feature="fixes",
+        feature="trials",
         command="try_fixes",
     )
     """measure every fix that applies to FILE:function, one by one and together, or to the steps of
     a program that runs, without an edit of it; NAME: only these fixes
     """
     what_if: str | None = _to_run(
-        _RUN_OR_FOLLOW, ("NAME,...", str), const="", feature="what_if", command="what_if"
+        _RUN_OR_FOLLOW, ("NAME,...", str), const="", feature="trials", command="what_if"
     )
     """what each part of a step would gain, measured by delaying it; NAME: a variant, operations
     such as aten::mm, or functions of a program's main file

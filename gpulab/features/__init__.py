@@ -33,8 +33,7 @@ _ORDER = (
     "alone",  # reads solo runs with their clocks; what it contradicts has no verdict
     "history",  # of the comparisons that are left
     "checks",  # what a comparison is worth, by all that was found before
-    "fixes",  # what each gained, and which finding it answers
-    "what_if",
+    "trials",  # what each fix gained, and what each part would
 )
 
 

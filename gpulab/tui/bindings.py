@@ -111,8 +111,9 @@ KEYS = (
     ),
     KeyBinding("family", "f", "next_family", "roofline: the next type of numbers", "numbers"),
     *(
-        KeyBinding(each.NAME, each.KEY, f"derive({each.KEY!r})", each.WHAT, runs=True)
+        KeyBinding(name, key, f"derive({key!r})", what, runs=True)
         for each in modules("keys")
+        for name, key, what in each.KEYS
     ),
     KeyBinding(
         "hide_list", "left_square_bracket", "hide_list", "hide the list, or show it again", "", "["

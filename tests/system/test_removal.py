@@ -30,7 +30,6 @@ REFUSED = {
     "course": ["--guide", "course", "batched_matmul"],
     "doctor": ["--doctor"],
     "bill": ["--replay", "a", "--checklist"],
-    "fixes": ["--run", "a.py:f", "--try"],
     "fleet": ["--fleet", "."],
     "from_trace": ["--from-trace", "a.json"],
     "gate": ["--run", "a", "--fail-below", "2x"],
@@ -40,8 +39,8 @@ REFUSED = {
     "program": FOLLOW,
     "repeats": ["--run", "a", "--repeat", "8"],
     "sweeps": ["--run", "a", "--sweep", "n=1,2"],
+    "trials": ["--run", "a", "--what-if"],
     "tuning": ["--run", "a", "--retune"],
-    "what_if": ["--run", "a", "--what-if"],
 }
 """Commands that are of a feature, and say so where it is missing."""
 

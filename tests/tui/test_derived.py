@@ -11,11 +11,10 @@ from textual.widgets import OptionList
 from gpulab.catalog.catalog import catalog
 from gpulab.core.events import Samples
 from gpulab.core.jobs import PartKind, StepPart
-from gpulab.features.fixes.declarations import FIXES
-from gpulab.features.fixes.facts import LoaderFacts, OptimizerFacts, StepFacts
-from gpulab.features.fixes.result import ALL_TOGETHER
-from gpulab.features.fixes.runs import Fixes
-from gpulab.features.what_if.parts import MAIN, PartsSeen
+from gpulab.features.trials.fixes import FIXES, StepSeen
+from gpulab.features.trials.parts import MAIN, PartsSeen
+from gpulab.features.trials.result import ALL_TOGETHER
+from gpulab.features.trials.runs import Fixes
 from gpulab.options import Options
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
@@ -45,13 +44,8 @@ def only(lab):
 """
 
 
-FACTS = StepFacts(
-    images=True,
-    convolutions={"fp32": 1},
-    optimizers=[OptimizerFacts(name="Adam", takes_fused=True)],
-    loaders=[LoaderFacts(epochs=1)],
-    cores=2,
-    compiler="none",
+SEEN = StepSeen(
+    why_not={fix.name: "no" for fix in FIXES} | {"fused_optimizer": "", "channels_last": ""}
 )
 PARTS = PartsSeen(
     step_s=0.01,
@@ -67,7 +61,7 @@ PARTS = PartsSeen(
 
 @pytest.fixture
 def started(monkeypatch, tmp_path):
-    """Looks at a step give `FACTS`. Requests of the runs that are started, each of which
+    """Looks at a step give `SEEN`. Requests of the runs that are started, each of which
     gives the events of the recorded one: fixes alone, or all together.
     """
     requests = []
@@ -78,7 +72,7 @@ def started(monkeypatch, tmp_path):
         return FileSource(run_of_fixes(tmp_path, [ALL_TOGETHER] if len(fixes) == 1 else TRIED))
 
     monkeypatch.setattr("gpulab.session.launch.start", start)
-    monkeypatch.setattr("gpulab.session.look.Look.ask", lambda *request: FACTS)
+    monkeypatch.setattr("gpulab.session.look.Look.ask", lambda *request: SEEN)
     return requests
 
 
@@ -210,5 +204,5 @@ def test_a_request_of_fixes_has_them_all(tmp_path):
     entry = next(entry for entry in catalog([file]) if entry.function == "step")
     request = Fixes(Launch(entry, ("step",)), Options(device="cpu", smoke=True), Look()).request()
     names = fixes_of(request)
-    assert "compile_step" in names
+    assert "compile_model" in names
     assert request.job.subject.variants[0].name == "as_it_is"

@@ -211,7 +211,7 @@ class Followers:
         self._ready = False
         bills = present("bill.files")
         self._bills = bills.Bills() if bills else None
-        trials = present("what_if.files")
+        trials = present("trials.files")
         self._trials = trials.Trials() if trials else None
 
     @property

@@ -367,10 +367,10 @@ class LabScreen(Screen[int]):
             self.run_worker(self._start_derived(entry, key), exclusive=True, group="derived")
 
     async def _start_derived(self, entry: Entry, key: str) -> None:
-        deriving = next((each for each in modules("deriving") if key == each.KEY), None)
-        if deriving is None:
+        starts = {key: start for each in modules("deriving") for key, start in each.STARTS.items()}
+        if key not in starts:
             return self.say(taken_out(f"key {key}"), "yellow")
-        start = await deriving.start_of(self, entry)
+        start = await starts[key](self, entry)
         if isinstance(start, str):
             return self.say(start, "bold red")
         if start is None or self.runs.running is not None or self._quitting:

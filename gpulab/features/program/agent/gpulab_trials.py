@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Generator
-from functools import wraps
+from functools import partial, wraps
 from json import dumps
 from mmap import mmap
 from threading import get_ident
@@ -82,7 +82,7 @@ class Trials:
 
         def before(optimizer: Any, *_: Any) -> None:
             if self._watches and not _is_compiling():
-                self._seen.optimizer(optimizer)
+                self._seen.optimizers[id(optimizer)] = optimizer
                 self._optimizer.enter()
 
         def after(*_: Any) -> None:
@@ -134,7 +134,9 @@ class Trials:
             steps += 1
         ranks = os.environ.get("WORLD_SIZE", "1")
         if ranks != "1":
-            self._changes = [_Refused("", f"{ranks} ranks: a change of one would measure the wait")]
+            self._changes = [
+                _Change("", f"{ranks} ranks: a change of one would measure the wait", PART)
+            ]
             self._write()
             return
         self._watches = not compiles
@@ -167,11 +169,12 @@ class Trials:
             yield 1
             seconds[changed] = yield count
             if changed:
-                delay_s, holds = change.delayed_s() / self._steps, change.holds()
+                delay_s, _, holds = change.read()
+                delay_s /= self._steps
                 change.off()
                 self._active = None
             else:
-                part_s = change.wall_s() / self._steps
+                part_s = change.read()[1] / self._steps
         change.pairs.append((seconds[False], seconds[True], delay_s, part_s, holds))
         self._write()
 
@@ -183,7 +186,7 @@ class Trials:
         parts = [*map(self._named, self._delays), self._loading]
         own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
         if compiles:
-            parts += [_Refused(part.name, _COMPILES) for part in own]
+            parts += [_Change(part.name, _COMPILES, PART) for part in own]
         else:
             self._wrap(torch.nn.Module, "__call__", forward.around)
             self._wrap(torch.autograd, "backward", backward.around)
@@ -199,7 +202,7 @@ class Trials:
         for step in path:
             owner = getattr(owner, step, None)
         if not callable(getattr(owner, last, None)):
-            return _Refused(name, "the main file has no function of this name")
+            return _Change(name, "the main file has no function of this name", PART)
         part = _Part(name)
         self._wrap(owner, last, part.around)
         return part
@@ -210,12 +213,14 @@ class Trials:
         seen.why_not = _COMPILES if compiles else ""
         if self._switches is None or compiles:
             return seen
-        self._wrap(sys.modules["torch"].autograd, "backward", seen.backward)
+        self._wrap(sys.modules["torch"].autograd, "backward", _after(seen.backward))
         for kind in ("adam", "adamw", "sgd"):
             module = sys.modules.get(f"torch.optim.{kind}")
             for prefix, word in _KINDS.items():
                 if module is not None and hasattr(module, prefix + kind):
-                    self._wrap(module, prefix + kind, seen.update(word))
+                    self._wrap(
+                        module, prefix + kind, _after(partial(setattr, seen, "updates", word))
+                    )
         return seen
 
     def _switched(self, seen: _Seen) -> list[Any]:
@@ -226,7 +231,7 @@ class Trials:
         every = _every_switch(seen)
         unknown = [name for name in asked if name not in {each.name for each in every}]
         names = ", ".join(each.name for each in every)
-        refused: list[Any] = [_Refused(name, f"no such fix: {names}", FIX) for name in unknown]
+        refused: list[Any] = [_Change(name, f"no such fix: {names}") for name in unknown]
         return refused + [each for each in every if not asked or each.name in asked]
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
@@ -275,10 +280,10 @@ class _Change:
     change with it.
     """
 
-    kind, why_not, was, now, alters = FIX, "", "", "", ""
+    was = now = alters = ""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, why_not: str = "", kind: str = FIX) -> None:
+        self.name, self.why_not, self.kind = name, why_not, kind
         self.pairs: list[tuple[float, float, float, float, bool]] = []
 
     def is_enough(self) -> bool:
@@ -295,20 +300,9 @@ class _Change:
 
     def window_begins(self) -> None: ...
 
-    def holds(self) -> bool:
-        return True
-
-    def delayed_s(self) -> float:
-        return 0.0
-
-    def wall_s(self) -> float:
-        return 0.0
-
-
-class _Refused(_Change):
-    def __init__(self, name: str, why_not: str, kind: str = PART) -> None:
-        super().__init__(name)
-        self.why_not, self.kind = why_not, kind
+    def read(self) -> tuple[float, float, bool]:
+        """(seconds of delays and of the part in this window, whether the change is in effect)."""
+        return 0.0, 0.0, True
 
 
 class _Part(_Change):
@@ -316,10 +310,8 @@ class _Part(_Change):
     do is seen in memory that they share, a slot each.
     """
 
-    kind = PART
-
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        super().__init__(name, kind=PART)
         self._shared = memoryview(mmap(-1, 8 * (_SLOTS * _FIELDS + 2))).cast("d")
         self._inside: dict[int, tuple[float, float]] = {}
         self._debt = self._window = self._pass_delay_s = 0.0
@@ -380,7 +372,7 @@ class _Part(_Change):
             self.why_not = "no step calls it"
             return
         self._pass_delay_s = _DELAY * step_s * count / passes
-        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self.wall_s())
+        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self._sum(_WALL))
 
     def on(self) -> None:
         self._shared[-2] = self._pass_delay_s
@@ -388,11 +380,8 @@ class _Part(_Change):
     def off(self) -> None:
         self._shared[-2] = 0.0
 
-    def delayed_s(self) -> float:
-        return self._sum(_DELAYED)
-
-    def wall_s(self) -> float:
-        return self._sum(_WALL)
+    def read(self) -> tuple[float, float, bool]:
+        return self._sum(_DELAYED), self._sum(_WALL), True
 
     def _sum(self, field: int) -> float:
         return sum(self._shared[slot * _FIELDS + field] for slot in range(_SLOTS))
@@ -417,8 +406,8 @@ class _Device(_Part):
     def window_begins(self) -> None:
         self._slept = 0
 
-    def delayed_s(self) -> float:
-        return self._slept * self._delay_s
+    def read(self) -> tuple[float, float, bool]:
+        return self._slept * self._delay_s, 0.0, True
 
 
 class _Seen:
@@ -432,27 +421,22 @@ class _Seen:
         self.updates = ""
         """How the newest step of an optimizer was computed."""
 
-    def optimizer(self, optimizer: Any) -> None:
-        self.optimizers[id(optimizer)] = optimizer
+    def backward(self) -> None:
+        self.anomaly = sys.modules["torch"].is_anomaly_enabled()
 
-    def backward(self, function: Any) -> Any:
+
+def _after(note: Callable[[], None]) -> Callable[[Any], Any]:
+    """A wrapper of functions, which run after `note`."""
+
+    def around(function: Any) -> Any:
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            self.anomaly = sys.modules["torch"].is_anomaly_enabled()
+            note()
             return function(*args, **kwargs)
 
         return called
 
-    def update(self, word: str) -> Callable[[Any], Any]:
-        def around(function: Any) -> Any:
-            @wraps(function)
-            def called(*args: Any, **kwargs: Any) -> Any:
-                self.updates = word
-                return function(*args, **kwargs)
-
-            return called
-
-        return around
+    return around
 
 
 class _Switch(_Change):
@@ -467,11 +451,10 @@ class _Switch(_Change):
         alters: str = "",
         why_not: str = "",
     ) -> None:
-        super().__init__(name)
-        self._read, self._put, self._wanted = read, put, wanted
-        self.alters = alters
+        super().__init__(name, why_not)
+        self._read, self._put, self._wanted, self.alters = read, put, wanted, alters
         self._before = read()
-        self.was, self.now, self.why_not = str(self._before), str(wanted), why_not
+        self.was, self.now = str(self._before), str(wanted)
         if not why_not and self._before == wanted:
             self.why_not = f"in effect already: {wanted}"
 
@@ -481,57 +464,34 @@ class _Switch(_Change):
     def off(self) -> None:
         self._put(self._before)
 
-    def holds(self) -> bool:
-        return bool(self._read() == self._wanted)
+    def read(self) -> tuple[float, float, bool]:
+        return 0.0, 0.0, bool(self._read() == self._wanted)
 
 
 def _every_switch(seen: _Seen) -> list[_Switch]:
     torch = sys.modules["torch"]
+    cudnn = torch.backends.cudnn
+    cores = len(os.sched_getaffinity(0))
     gpu = "" if torch.cuda.is_initialized() else "on a GPU only"
-    backends = torch.backends.cudnn
     rounding = "sums may be rounded in another order"
+    bits = "products of fp32 have 10 bits of mantissa"
+    convolutions = "convolutions may be rounded in another order"
+    denormal = "denormal numbers become 0; tried in the loop's own thread only"
+    nan = "NaN in a backward pass is not reported"
+    anomaly = seen.why_not or ("" if seen.anomaly else "no backward looks for anomalies")
+    precision = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    benchmark = partial(getattr, cudnn, "benchmark"), partial(setattr, cudnn, "benchmark")
+    flushes = torch.set_flush_denormal
+    put_anomaly = _Anomaly(torch).put
     return [
-        _Switch(
-            "threads",
-            torch.get_num_threads,
-            torch.set_num_threads,
-            len(os.sched_getaffinity(0)),
-            rounding,
-        ),
-        _Switch(
-            "no_anomaly_detection",
-            lambda: seen.anomaly,
-            _Anomaly(torch).put,
-            False,
-            "NaN in a backward pass is not reported",
-            seen.why_not or ("" if seen.anomaly else "no backward looks for anomalies"),
-        ),
+        _Switch("threads", torch.get_num_threads, torch.set_num_threads, cores, rounding),
+        _Switch("no_anomaly_detection", lambda: seen.anomaly, put_anomaly, False, nan, anomaly),
         _optimizer("fused_optimizer", seen, _FUSED, rounding),
         _optimizer("foreach_optimizer", seen, _FOREACH, ""),
         _Switch("gc_freeze", lambda: gc.get_freeze_count() > 0, _freeze, True),
-        _Switch(
-            "flush_denormal",
-            lambda: 5e-324 * 1.0 == 0.0,
-            torch.set_flush_denormal,
-            True,
-            "denormal numbers become 0; tried in the loop's own thread only",
-        ),
-        _Switch(
-            "tf32",
-            torch.get_float32_matmul_precision,
-            torch.set_float32_matmul_precision,
-            "high",
-            "products of fp32 have 10 bits of mantissa",
-            gpu,
-        ),
-        _Switch(
-            "cudnn_benchmark",
-            lambda: backends.benchmark,
-            lambda value: setattr(backends, "benchmark", value),
-            True,
-            "convolutions may be rounded in another order",
-            gpu,
-        ),
+        _Switch("flush_denormal", lambda: 5e-324 * 1.0 == 0.0, flushes, True, denormal),
+        _Switch("tf32", *precision, "high", bits, gpu),
+        _Switch("cudnn_benchmark", *benchmark, True, convolutions, gpu),
     ]
 
 

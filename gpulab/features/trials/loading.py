@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gpulab.core.jobs import ScenarioFile
 from gpulab.scenario import Scenario, Variant
 
@@ -12,13 +14,13 @@ def derived_scenario(scenario: Scenario, subject: ScenarioFile) -> Scenario | No
     """
     if all(variant.delays is None for variant in subject.variants):
         return None
-    from gpulab.features.what_if.worker import delayed  # few runs delay anything
+    from gpulab.features.trials.hooks import Hooks, hooked  # few runs delay anything
 
     derived = Scenario(topic=scenario.topic)
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]
         function = variant.function
         if info.delays:
-            function = delayed(function, info.delays)
+            function = hooked(function, partial(Hooks, delays=info.delays))
         derived.add(Variant(name=info.name, unchecked=variant.unchecked, function=function))
     return derived

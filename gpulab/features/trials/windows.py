@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from math import exp
 from statistics import median
 
+from msgspec.structs import replace
+
 from gpulab.core.estimate import Estimate
-from gpulab.features.what_if.events import TriedChange
-from gpulab.features.what_if.result import LESS, PartReport, TrialsReport, TriedReport
+from gpulab.features.trials.events import TriedChange
+from gpulab.features.trials.result import BY_SLOPE, LESS, PartReport, TrialsReport, TriedReport
+from gpulab.report.report import fields_of
 from gpulab.stats.statistics import log_ratios, median_interval
 
 
@@ -29,36 +32,22 @@ def _part(change: TriedChange) -> PartReport:
     if not pairs:
         return part
     slope = _estimate([(pair.changed_s - pair.plain_s) / pair.delay_s for pair in pairs])
-    share = median(pair.part_s / pair.plain_s for pair in pairs)
+    share = median(pair.part_s / pair.plain_s for pair in pairs) or None
     gain = slope.moved(lambda value: LESS * share * value) if share else None
-    return PartReport(
-        kind="part",
-        name=change.name,
-        lane="",
-        share=share or None,
-        slope=slope,
-        gain=gain,
-        gain_from="its slope",
-    )
+    return replace(part, share=share, slope=slope, gain=gain, gain_from=BY_SLOPE)
 
 
 def _fix(change: TriedChange) -> TriedReport:
-    speedup = None
     pairs = [pair for pair in change.pairs if pair.in_effect]
-    if pairs:
-        before = [pair.plain_s for pair in pairs]
-        ratios = log_ratios([pair.changed_s for pair in pairs], before)
-        speedup = _estimate(ratios).moved(lambda ratio: exp(-ratio))
-    return TriedReport(
-        name=change.name,
-        speedup=speedup,
+    fix = TriedReport(
+        **fields_of(change, "name", "was", "now", "alters", "why_not"),
         pairs=len(change.pairs),
         in_effect=len(pairs),
-        was=change.was,
-        now=change.now,
-        alters=change.alters,
-        why_not=change.why_not,
     )
+    if not pairs:
+        return fix
+    ratios = log_ratios([pair.changed_s for pair in pairs], [pair.plain_s for pair in pairs])
+    return replace(fix, speedup=_estimate(ratios).moved(lambda ratio: exp(-ratio)))
 
 
 def _estimate(values: Sequence[float]) -> Estimate:

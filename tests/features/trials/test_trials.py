@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from gpulab.features.what_if.events import TrialPair, TriedChange
-from gpulab.features.what_if.trials import trials_report
+from gpulab.features.trials.events import TrialPair, TriedChange
+from gpulab.features.trials.windows import trials_report
 
 LOOP = """
     import sys, time

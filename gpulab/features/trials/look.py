@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from inspect import isgenerator, signature
+from threading import get_ident
 from time import perf_counter
-from typing import Any
 
 import msgspec
 
@@ -16,8 +15,8 @@ from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.device import open_device, waiter
-from gpulab.features.what_if.parts import PROCESSES, PartsRequest, PartsSeen
-from gpulab.features.what_if.worker import HookedLab, Hooks, hooked_later
+from gpulab.features.trials.hooks import Hooks, Record, hooked
+from gpulab.features.trials.parts import MAIN, PROCESSES, THREAD, PartsRequest, PartsSeen
 
 _WARM_STEPS = 3
 _FEWEST_STEPS, _MOST_STEPS = 3, 200
@@ -39,19 +38,10 @@ def parts_of(request: PartsRequest) -> PartsSeen:
     lab = WorkerLab(device, info, WorkerPosition())
     builder = Builder(lab, dict(job.subject.params), job.seed or 0, wait)
     asked = [Delay(kind=PartKind.OPERATION, name=name) for name in request.operations]
-    made: list[Hooks] = []
-
-    def build(hooked_lab: Any, **parameters: Any) -> Any:
-        hooks = Hooks(device, asked, recording=True)
-        made.append(hooks)
-        assert variant.function is not None
-        returned = variant.function(HookedLab(hooked_lab, hooks), **parameters)
-        return hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
-
-    build.__signature__ = signature(variant.function)  # type: ignore[arg-type, attr-defined]
-    built = builder.build(replace(variant, function=build))
+    hooks = Hooks(device, asked, recording=True)
+    function = hooked(variant.function, lambda _: hooks)
+    built = builder.build(replace(variant, function=function))
     builder.first_step(built)
-    (hooks,) = made
     with built.context():
         for _ in range(_WARM_STEPS):
             built.work.step()
@@ -70,23 +60,23 @@ def parts_of(request: PartsRequest) -> PartsSeen:
 
 
 def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
-    records = dict(hooks.seen)
-    lanes = {key: hooks.lane_of(record) for key, record in records.items()}
+    loading = PartKind.LOADING, PartKind.LOADING.value
+    found = [(key, record, _lane(record)) for key, record in hooks.seen.items()]
     workers = hooks.worker_record()
-    if workers is not None:
-        key = PartKind.LOADING, PartKind.LOADING.value
-        records[key] = workers
-        lanes[key] = PROCESSES
-    for (kind, name), record in records.items():
-        if not record.passes:
-            continue
-        device_s = record.device_s
+    if workers.passes:
+        found = [each for each in found if each[0] != loading]
+        found.append((loading, workers, PROCESSES))
+    for (kind, name), record, lane in found:
         running = None if on_device else min(1.0, record.cpu_s / max(record.wall_s, 1e-9))
         yield StepPart(
             kind=kind,
             name=name,
             passes=record.passes / steps,
-            seconds=(device_s or record.wall_s) / steps,
+            seconds=(record.device_s or record.wall_s) / steps,
             running=running,
-            lane=lanes[kind, name],
+            lane=lane,
         )
+
+
+def _lane(record: Record) -> str:
+    return MAIN if record.threads <= {get_ident()} else THREAD

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gpulab.core.jobs import StepRequest
-from gpulab.features.fixes import transformations
-from gpulab.features.fixes.worker import facts_of
+from gpulab.features.trials import transformations
+from gpulab.features.trials.worker import seen_of
 from gpulab.function_step import FunctionStep
 
 TRAIN = """
@@ -134,8 +134,9 @@ def step():
 def test_what_holds_modules_is_no_model_and_what_is_not_called_has_no_fix(tmp_path):
     file = tmp_path / "listed.py"
     file.write_text(LISTED)
-    facts = facts_of(StepRequest(file=str(file), function="step", device="cpu"))
-    assert (facts.models, facts.not_called, len(facts.optimizers)) == (4, 1, 1)
+    seen = seen_of(StepRequest(file=str(file), function="step", device="cpu"))
+    assert seen.why_not["fused_optimizer"] == ""
+    assert seen.why_not["channels_last"] == "no 2d convolutions"
     built = FunctionStep(str(file), "step").build(LAB)
     transformations.autocast_bf16(built)
     assert all("forward" in vars(layer) for layer in built.module.layers)

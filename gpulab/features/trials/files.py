@@ -17,7 +17,7 @@ import msgspec
 from gpulab.core.files import read_regular
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.values import Count
-from gpulab.features.what_if.events import MOST_CHANGES, TrialsMeasured, TriedChange
+from gpulab.features.trials.events import MOST_CHANGES, TrialsMeasured, TriedChange
 
 
 class _File(msgspec.Struct, frozen=True):

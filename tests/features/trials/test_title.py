@@ -3,8 +3,8 @@
 import pytest
 
 from gpulab.core.jobs import StepPart
-from gpulab.features.what_if.parts import MAIN, PartKind, PartsSeen
-from gpulab.features.what_if.runs import Parts
+from gpulab.features.trials.parts import MAIN, PartKind, PartsSeen
+from gpulab.features.trials.runs import Parts
 from gpulab.options import Options
 from gpulab.session.launch import single_launch
 from gpulab.session.look import Look
@@ -28,7 +28,7 @@ def test_what_if_has_a_title_of_its_own(tmp_path, monkeypatch, text, what, step)
     monkeypatch.chdir(tmp_path)
     part = StepPart(kind=PartKind.PHASE, name="first", passes=1, lane=MAIN, seconds=0.005)
     seen = PartsSeen(step_s=0.01, parts=[part])
-    monkeypatch.setattr("gpulab.features.what_if.runs.parts_of", lambda asked, look: seen)
+    monkeypatch.setattr("gpulab.features.trials.runs.parts_of", lambda asked, look: seen)
     subject = Parts(single_launch(what), Options(device="cpu"), Look()).request().job.subject
     assert subject.title == f"What if a part of {step} were faster: each variant has one delayed."
     assert "Fixes tried" not in subject.source

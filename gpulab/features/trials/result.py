@@ -1,13 +1,36 @@
-"""What a part of a step would gain, as plain data."""
+"""What a fix or a part of a step would gain, as plain data."""
 
 from __future__ import annotations
 
 import msgspec
 
 from gpulab.core.estimate import Estimate
+from gpulab.core.findings import Finding
+from gpulab.core.statuses import Verdict
 
+ALL_TOGETHER = "all_together"
+BY_OTHERS, BY_SLOPE = "the others delayed", "its slope"
 LESS = 0.1
 """What a part is to take less, in what is shown."""
+
+
+class FixReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One fix. `why_not`: why it does not apply here; then nothing else is known of it.
+
+    `speedup` is what was measured; `error` of the output against the step as it is, within
+    `tolerance`. `gained`: whether the interval lies above 1x.
+    """
+
+    name: str
+    sentence: str
+    why_not: str = ""
+    speedup: Estimate | None = None
+    verdict: Verdict | None = None
+    error: float | None = None
+    tolerance: float | None = None
+    reason: Finding | None = None
+    """Why it has no verdict, or a wrong one."""
+    gained: bool = False
 
 
 class PartReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +89,10 @@ class TrialsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a run's report about what-if."""
+    """The part of a run's report about what was tried."""
 
+    fixes: list[FixReport] = []
+    """What --try gave of each fix, with those that do not apply."""
     what_if: WhatIfReport | None = None
     """What each part of a step would gain, of --what-if."""
     trials: TrialsReport | None = None

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import isgenerator, signature
 from threading import get_ident
 from time import perf_counter, sleep, thread_time
@@ -24,7 +25,6 @@ from torch.utils.data._utils import fetch as fetchers
 
 from gpulab.core.jobs import Delay, PartKind
 from gpulab.core.payloads import USEFUL
-from gpulab.features.what_if.parts import MAIN, THREAD
 from gpulab.scenario import Work
 
 Key = tuple[PartKind, str]
@@ -41,7 +41,6 @@ _BLOCKED_S = 50e-6
 _LEAST_PAUSE_S = 20e-6
 _BUSY = torch.linspace(0, 1, 2048)
 _RESULT = torch.empty_like(_BUSY)
-_LAST_SPIN_S = 8e-6
 _SLEEP_LATE_S = 150e-6
 _DEVICE_PARTS = (
     PartKind.PHASE,
@@ -53,22 +52,21 @@ _DEVICE_PARTS = (
 _CALIBRATED_CYCLES = 10_000_000
 
 
-def delayed(function: Callable[..., Any] | None, delays: Sequence[Delay]) -> Callable[..., Any]:
+def hooked(
+    function: Callable[..., Any] | None, hooks_of: Callable[[torch.device], Hooks]
+) -> Callable[..., Any]:
     """A variant's function whose step has hooks on its parts."""
     assert function is not None
 
     def build(lab: Any, **parameters: Any) -> Any:
-        hooks = Hooks(lab.device, delays)
+        hooks = hooks_of(lab.device)
         returned = function(HookedLab(lab, hooks), **parameters)
-        return hooked_later(returned, hooks) if isgenerator(returned) else hooks.of(returned)
+        if isgenerator(returned):
+            return (hooks.of(work) for work in returned)
+        return hooks.of(returned)
 
     build.__signature__ = signature(function)  # type: ignore[attr-defined]
     return build
-
-
-def hooked_later(works: Iterator[Any], hooks: Hooks) -> Iterator[Any]:
-    for work in works:
-        yield hooks.of(work)
 
 
 class HookedLab:
@@ -81,30 +79,18 @@ class HookedLab:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lab, name)
 
-    def phase(self, name: str) -> AbstractContextManager[Any]:
-        inner = self._lab.phase(name)
-        return _Pass(self._hooks, (PartKind.PHASE, name), inner)
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Any]:
+        key = PartKind.PHASE, name
+        with self._lab.phase(name) as entered:
+            self._hooks.enter(key)
+            try:
+                yield entered
+            finally:
+                self._hooks.leave(key)
 
     def useful(self) -> AbstractContextManager[Any]:
         return self.phase(USEFUL)
-
-
-class _Pass:
-    """One time through a part."""
-
-    def __init__(self, hooks: Hooks, key: Key, inner: AbstractContextManager[Any]) -> None:
-        self._hooks = hooks
-        self._key = key
-        self._inner = inner
-
-    def __enter__(self) -> Any:
-        entered = self._inner.__enter__()
-        self._hooks.enter(self._key)
-        return entered
-
-    def __exit__(self, *error: Any) -> Any:
-        self._hooks.leave(self._key)
-        return self._inner.__exit__(*error)
 
 
 class Hooks:
@@ -113,39 +99,37 @@ class Hooks:
     def __init__(
         self, device: torch.device, delays: Sequence[Delay], *, recording: bool = False
     ) -> None:
-        self._cuda = device.type == "cuda"
+        self.on_cuda = device.type == "cuda"
         self._delays = {delay.key: delay for delay in delays}
         self._virtual = any(delay.others for delay in delays)
         self._recording = recording
-        self._main = get_ident()
-        self._is_on = False
-        self._debts: dict[tuple[int, Key], float] = {}
+        self._debts: dict[Key, float] = {}
         self._paid: dict[int, float] = {}
         self._left: dict[int, tuple[float, float, float]] = {}
         """Of each thread: when it left a part, its CPU time then, and what was owed then."""
         # worker processes are forked later, and see what is written here
         self._shared = memoryview(mmap.mmap(-1, (_ARMED + 1) * 8)).cast("d")
-        self._cycles_per_s = _cycles_per_s(device) if self._cuda else 0.0
-        self.seen: dict[Key, _Record] = {}
+        self._cycles_per_s = _cycles_per_s(device) if self.on_cuda else 0.0
+        self.seen: dict[Key, Record] = {}
         self._began: dict[tuple[int, Key], tuple[float, float, Any]] = {}
 
     def of(self, work: Any) -> Any:
         """The work with these hooks; what is no work is returned as it is, for others to refuse."""
         if not isinstance(work, Work):
             return work
-        inner = work.context
-        step = work.step
-        if (PartKind.HOST, PartKind.HOST.value) in self._delays:
-            step = self._hook_host(step)
+        key = PartKind.HOST, PartKind.HOST.value
 
-        def context() -> AbstractContextManager[Any]:
-            return self._entered(inner)
+        def hooked() -> Any:
+            returned = work.step()
+            self.leave(key)
+            return returned
 
-        return replace(work, step=step, context=context)
+        step = hooked if key in self._delays else work.step
+        return replace(work, step=step, context=partial(self._entered, work.context))
 
     @property
     def is_on(self) -> bool:
-        return self._is_on or (get_worker_info() is not None and self._shared[_ARMED] > 0)
+        return self._shared[_ARMED] > 0
 
     def enter(self, key: Key) -> None:
         if not self.is_on:
@@ -166,26 +150,18 @@ class Hooks:
             return
         if delay.others and delay.seconds:
             self._owe(delay.seconds)
-        elif self._cuda and key[0] in _DEVICE_PARTS:
+        elif self.on_cuda and key[0] in _DEVICE_PARTS:
             # one cycle where nothing is delayed, for a launch costs the host as much as a part
             cycles = max(1, int(delay.seconds * self._cycles_per_s))
             torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
         elif delay.seconds:
             self._lengthen(delay)
         if self._virtual:
-            self._left[get_ident()] = perf_counter(), thread_time(), self._owed()
+            self._left[get_ident()] = perf_counter(), thread_time(), self._sum(_OWED)
 
-    def worker_record(self) -> _Record | None:
-        """Return the seconds that loading took in worker processes; None where it took nothing."""
-        slots = range(1, _SLOTS)
-        passes = sum(self._shared[slot * _FIELDS + _PASSES] for slot in slots)
-        if not passes:
-            return None
-        record = _Record()
-        record.passes = passes
-        record.wall_s = sum(self._shared[slot * _FIELDS + _WALL] for slot in slots)
-        record.cpu_s = sum(self._shared[slot * _FIELDS + _CPU] for slot in slots)
-        return record
+    def worker_record(self) -> Record:
+        """Return what loading took in worker processes."""
+        return Record(self._sum(_PASSES), self._sum(_WALL), self._sum(_CPU))
 
     def clear(self) -> None:
         """Forget what was recorded."""
@@ -196,13 +172,12 @@ class Hooks:
     # --- what happens at a part -------------------------------------------------------------------
 
     def _lengthen(self, delay: Delay) -> None:
-        place = get_ident(), delay.key
-        debt = self._debts.get(place, 0.0) + delay.seconds
+        debt = self._debts.get(delay.key, 0.0) + delay.seconds
         if debt >= _LEAST_DELAY_S:
             started = perf_counter()
-            (_spin if delay.busy else _sleep)(debt)
+            _pause(debt, busy=delay.busy)
             debt -= perf_counter() - started
-        self._debts[place] = debt
+        self._debts[delay.key] = debt
 
     def _owe(self, seconds: float) -> None:
         """Every other thread and process owes a pause as long as this part was made shorter."""
@@ -210,15 +185,16 @@ class Hooks:
         lane = get_ident()
         self._paid[lane] = self._paid.get(lane, 0.0) + seconds
 
-    def _owed(self) -> float:
-        return sum(self._shared[slot * _FIELDS + _OWED] for slot in range(_SLOTS))
+    def _sum(self, field: int) -> float:
+        """Of all processes."""
+        return sum(self._shared[field:_ARMED:_FIELDS].tolist())
 
     def _pay(self) -> None:
         """Pause as long as others have become shorter meanwhile. Who waited for somebody else was
         woken by one that has paid, and owes nothing of that time.
         """
         lane = get_ident()
-        owed = self._owed()
+        owed = self._sum(_OWED)
         paid = self._paid.get(lane)
         if paid is None:
             self._paid[lane] = owed
@@ -248,7 +224,7 @@ class Hooks:
             self._shared[first + _WALL] += wall_s
             self._shared[first + _CPU] += cpu_s
             return
-        record = self.seen.setdefault(key, _Record())
+        record = self.seen.setdefault(key, Record())
         record.passes += 1
         record.wall_s += wall_s
         record.cpu_s += cpu_s
@@ -257,14 +233,20 @@ class Hooks:
             record.events.append((began[2], self._event()))
 
     def _event(self) -> Any:
-        if not self._cuda or get_worker_info() is not None:
+        if not self.on_cuda or get_worker_info() is not None:
             return None
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record()
         return event
 
-    def lane_of(self, record: _Record) -> str:
-        return MAIN if record.threads <= {self._main} else THREAD
+    def _on_operation(self, func: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        key = PartKind.OPERATION, func._schema.name
+        if key not in self._delays:
+            return func(*args, **keywords)
+        self.enter(key)
+        returned = func(*args, **keywords)
+        self.leave(key)
+        return returned
 
     # --- while the step runs ----------------------------------------------------------------------
 
@@ -281,41 +263,30 @@ class Hooks:
             for kind, hooked in _HOOKED.items():
                 if kind in kinds:
                     stack.enter_context(hooked(self))
-            names = {name for kind, name in self._delays if kind == PartKind.OPERATION}
-            if names:
-                stack.enter_context(_Operations(self, names))
+            if PartKind.OPERATION in kinds:
+                stack.enter_context(Operations(self._on_operation))
             self._debts.clear()
             self._paid.clear()
             self._left.clear()
             for slot in range(_SLOTS):
                 self._shared[slot * _FIELDS + _OWED] = 0.0
             _active = self
-            self._is_on = True
             self._shared[_ARMED] = 1.0
             try:
                 yield
             finally:
                 self._shared[_ARMED] = 0.0
-                self._is_on = False
-                _active = None
-
-    def _hook_host(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        key = PartKind.HOST, PartKind.HOST.value
-
-        def hooked() -> Any:
-            returned = step()
-            self.leave(key)
-            return returned
-
-        return hooked
 
 
-class _Record:
-    def __init__(self) -> None:
-        self.passes = 0.0
-        self.wall_s = self.cpu_s = 0.0
-        self.threads: set[int] = set()
-        self.events: list[tuple[Any, Any]] = []
+@dataclass
+class Record:
+    """Passes of a part, and what they took."""
+
+    passes: float = 0.0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    threads: set[int] = field(default_factory=set)
+    events: list[tuple[Any, Any]] = field(default_factory=list)
 
     @property
     def device_s(self) -> float:
@@ -333,19 +304,15 @@ def _slot() -> int:
     return 0 if info is None else 1 + info.id % (_SLOTS - 1)
 
 
-def _spin(seconds: float) -> None:
-    """Compute for so long, mostly without the lock of the interpreter, which others may need."""
+def _pause(seconds: float, *, busy: bool) -> None:
+    """Sleep so long, or compute, mostly without the lock of the interpreter, which others may
+    need.
+    """
     end = perf_counter() + seconds
-    while perf_counter() < end - _LAST_SPIN_S:
-        torch.sin(_BUSY, out=_RESULT)
-    while perf_counter() < end:
-        pass
-
-
-def _sleep(seconds: float) -> None:
-    end = perf_counter() + seconds
-    if seconds > _SLEEP_LATE_S:
+    if not busy and seconds > _SLEEP_LATE_S:
         sleep(seconds - _SLEEP_LATE_S)
+    while busy and perf_counter() < end - _LEAST_DELAY_S:
+        torch.sin(_BUSY, out=_RESULT)
     while perf_counter() < end:
         pass
 
@@ -367,13 +334,12 @@ def _cycles_per_s(device: torch.device) -> float:
 # --- hooks on what is no phase --------------------------------------------------------------------
 
 
-@contextmanager
-def _hook_loading(_: Hooks) -> Iterator[None]:
+def _hook_loading(_: Hooks) -> AbstractContextManager[None]:
     """Workers inherit the hook when they are forked, and keep it: it stays where it is."""
     for kind in (fetchers._MapDatasetFetcher, fetchers._IterableDatasetFetcher):
         if not hasattr(kind.fetch, "hooked"):
             setattr(kind, "fetch", _hooked_fetch(kind.fetch))  # noqa: B010
-    yield
+    return nullcontext()
 
 
 def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
@@ -393,73 +359,61 @@ def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
     return hooked
 
 
-@contextmanager
-def _hook_forward(hooks: Hooks) -> Iterator[None]:
+def _hook_forward(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.FORWARD, PartKind.FORWARD.value
-    depth = [0]
+    depth = 0
 
     def before(*_: Any) -> None:
-        depth[0] += 1
-        if depth[0] == 1:
+        nonlocal depth
+        depth += 1
+        if depth == 1:
             hooks.enter(key)
 
     def after(*_: Any) -> None:
-        depth[0] -= 1
-        if depth[0] == 0:
+        nonlocal depth
+        depth -= 1
+        if depth == 0:
             hooks.leave(key)
 
     module = torch.nn.modules.module
-    handles = [
-        module.register_module_forward_pre_hook(before),
-        module.register_module_forward_hook(after),
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    return _removed(
+        module.register_module_forward_pre_hook(before), module.register_module_forward_hook(after)
+    )
 
 
-@contextmanager
-def _hook_backward(hooks: Hooks) -> Iterator[None]:
+def _hook_backward(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.BACKWARD, PartKind.BACKWARD.value
-    with _patched(torch.Tensor, "backward", hooks, key, lambda *_: True):
-        yield
+    return _patched(torch.Tensor, "backward", hooks, key, lambda *_: True)
 
 
-@contextmanager
-def _hook_optimizer(hooks: Hooks) -> Iterator[None]:
+def _hook_optimizer(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.OPTIMIZER, PartKind.OPTIMIZER.value
-    handles = [
+    return _removed(
         register_optimizer_step_pre_hook(lambda *_: hooks.enter(key)),
         register_optimizer_step_post_hook(lambda *_: hooks.leave(key)),
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    )
 
 
-@contextmanager
-def _hook_copies(hooks: Hooks) -> Iterator[None]:
+def _hook_copies(hooks: Hooks) -> AbstractContextManager[Any]:
     key = PartKind.COPIES, PartKind.COPIES.value
-    if not hooks._cuda:
-        yield
-        return
-    with ExitStack() as stack:
-        for name in ("copy_", "to", "cuda", "cpu"):
-            stack.enter_context(_patched(torch.Tensor, name, hooks, key, _crosses))
-        yield
+    stack = ExitStack()
+    for name in ("copy_", "to", "cuda", "cpu") if hooks.on_cuda else ():
+        stack.enter_context(_patched(torch.Tensor, name, hooks, key, _crosses))
+    return stack
+
+
+def _removed(*handles: Any) -> AbstractContextManager[Any]:
+    """Hooks that are there, and go at its end."""
+    stack = ExitStack()
+    for handle in handles:
+        stack.callback(handle.remove)
+    return stack
 
 
 def _crosses(tensor: torch.Tensor, returned: Any, arguments: Sequence[Any]) -> bool:
     """Return whether a copy went from one kind of device to another."""
-    others = [returned, *arguments]
-    return any(
-        isinstance(other, torch.Tensor) and other.device.type != tensor.device.type
-        for other in others
-    )
+    tensors = [each for each in (returned, *arguments) if isinstance(each, torch.Tensor)]
+    return any(each.device.type != tensor.device.type for each in tensors)
 
 
 @contextmanager
@@ -486,26 +440,20 @@ def _patched(
             delattr(owner, name)
 
 
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, hooks: Hooks, names: set[str]) -> None:
+class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """While it is entered, `around` is called in place of each operation, with it."""
+
+    def __init__(self, around: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._hooks = hooks
-        self._names = names
+        self._around = around
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        name = func._schema.name
-        if name not in self._names:
-            return func(*args, **(kwargs or {}))
-        key = PartKind.OPERATION, name
-        self._hooks.enter(key)
-        returned = func(*args, **(kwargs or {}))
-        self._hooks.leave(key)
-        return returned
+        return self._around(func, args, kwargs or {})
 
 
-_HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[None]]] = {
+_HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[Any]]] = {
     PartKind.LOADING: _hook_loading,
     PartKind.FORWARD: _hook_forward,
     PartKind.BACKWARD: _hook_backward,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gpulab.core.jobs import Delay, PartKind
-from gpulab.features.what_if.worker import HookedLab, Hooks
+from gpulab.features.trials.hooks import HookedLab, Hooks
 from gpulab.scenario import Work
 
 CPU = torch.device("cpu")
