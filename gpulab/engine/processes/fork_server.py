@@ -175,6 +175,7 @@ class ForkServer:
             done.append((before, process_s))
             # where nothing is compared, the bill of a step is the answer: it comes first
             if not profiled and (last or isinstance(self._job, TimeFunctions)):
+                self._let_go_of_waiting()
                 self._profile(self._names_to_profile(before), before.choices)
                 profiled = True
                 if not last:
@@ -259,8 +260,7 @@ class ForkServer:
         """
         missing = [name for name in preload.modules if name not in sys.modules]
         if missing:
-            self._next -= len(self._waiting)
-            self._kill_waiting()
+            self._let_go_of_waiting()
             _import_all(missing)
         if preload.vector_instructions is not None:
             with suppress(Exception):  # then each process asks for itself
@@ -279,6 +279,11 @@ class ForkServer:
     def _exit_like(self, child: Child[ProcessResult]) -> NoReturn:
         self._kill_waiting()
         exit_like(child.status)
+
+    def _let_go_of_waiting(self) -> None:
+        """Kill those that wait for their turns: they are forked anew."""
+        self._next -= len(self._waiting)
+        self._kill_waiting()
 
     def _kill_waiting(self) -> None:
         for child in self._waiting:
