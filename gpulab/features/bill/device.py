@@ -87,10 +87,13 @@ def device_of(draft: Draft, report: RunReport) -> ProcessBill | None:
     ]
     rows.append(BillRow(cause=UNBOOKED, seconds=max(0.0, left_s - idle_s * of_idle)))
     kept = [row for row in rows if row.seconds >= _LEAST * time.value]
-    small_s = sum(row.seconds for row in rows) - sum(row.seconds for row in kept)
+    small: dict[str, float] = {}
+    for row in rows:
+        if row.seconds < _LEAST * time.value:
+            small[row.cause] = small.get(row.cause, 0.0) + row.seconds
+    # by cause, so that what is busy is the sum of its rows: a model has hundreds of small kernels
+    kept += [BillRow(cause=cause, of=OTHERS, seconds=s) for cause, s in small.items() if s > 0]
     kept.sort(key=lambda row: -row.seconds)
-    if small_s > 0:
-        kept.append(BillRow(cause=OTHERS, seconds=small_s))
     return ProcessBill(role=DEVICE, wall_s=time.value, rows=kept)
 
 
