@@ -187,7 +187,7 @@ class FollowedProcess:
     def _take(self, message: _Message) -> None:
         match message:
             case _Process():
-                self.process = self.process or message
+                self.process = message
             case _Device():
                 self.device = message
             case RecordedSteps():

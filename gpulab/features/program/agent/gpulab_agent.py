@@ -27,7 +27,8 @@ _PROFILERS = {
     "torch.profiler.profiler",
 }
 _FETCH = "torch.utils.data._utils.fetch"
-_AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, *_PROFILERS}
+_GROUPS = "torch.distributed.distributed_c10d"
+_AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, _GROUPS, *_PROFILERS}
 """What steps are seen by."""
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
@@ -75,6 +76,8 @@ class Agent:
             follower.watch_compiler(module)
         elif name == _TRACE:
             follower.watch_traces(module)
+        elif name == _GROUPS:
+            follower.watch_groups(module)
         elif name == _FETCH:
             if follower.trials is not None:
                 follower.trials.watch_loading(module)

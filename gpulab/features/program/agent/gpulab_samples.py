@@ -71,7 +71,17 @@ _BY_THREAD = 4
 """SIGEV_THREAD_ID: the main thread gets the signal, whichever runs."""
 
 RECORDING = "recorded by gpulab"
-_PASSES_ON = {"called", "first_told", "told_first", "made", "hook", "exec_module", "found"}
+_PASSES_ON = {
+    "called",
+    "exec_module",
+    "first_told",
+    "found",
+    "hook",
+    "init_process_group",
+    "made",
+    "timed",
+    "told_first",
+}
 """Functions of the follower that call what the program called."""
 IMPORT, COMPILE, DATA, EPOCH, WORKERS = (
     "import",
@@ -165,6 +175,8 @@ class Samples:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self.rank = environ.get("RANK", "")
+        """Of several; the follower knows better once there is a process group."""
         self._codes: dict[CodeType, _Code] = {}
         self._timer: Any = None
         self._libc: Any = None
@@ -437,7 +449,7 @@ class Samples:
             "pid": getpid(),
             "parent": getppid(),
             "role": self._role,
-            "rank": environ.get("RANK", ""),
+            "rank": self.rank,
             "started": self._started,
             "begun": self._begun,
             "t": self._last,
