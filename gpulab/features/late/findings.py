@@ -13,18 +13,28 @@ _WHY = {
     "other": "what it does outside of these parts takes {excess} longer",
     "cpu stolen": "its thread waits {excess} longer for a CPU: other work runs there",
     "throttled": "its GPU runs at a lower clock",
+    "line": "one line takes {excess} longer",
     "unknown": "cause not determined",
 }
 
 
 @finding(rank=Rank.EXPLAINING)
 def rank_is_late(
-    *, rank: int, late_s: float, share: float, last: float, cause: str, excess_s: float
+    *,
+    rank: int,
+    late_s: float,
+    share: float,
+    last: float,
+    cause: str,
+    excess_s: float,
+    row: str = "",
+    row_s: float = 0.0,
 ) -> str:
     excess = f"{excess_s * 1e3:.1f} ms"
+    most = f"; most in its bill is {row}: {row_s:.2f} s more than the others" if row else ""
     return (
         f"rank {rank} is late by {late_s * 1e3:.1f} ms ({share:.0%}) of a step, and last in "
-        f"{last:.0%} of them: {_WHY.get(cause, cause).format(excess=excess)}"
+        f"{last:.0%} of them: {_WHY.get(cause, cause).format(excess=excess)}{most}"
     )
 
 

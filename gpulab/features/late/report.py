@@ -10,6 +10,7 @@ from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
 from gpulab.features.late.analysis import analysed
+from gpulab.features.late.booked import with_row
 from gpulab.features.late.findings import collective_is_slow, rank_did_not_come, rank_is_late
 from gpulab.features.late.missing import HANGS_S, missing_rank
 from gpulab.features.late.result import JobCollective, JobReport, MissingRank
@@ -35,6 +36,7 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         return report
     if job.missing is not None and job.missing.waiting_s < _least_s(draft):
         job = replace(job, missing=None)
+    job = with_row(job, report)
     findings = list(_findings(job))
     report = report.with_parts(program=replace(report.program, ranks=job))
     return replace(report, explanations=[*report.explanations, *findings])
@@ -87,6 +89,8 @@ def _findings(job: JobReport) -> Iterator[Finding]:
             last=late.last,
             cause=late.cause.value,
             excess_s=late.excess_s,
+            row=late.row,
+            row_s=late.row_s,
         )
     if job.slow is not None and job.step_s:
         slow = job.collectives[job.slow]

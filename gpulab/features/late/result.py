@@ -67,6 +67,9 @@ class LateRank(msgspec.Struct, frozen=True, kw_only=True):
     excess_s: float
     collective: int
     """Its worst place, in `collectives`."""
+    row: str = ""
+    """Of its bill: what it has `row_s` more of than the others, in the whole run."""
+    row_s: float = 0.0
 
 
 class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
