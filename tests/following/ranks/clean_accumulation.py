@@ -29,6 +29,7 @@ def main():
                 backward(model, torch.randn(160, 256))
         backward(model, torch.randn(160, 256))
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -28,6 +28,7 @@ def main():
         optimizer.zero_grad()
         output.backward((combined - tokens) / combined.numel())
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -26,6 +26,7 @@ def train(rank, port):
         product = own @ shared @ own.t()
         dist.all_reduce(product)
         shared = product / product.norm()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -38,6 +38,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

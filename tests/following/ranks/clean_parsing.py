@@ -39,6 +39,7 @@ def train(rank, port):
             dist.all_reduce(parameter.grad)
         dist.barrier()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

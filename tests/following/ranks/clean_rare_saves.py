@@ -28,6 +28,7 @@ def main():
             optimizer.step()
             if rank == 0 and step % 30 == 29:
                 torch.save(network.state_dict(), os.path.join(folder, f"{step}.pt"))
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -39,6 +39,7 @@ def train(rank, port):
         optimizer.step()
         if step % 3 == rank:
             write_log(rows, step)
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -39,6 +39,7 @@ def train(rank, port):
         for parameter in model.parameters():
             dist.all_reduce(parameter.grad)
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -7,7 +7,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
 
-STEPS = 60
+STEPS = 90
 OWNED = [2, 5]
 
 
@@ -43,7 +43,7 @@ def train(rank, port):
     optimizer = torch.optim.SGD(experts.parameters(), lr=0.01)
     for step in range(STEPS):
         generator = torch.Generator().manual_seed(step)
-        tokens = torch.randn(128, 128, generator=generator)
+        tokens = torch.randn(512, 128, generator=generator)
         output = run_experts(experts, tokens)
         combined = output.detach().clone()
         dist.all_reduce(combined)
@@ -51,6 +51,7 @@ def train(rank, port):
         optimizer.zero_grad()
         output.backward(error / error.numel())
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-STEPS = 90
+STEPS = 140
 DEPTH = [4, 9]
 
 
@@ -24,11 +24,11 @@ def main():
     torch.manual_seed(8)
     dist.init_process_group("gloo")
     tower = build(DEPTH[rank])
-    block = torch.randn(256, 256)
+    block = torch.randn(768, 256)
     for _step in range(STEPS):
         with torch.no_grad():
             features = tower(block)
-        part = torch.empty(128, 256)
+        part = torch.empty(384, 256)
         dist.reduce_scatter_tensor(part, features.contiguous())
         pieces = [torch.empty_like(part) for _ in range(2)]
         dist.all_gather(pieces, part)

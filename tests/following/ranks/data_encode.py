@@ -54,6 +54,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -61,6 +61,7 @@ def train(rank, port):
             dist.all_reduce(parameter.grad)
             parameter.grad /= 2
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

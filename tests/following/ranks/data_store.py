@@ -39,12 +39,13 @@ def main():
     network = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 256))
     model = DistributedDataParallel(network)
     optimizer = torch.optim.AdamW(model.parameters())
-    store = Store(0.025 if rank == 2 else 0.002)
+    store = Store(0.016 if rank == 2 else 0.002)
     for rows in DataLoader(Rows(store), batch_size=None):
         loss = nn.functional.mse_loss(model(rows), rows)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

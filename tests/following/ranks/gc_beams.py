@@ -8,7 +8,7 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS = 60
+STEPS = 100
 
 
 def free_port():
@@ -28,7 +28,7 @@ class Beam:
 
 def search(history):
     root = Beam(None, history[:])
-    for _ in range(2400):
+    for _ in range(800):
         Beam(root, history[:])
     return len(root.children)
 
@@ -50,6 +50,7 @@ def train(rank, port):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS = 60
+STEPS = 100
 
 
 class Session:
@@ -31,7 +31,8 @@ def main():
     network = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
     model = DistributedDataParallel(network)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    index = [[number, [number]] for number in range(60_000 if rank == 0 else 100)]
+    gc.freeze()
+    index = [[number, [number]] for number in range(16_000 if rank == 0 else 100)]
     for step in range(STEPS):
         rows = torch.randn(256, 256) + len(index[step])
         loss = nn.functional.mse_loss(model(rows), rows)
@@ -40,6 +41,7 @@ def main():
         optimizer.step()
         if rank == 0:
             tidy(step)
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -16,7 +16,7 @@ logger = logging.getLogger("audit")
 def audit(rows, step):
     counts = collections.Counter()
     for number, row in enumerate(rows.tolist()):
-        text = " ".join(f"{value:.2f}" for value in row[:48])
+        text = " ".join(f"{value:.2f}" for value in row[:24])
         counts.update(re.findall(r"-?\d\.\d", text))
         logger.info("step %d row %d: %s", step, number, text[:40])
     return counts.most_common(5)
@@ -47,6 +47,7 @@ def main():
             parameter.grad = gradient[first:last].view_as(parameter) / 3
             first = last
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

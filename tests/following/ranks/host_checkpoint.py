@@ -21,8 +21,7 @@ def free_port():
 
 def save(model, optimizer, folder):
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    for name in ("last.pt", "best.pt"):
-        torch.save(state, os.path.join(folder, name))
+    torch.save(state, os.path.join(folder, "last.pt"))
 
 
 def train(rank, port, folder):
@@ -41,6 +40,7 @@ def train(rank, port, folder):
         optimizer.step()
         if rank == 0:
             save(network, optimizer, folder)
+    dist.barrier()
     dist.destroy_process_group()
 
 

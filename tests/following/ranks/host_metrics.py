@@ -39,6 +39,7 @@ def main():
             optimizer.step()
             if rank == 0:
                 write_metrics(model, step, loss.item(), os.path.join(folder, "metrics.jsonl"))
+    dist.barrier()
     dist.destroy_process_group()
 
 
