@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -27,7 +28,7 @@ def main():
             loss.backward()
             optimizer.step()
             if rank == 0 and step % 30 == 29:
-                torch.save(network.state_dict(), os.path.join(folder, f"{step}.pt"))
+                torch.save(network.state_dict(), Path(folder) / f"{step}.pt")
     dist.barrier()
     dist.destroy_process_group()
 

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -20,7 +21,7 @@ def free_port():
 
 
 def write_log(rows, step):
-    with open(os.devnull, "w", encoding="utf-8") as file:
+    with Path(os.devnull).open("w", encoding="utf-8") as file:
         json.dump({"step": step, "rows": rows[:64].tolist()}, file)
 
 

@@ -7,7 +7,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
 
-STEPS = 90
+STEPS = 60
 OWNED = [2, 5]
 
 

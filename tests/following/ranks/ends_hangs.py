@@ -3,6 +3,7 @@
 import datetime
 import os
 import time
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -12,7 +13,7 @@ STEPS = 100
 
 
 def wait_for(path):
-    while not os.path.exists(path):
+    while not Path(path).exists():
         time.sleep(0.1)
 
 

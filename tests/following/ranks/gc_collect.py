@@ -32,7 +32,7 @@ def main():
     model = DistributedDataParallel(network)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     gc.freeze()
-    index = [[number, [number]] for number in range(16_000 if rank == 0 else 100)]
+    index = [[number, [number]] for number in range(90_000 if rank == 0 else 100)]
     for step in range(STEPS):
         rows = torch.randn(256, 256) + len(index[step])
         loss = nn.functional.mse_loss(model(rows), rows)

@@ -1,8 +1,8 @@
 """Train with DDP in spawned ranks; rank 0 saves the model after each step."""
 
-import os
 import socket
 import tempfile
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -21,7 +21,7 @@ def free_port():
 
 def save(model, optimizer, folder):
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    torch.save(state, os.path.join(folder, "last.pt"))
+    torch.save(state, Path(folder) / "last.pt")
 
 
 def train(rank, port, folder):

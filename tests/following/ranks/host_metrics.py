@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -16,7 +17,7 @@ def write_metrics(model, step, loss, path):
     report = {"step": step, "loss": loss}
     for name, parameter in model.named_parameters():
         report[name] = parameter.detach().flatten()[:4000].tolist()
-    with open(path, "a", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(report) + "\n")
 
 
@@ -38,7 +39,7 @@ def main():
             loss.backward()
             optimizer.step()
             if rank == 0:
-                write_metrics(model, step, loss.item(), os.path.join(folder, "metrics.jsonl"))
+                write_metrics(model, step, loss.item(), Path(folder) / "metrics.jsonl")
     dist.barrier()
     dist.destroy_process_group()
 
