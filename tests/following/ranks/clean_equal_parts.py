@@ -20,7 +20,7 @@ def main():
         experts.append(nn.Sequential(nn.Linear(256, width), nn.ReLU(), nn.Linear(width, 256)))
     optimizer = torch.optim.SGD(experts.parameters(), lr=0.01)
     for _step in range(STEPS):
-        tokens = torch.randn(128, 256)
+        tokens = torch.randn(384, 256)
         dist.broadcast(tokens, src=0)
         output = sum(expert(tokens) for expert in experts)
         combined = output.detach().clone()

@@ -22,7 +22,7 @@ def main():
     optimizer = torch.optim.Adam(model.parameters())
     with tempfile.TemporaryDirectory() as folder:
         for step in range(STEPS):
-            rows = torch.randn(192, 256)
+            rows = torch.randn(512, 256)
             loss = nn.functional.mse_loss(model(rows), rows)
             optimizer.zero_grad()
             loss.backward()

@@ -33,7 +33,7 @@ def train(rank, port):
     for step in range(STEPS):
         if rank == 1 and step < 4:
             fill(cache, step)
-        loss = model(torch.randn(256, 256)).square().mean()
+        loss = model(torch.randn(768, 256)).square().mean()
         optimizer.zero_grad()
         loss.backward()
         for parameter in model.parameters():
