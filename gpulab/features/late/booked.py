@@ -14,15 +14,17 @@ from gpulab.features.late.statuses import LateCause
 from gpulab.report.report import RunReport
 
 EXPLAINS = 0.5
-"""Of the lateness, from which on a row is its cause; over twice of it, it is of something else,
+"""Of the lateness, from which on a row is its cause; over twice of it, a row is of something else,
 such as a preparation that others do not have.
 """
-_COLLECTED = "garbage collection"
-_CAUSES = {_COLLECTED: LateCause.GC, "preempted": LateCause.CPU_STOLEN}
+_CERTAIN = 2.0
+"""Standard errors of what was sampled."""
+_COLLECTOR = "garbage collection"
 _LOADS = ("data", "first batch of an epoch")
 _NOT_OF_STEPS = {
     "import",
     "compile",
+    "preempted",
     "collectives",
     "recorded by gpulab",
     "start of the interpreter",
@@ -30,7 +32,7 @@ _NOT_OF_STEPS = {
     "rows below 0.5 %",
     "unbooked",
 }
-"""Others wait for the late rank in collectives."""
+"""Others wait for the late rank in collectives; who does more is kept from its CPU more."""
 
 
 def with_row(job: JobReport, report: RunReport) -> JobReport:
@@ -49,12 +51,15 @@ def with_row(job: JobReport, report: RunReport) -> JobReport:
         (excess_s, row)
         for row in own[-1].rows
         if row.cause not in _NOT_OF_STEPS
-        and EXPLAINS * late_s <= (excess_s := _excess_s(row, others)) <= late_s / EXPLAINS
+        and _CERTAIN * row.error_s < (excess_s := _excess_s(row, others)) <= late_s / EXPLAINS
     ]
     if not found:
         return job
     excess_s, row = max(found, key=lambda each: each[0])
-    return replace(job, late=_because(late, row, excess_s, excess_s / late_s * late.late_s))
+    late = replace(late, row=_words(row), row_s=excess_s)
+    if excess_s >= EXPLAINS * late_s:
+        late = _because(late, row, excess_s / late_s * late.late_s)
+    return replace(job, late=late)
 
 
 def _excess_s(row: Any, others: Sequence[Any]) -> float:
@@ -69,11 +74,10 @@ def _key(row: Any) -> tuple[str, str, str, str]:
     return row.cause, row.of, row.file, row.function
 
 
-def _because(late: LateRank, row: Any, excess_s: float, per_step_s: float) -> LateRank:
-    """Return the lateness with its row; the part of the step is kept where it explains as much."""
-    late = replace(late, row=_words(row), row_s=excess_s)
-    if row.cause in _CAUSES:
-        return replace(late, cause=_CAUSES[row.cause], excess_s=per_step_s)
+def _because(late: LateRank, row: Any, per_step_s: float) -> LateRank:
+    """Return the lateness by that row; a part of the step that explains as much is kept."""
+    if row.cause == _COLLECTOR:
+        return replace(late, cause=LateCause.GC, excess_s=per_step_s)
     if row.cause in _LOADS:
         return replace(late, cause=LateCause.LOADER, excess_s=per_step_s)
     if late.cause in (LateCause.UNKNOWN, LateCause.CPU_STOLEN, LateCause.GC):
