@@ -16,7 +16,7 @@ import msgspec
 
 from gpulab.core.files import read_regular
 from gpulab.core.limits import LINE_BYTES
-from gpulab.core.values import Count, Moment, Name, Seconds
+from gpulab.core.values import Count, Line, Moment, Name, Seconds
 from gpulab.features.bill.events import (
     MOST_ROWS,
     BookedTime,
@@ -54,6 +54,7 @@ class _Bill(msgspec.Struct, frozen=True, kw_only=True):
     other_threads: Annotated[list[ThreadTime], msgspec.Meta(max_length=MOST_ROWS)]
     in_modules: InModules
     faults: tuple[Count, Seconds, Seconds]
+    place: Line = ""
     available: Count
     memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from signal import Signals
+
 from gpulab.core.findings import Rank, finding
+from gpulab.core.units import plural
 
 _WHY = {
     "loader": "its DataLoader takes {excess} longer",
@@ -47,6 +50,32 @@ def collective_is_slow(*, collective: str, seconds: float, share: float) -> str:
 
 
 @finding(rank=Rank.EXPLAINING)
-def rank_did_not_come(*, rank: int, collective: str, waiting_s: float, place: str) -> str:
+def rank_did_not_come(
+    *, rank: int, collective: str, waiting_s: float, place: str, ended: bool = False
+) -> str:
     stands = f"it stands at {place}" if place else "it does not answer"
+    if ended:
+        stands = "its process has ended"
     return f"rank {rank} has not come to {collective} for {waiting_s:.0f} s: {stands}"
+
+
+@finding(rank=Rank.EXPLAINING)
+def rank_ended(
+    *,
+    rank: int,
+    code: int | None,
+    signal: int | None,
+    steps: int,
+    exact: bool,
+    collective: str,
+    place: str,
+) -> str:
+    how = "ended by itself, and others wait for it"
+    if signal:
+        how = f"was killed by signal {signal} ({Signals(signal).name})"
+    elif code:
+        how = f"ended first, with exit code {code}"
+    after = f", after {'' if exact else 'at least '}{plural(steps, 'step')}" if steps else ""
+    came = f"; the last collective that it came to is {collective}" if collective else ""
+    stood = f"; it was sampled last at {place}" if place else ""
+    return f"rank {rank} {how}{after}{came}{stood}"

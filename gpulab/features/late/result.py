@@ -85,6 +85,23 @@ class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
     stack: list[str]
 
 
+class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
+    """The rank whose end stopped the others, after `steps`, or at least so many where that is not
+    `exact`; the last collective that it came to, as far as it was read, and the line where it was
+    sampled last. `code` and `signal` are None where nobody said how it ended.
+    """
+
+    rank: int
+    code: int | None
+    signal: int | None
+    steps: int
+    exact: bool
+    name: str
+    sizes: list[list[int]]
+    line: str
+    place: str
+
+
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """Who is late in a program of several ranks, by the arrival times of its collectives."""
 
@@ -99,3 +116,4 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     slow: int | None = None
     """The collective, in `collectives`, whose transfer takes a large part of the step."""
     missing: MissingRank | None = None
+    ended: EndedRank | None = None

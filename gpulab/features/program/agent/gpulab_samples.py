@@ -80,6 +80,7 @@ _PASSES_ON = {
     "init_process_group",
     "made",
     "timed",
+    "told",
     "told_first",
 }
 """Functions of the follower that call what the program called."""
@@ -189,6 +190,7 @@ class Samples:
         self._ran, self._delayed_s = thread_time(), _delayed_s()
         self._thread = get_ident()
         self._rows: dict[_Place, list[float]] = {}
+        self._place_now = _GC
         self._samples = self._collections = 0
         self._samples_now = False
         self._own_s = self._collected_s = self._collecting = self._booked_s = 0.0
@@ -350,6 +352,8 @@ class Samples:
         self._last, self._ran = now, ran
         self._module = None
         place = self._place(frame)
+        if place[2] is not None:
+            self._place_now = place
         row = self._rows.setdefault(place, [0.0, 0.0])
         row[0] += ran_s
         row[1] += waited_s
@@ -443,6 +447,7 @@ class Samples:
         self._memory.append((self._last, _resident_bytes(), steps, _device_bytes()))
         if len(self._memory) > _MOST_LOOKS:
             del self._memory[1::2]
+        _, _, file, number, function = _words(self._place_now)
         ran = _ran_s() if self._of_threads else {}
         rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
         line = {
@@ -482,6 +487,7 @@ class Samples:
             ],
             "in_modules": self._in_modules,
             "faults": _faults(),
+            "place": "{}:{} {}".format(os.path.basename(file), number, function) if file else "",
             "available": _available_bytes(),
             "compilations": _compilations(),
             "threads": _threads(),
