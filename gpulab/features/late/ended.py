@@ -12,11 +12,12 @@ from gpulab.features.late.result import EndedRank, MissingRank
 if TYPE_CHECKING:
     from gpulab.features.bill.events import ProcessBooked
     from gpulab.features.late.timelines import Timelines
-    from gpulab.features.program.events import ChildExited
+    from gpulab.features.program.events import ChildExited, ProcessFollowed
 
 
 def ended_rank(
     timelines: Timelines,
+    followed: Iterable[ProcessFollowed],
     exits: Iterable[ChildExited],
     booked: Iterable[ProcessBooked],
     missing: MissingRank | None,
@@ -25,7 +26,8 @@ def ended_rank(
 
     Who starts ranks ends the others by SIGTERM, and those that lose their peer fail after it.
     """
-    pids = {timeline.pid: rank for rank, timeline in timelines.ranks.items()}
+    ranked = {each.pid: each for each in followed if each.ranked}
+    pids = {pid: each.rank for pid, each in ranked.items() if each.parent not in ranked}
     told = {each.pid: each for each in exits if each.pid in pids and each.signal != SIGTERM}
     bills = {each.pid: each for each in booked if each.pid in pids}
     ends = {pid: each.at for pid, each in told.items()}
@@ -38,7 +40,8 @@ def ended_rank(
     rank = pids[first]
     exit_, bill = told.get(first), bills.get(first)
     kind = _last_collective(timelines, rank)
-    marks = sum(span.kind == RankActivity.STEP for span in timelines.ranks[rank].spans)
+    own = timelines.ranks.get(rank)
+    marks = sum(span.kind == RankActivity.STEP for span in own.spans) if own else 0
     return EndedRank(
         rank=rank,
         code=exit_.code if exit_ else None,
@@ -54,6 +57,8 @@ def ended_rank(
 
 def _last_collective(timelines: Timelines, rank: int) -> tuple[str, list[list[int]], str]:
     """Return the name, sizes and line of the last one that a rank came to, as far as is read."""
+    if rank not in timelines.ranks:
+        return "", [], ""
     newest = timelines.ranks[rank].newest
     calls = [timelines.calls.get(key, {}).get(rank) for key in newest.items()]
     last = max(filter(None, calls), key=lambda call: call.at, default=None)

@@ -23,7 +23,7 @@ from gpulab.features.late.findings import (
 from gpulab.features.late.missing import HANGS_S, missing_rank
 from gpulab.features.late.result import EndedRank, JobCollective, JobReport, MissingRank
 from gpulab.features.late.timelines import Timelines
-from gpulab.features.program.events import ChildExited
+from gpulab.features.program.events import ChildExited, ProcessFollowed
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, fields_of
 from gpulab.report.state import Keep, RunState
@@ -44,8 +44,9 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     job = _analysed(timelines, draft) or JobReport(steps=0, step_s=None)
     ended = None
     if not draft.under_way and draft.state.outcome not in _STOPPED:
-        exits, booked = draft.state.all(ChildExited), draft.state.all(ProcessBooked)
-        ended = ended_rank(timelines, exits, booked, job.missing)
+        state = draft.state
+        exits, booked = state.all(ChildExited), state.all(ProcessBooked)
+        ended = ended_rank(timelines, state.all(ProcessFollowed), exits, booked, job.missing)
     if not (job.steps or ended or job.missing):
         return report
     if ended is not None or (job.missing and job.missing.waiting_s < _least_s(draft)):

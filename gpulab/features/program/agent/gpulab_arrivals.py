@@ -201,6 +201,10 @@ class Arrivals:
                 arrivals._calling = begun, line
             try:
                 return function(*args, **kwargs)
+            except BaseException as error:
+                traceback = error.__traceback__
+                error.__traceback__ = traceback.tb_next if traceback else None
+                raise
             finally:
                 inside = False
                 append((kind, begun, clock(), line))
