@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
 from pathlib import PurePath
 from statistics import median
 from typing import Any
@@ -19,11 +19,12 @@ such as a preparation that others do not have.
 """
 _CERTAIN = 2.0
 """Standard errors of what was sampled."""
-_COLLECTOR = "garbage collection"
+_Key = tuple[str, str, str, str]
 _LOADS = ("data", "first batch of an epoch")
 _NOT_OF_STEPS = {
     "import",
     "compile",
+    "garbage collection",
     "preempted",
     "collectives",
     "recorded by gpulab",
@@ -45,42 +46,54 @@ def with_row(job: JobReport, report: RunReport) -> JobReport:
     others = [each for each in bills if each.rank != late.rank]
     if not own or not others:
         return job
-    counted = sum(kind.count for kind in own[-1].steps)
-    late_s = late.late_s * max(job.steps, counted)
+    steps = max(job.steps, sum(kind.count for kind in own[-1].steps))
+    late_s = late.late_s * steps
+    collected_s = steps * _collected_s(job, late.rank)
+    taken = [_taken(each) for each in others]
     found = [
-        (excess_s, row)
-        for row in own[-1].rows
-        if row.cause not in _NOT_OF_STEPS
-        and _CERTAIN * row.error_s < (excess_s := _excess_s(row, others)) <= late_s / EXPLAINS
+        (seconds - median(each.get(key, 0.0) for each in taken), key)
+        for key, seconds in _taken(own[-1]).items()
     ]
-    if not found:
+    found = [each for each in found if each[0] <= late_s / EXPLAINS]
+    excess_s, key = max(found, default=(0.0, None))
+    if collected_s > max(excess_s, EXPLAINS * late_s):
+        late = replace(late, cause=LateCause.GC, excess_s=collected_s / steps)
+        return replace(job, late=replace(late, row="garbage collection", row_s=collected_s))
+    rows = [row for row in own[-1].rows if _key(row) == key]
+    if excess_s <= _CERTAIN * sum(row.error_s for row in rows):
         return job
-    excess_s, row = max(found, key=lambda each: each[0])
-    late = replace(late, row=_words(row), row_s=excess_s)
+    late = replace(late, row=_words(rows[0]), row_s=excess_s)
     if excess_s >= EXPLAINS * late_s:
-        late = _because(late, row, excess_s / late_s * late.late_s)
+        late = _because(late, rows[0], excess_s / steps)
     return replace(job, late=late)
 
 
-def _excess_s(row: Any, others: Sequence[Any]) -> float:
-    """Return the seconds of a row beyond the median of the others."""
-    of_others = [
-        sum(each.seconds for each in other.rows if _key(each) == _key(row)) for other in others
-    ]
-    return float(row.seconds - median(of_others))
+def _collected_s(job: JobReport, late: int) -> float:
+    """Return the seconds of a step that garbage collection takes beyond the others: most of the
+    whole process are of its imports.
+    """
+    own = sum(rank.gc_s for rank in job.ranks if rank.rank == late)
+    return own - median(rank.gc_s for rank in job.ranks if rank.rank != late)
 
 
-def _key(row: Any) -> tuple[str, str, str, str]:
-    return row.cause, row.of, row.file, row.function
+def _taken(bill: Any) -> dict[_Key, float]:
+    """Return the seconds of rows; all that a function calls in packages is one."""
+    found: dict[_Key, float] = defaultdict(float)
+    for row in bill.rows:
+        if row.cause not in _NOT_OF_STEPS:
+            found[_key(row)] += row.seconds
+    return found
+
+
+def _key(row: Any) -> _Key:
+    return row.cause, row.of if row.cause else "", row.file, row.function
 
 
 def _because(late: LateRank, row: Any, per_step_s: float) -> LateRank:
     """Return the lateness by that row; a part of the step that explains as much is kept."""
-    if row.cause == _COLLECTOR:
-        return replace(late, cause=LateCause.GC, excess_s=per_step_s)
     if row.cause in _LOADS:
         return replace(late, cause=LateCause.LOADER, excess_s=per_step_s)
-    if late.cause in (LateCause.UNKNOWN, LateCause.CPU_STOLEN, LateCause.GC):
+    if late.cause in (LateCause.UNKNOWN, LateCause.CPU_STOLEN):
         return replace(late, cause=LateCause.LINE, excess_s=per_step_s)
     return late
 

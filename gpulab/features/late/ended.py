@@ -7,6 +7,7 @@ from signal import SIGTERM
 from typing import TYPE_CHECKING
 
 from gpulab.core.statuses import RankActivity
+from gpulab.features.late.missing import HANGS_S
 from gpulab.features.late.result import EndedRank, MissingRank
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def ended_rank(
     booked: Iterable[ProcessBooked],
     missing: MissingRank | None,
 ) -> EndedRank | None:
-    """Return the rank that ended first, where one of them ended badly, or others wait for it.
+    """Return the rank that was killed; or else the one that others wait for, if it has ended and
+    does not hang; or else the first one that ended, where one of them ended badly.
 
     Who starts ranks ends the others by SIGTERM, and those that lose their peer fail after it.
     """
@@ -32,11 +34,14 @@ def ended_rank(
     bills = {each.pid: each for each in booked if each.pid in pids}
     ends = {pid: each.at for pid, each in told.items()}
     ends.update({pid: bill.until for pid, bill in bills.items() if bill.ended})
-    waits = missing is not None and timelines.ranks[missing.rank].pid in ends
     killed = [pid for pid, each in told.items() if each.signal]
-    if not killed and not waits and not any(each.code for each in told.values()):
-        return None
-    first = min(killed or ends, key=lambda pid: ends[pid])
+    awaited = [pid for pid, rank in pids.items() if missing is not None and rank == missing.rank]
+    gone = [pid for pid in awaited if pid in ends]
+    if not killed and not gone:
+        hangs = missing is not None and missing.waiting_s >= HANGS_S
+        if hangs or not any(each.code for each in told.values()):
+            return None
+    first = min(killed or gone or ends, key=lambda pid: ends[pid])
     rank = pids[first]
     exit_, bill = told.get(first), bills.get(first)
     kind = _last_collective(timelines, rank)

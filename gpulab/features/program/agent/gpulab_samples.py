@@ -337,6 +337,9 @@ class Samples:
         """Book what has passed since the last sample to where the thread is now."""
         now, ran = perf_counter(), thread_time()
         passed = now - self._last
+        if self._collecting:  # the signal waits for the callback that tells of the end
+            self._collected_s += now - self._collecting
+            self._collecting = now
         collected_s = min(self._collected_s - self._booked_s, passed)
         self._booked_s += collected_s
         passed -= collected_s
@@ -352,7 +355,7 @@ class Samples:
         self._last, self._ran = now, ran
         self._module = None
         place = self._place(frame)
-        if place[2] is not None:
+        if place[2] is not None and self._codes[place[2]].own:
             self._place_now = place
         row = self._rows.setdefault(place, [0.0, 0.0])
         row[0] += ran_s
