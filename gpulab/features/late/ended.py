@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from signal import SIGTERM
 from typing import TYPE_CHECKING
 
-from gpulab.core.statuses import RankActivity
 from gpulab.features.late.missing import HANGS_S
 from gpulab.features.late.result import EndedRank, MissingRank
 
 if TYPE_CHECKING:
     from gpulab.features.bill.events import ProcessBooked
-    from gpulab.features.late.timelines import Timelines
+    from gpulab.features.late.timelines import Call, Timelines
     from gpulab.features.program.events import ChildExited, ProcessFollowed
 
 
@@ -44,27 +43,27 @@ def ended_rank(
     first = min(killed or gone or ends, key=lambda pid: ends[pid])
     rank = pids[first]
     exit_, bill = told.get(first), bills.get(first)
-    kind = _last_collective(timelines, rank)
-    own = timelines.ranks.get(rank)
-    marks = sum(span.kind == RankActivity.STEP for span in own.spans) if own else 0
+    exact = bill is not None and bill.ended
+    # one that was killed said nothing for a while: all ranks make the same steps
+    counted = [bill] if bill is not None and exact else list(bills.values())
+    last, is_own = _last_call(timelines, rank)
     return EndedRank(
         rank=rank,
         code=exit_.code if exit_ else None,
         signal=exit_.signal if exit_ else None,
-        steps=max(marks, sum(steps.count for steps in bill.steps) if bill else 0),
-        exact=bool(bill and bill.ended),
-        name=kind[0],
-        sizes=kind[1],
-        line=kind[2],
+        steps=max((sum(kind.count for kind in each.steps) for each in counted), default=0),
+        exact=exact,
+        came=is_own,
+        name=last.kind.name if last else "",
+        sizes=last.kind.sizes if last else [],
+        line=last.kind.line if last else "",
         place=bill.place if bill else "",
     )
 
 
-def _last_collective(timelines: Timelines, rank: int) -> tuple[str, list[list[int]], str]:
-    """Return the name, sizes and line of the last one that a rank came to, as far as is read."""
-    if rank not in timelines.ranks:
-        return "", [], ""
-    newest = timelines.ranks[rank].newest
-    calls = [timelines.calls.get(key, {}).get(rank) for key in newest.items()]
-    last = max(filter(None, calls), key=lambda call: call.at, default=None)
-    return (last.kind.name, last.kind.sizes, last.kind.line) if last else ("", [], "")
+def _last_call(timelines: Timelines, rank: int) -> tuple[Call | None, bool]:
+    """Return the last collective that a rank came to, or else that others did, and which it is."""
+    calls = list(timelines.calls.values())
+    own = [each[rank] for each in calls if rank in each]
+    known = own or [call for each in calls for call in each.values()]
+    return max(known, key=lambda call: call.at, default=None), bool(own)

@@ -67,6 +67,7 @@ def rank_ended(
     signal: int | None,
     steps: int,
     exact: bool,
+    came: bool,
     collective: str,
     place: str,
 ) -> str:
@@ -75,7 +76,8 @@ def rank_ended(
         how = f"was killed by signal {signal} ({Signals(signal).name})"
     elif code:
         how = f"ended first, with exit code {code}"
-    after = f", after {'' if exact else 'at least '}{plural(steps, 'step')}" if steps else ""
-    came = f"; the last collective that it came to is {collective}" if collective else ""
+    after = f", after {'' if exact else 'about '}{plural(steps, 'step')}" if steps else ""
+    who = "it" if came else "others"
+    last = f"; the last collective that {who} came to is {collective}" if collective else ""
     stood = f"; it was sampled last at {place}" if place else ""
-    return f"rank {rank} {how}{after}{came}{stood}"
+    return f"rank {rank} {how}{after}{last}{stood}"

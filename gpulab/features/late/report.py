@@ -101,7 +101,7 @@ def _findings(job: JobReport) -> Iterator[Finding]:
         yield _did_not_come(job.missing)
     if (ended := job.ended) is not None:
         yield rank_ended(
-            **fields_of(ended, "rank", "code", "signal", "steps", "exact", "place"),
+            **fields_of(ended, "rank", "code", "signal", "steps", "exact", "came", "place"),
             collective=collective_words(ended),
         )
     if (late := job.late) is not None:

@@ -86,8 +86,8 @@ class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
-    """The rank whose end stopped the others, after `steps`, or at least so many where that is not
-    `exact`; the last collective that it came to, as far as it was read, and the line where it was
+    """The rank whose end stopped the others, after `steps`, or about so many where that is not
+    `exact`; the last collective that it `came` to, or else the others; and the line where it was
     sampled last. `code` and `signal` are None where nobody said how it ended.
     """
 
@@ -96,6 +96,7 @@ class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None
     steps: int
     exact: bool
+    came: bool
     name: str
     sizes: list[list[int]]
     line: str

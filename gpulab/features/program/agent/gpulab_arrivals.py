@@ -334,8 +334,7 @@ class Arrivals:
         self._ending.set()
         self._thread.join(1.0)
         try:
-            if self._newest:
-                self._read()
+            self._read()
         except Exception:
             pass
         self._off = True
