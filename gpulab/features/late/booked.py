@@ -46,7 +46,7 @@ def with_row(job: JobReport, report: RunReport) -> JobReport:
     others = [each for each in bills if each.rank != late.rank]
     if not own or not others:
         return job
-    steps = max(job.steps, sum(kind.count for kind in own[-1].steps))
+    steps = sum(kind.count for kind in own[-1].steps) or job.steps
     late_s = late.late_s * steps
     collected_s = steps * _collected_s(job, late.rank)
     taken = [_taken(each) for each in others]
@@ -61,6 +61,10 @@ def with_row(job: JobReport, report: RunReport) -> JobReport:
         return replace(job, late=replace(late, row="garbage collection", row_s=collected_s))
     rows = [row for row in own[-1].rows if _key(row) == key]
     if excess_s <= _CERTAIN * sum(row.error_s for row in rows):
+        # others wait for it in theirs, so only the parts tell how much longer its backward is
+        rows = [row for row in own[-1].rows if row.cause == late.cause == LateCause.BACKWARD]
+        excess_s = late.excess_s * steps
+    if not rows:
         return job
     late = replace(late, row=_words(rows[0]), row_s=excess_s)
     if excess_s >= EXPLAINS * late_s:
