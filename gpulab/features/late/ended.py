@@ -51,7 +51,7 @@ def ended_rank(
         rank=rank,
         code=exit_.code if exit_ else None,
         signal=exit_.signal if exit_ else None,
-        steps=max((sum(kind.count for kind in each.steps) for each in counted), default=0),
+        steps=max((kind.count for each in counted for kind in each.steps), default=0),
         exact=exact,
         came=is_own,
         name=last.kind.name if last else "",
