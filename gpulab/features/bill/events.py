@@ -134,6 +134,8 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     """Calls in the program's text that switch something for all of it: which, file, line."""
     faults: tuple[Count, Seconds, Seconds] = (0, 0.0, 0.0)
     """Major page faults, seconds of user code, and of the system."""
+    place: Line = ""
+    """Where the main thread was sampled last."""
     available: Count = 0
     """Bytes that it could still get."""
     memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)] = []

@@ -55,6 +55,7 @@ class _Bill(msgspec.Struct, frozen=True, kw_only=True):
     in_modules: InModules
     switches: Annotated[list[tuple[Name, Line, Count]], msgspec.Meta(max_length=MOST_ROWS)]
     faults: tuple[Count, Seconds, Seconds]
+    place: Line = ""
     available: Count
     memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)]
 

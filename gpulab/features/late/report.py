@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from msgspec.structs import replace
 
 from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
+from gpulab.features.bill.events import ProcessBooked
 from gpulab.features.late.analysis import analysed
-from gpulab.features.late.findings import collective_is_slow, rank_did_not_come, rank_is_late
+from gpulab.features.late.booked import with_row
+from gpulab.features.late.ended import ended_rank
+from gpulab.features.late.findings import (
+    collective_is_slow,
+    rank_did_not_come,
+    rank_ended,
+    rank_is_late,
+)
 from gpulab.features.late.missing import HANGS_S, missing_rank
-from gpulab.features.late.result import JobCollective, JobReport, MissingRank
+from gpulab.features.late.result import EndedRank, JobCollective, JobReport, MissingRank
 from gpulab.features.late.timelines import Timelines
+from gpulab.features.program.events import ChildExited, ProcessFollowed
 from gpulab.report.feature import Draft, Feature, Section, View
-from gpulab.report.report import RunReport
-from gpulab.report.state import RunState
+from gpulab.report.report import RunReport, fields_of
+from gpulab.report.state import Keep, RunState
 
+_STOPPED = (Outcome.TIMEOUT, Outcome.CANCELLED)
 _EVERY_S, _STOPPED_S = 2.0, 2.0
 """Between analyses; that a rank has not come for when the program was stopped."""
 
@@ -30,11 +41,17 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     timelines = draft.state.part(Timelines)
     if report.get("program") is None or not timelines.ranks:
         return report
-    job = _analysed(timelines, draft)
-    if job is None:
+    job = _analysed(timelines, draft) or JobReport(steps=0, step_s=None)
+    ended = None
+    if not draft.under_way and draft.state.outcome not in _STOPPED:
+        state = draft.state
+        exits, booked = state.all(ChildExited), state.all(ProcessBooked)
+        ended = ended_rank(timelines, state.all(ProcessFollowed), exits, booked, job.missing)
+    if not (job.steps or ended or job.missing):
         return report
-    if job.missing is not None and job.missing.waiting_s < _least_s(draft):
-        job = replace(job, missing=None)
+    if ended is not None or (job.missing and job.missing.waiting_s < _least_s(draft)):
+        job = replace(job, missing=None, ended=ended)
+    job = with_row(job, report)
     findings = list(_findings(job))
     report = report.with_parts(program=replace(report.program, ranks=job))
     return replace(report, explanations=[*report.explanations, *findings])
@@ -53,7 +70,7 @@ def _analysed(timelines: Timelines, draft: Draft) -> JobReport | None:
 
 def _least_s(draft: Draft) -> float:
     """From how long on a rank is missing: one that was stopped, or ended, came to no more."""
-    if draft.state.outcome in (Outcome.TIMEOUT, Outcome.CANCELLED):
+    if draft.state.outcome in _STOPPED:
         return _STOPPED_S
     return HANGS_S
 
@@ -64,30 +81,32 @@ def _hang(state: RunState) -> Finding | None:
     missing = missing_rank(timelines) if len(timelines.ranks) > 1 else None
     if missing is None or missing.waiting_s < HANGS_S:
         return None
-    return _did_not_come(missing)
+    pid = timelines.ranks[missing.rank].pid
+    booked = state.all(ProcessBooked)
+    return _did_not_come(missing, ended=any(bill.ended and bill.pid == pid for bill in booked))
 
 
-def _did_not_come(missing: MissingRank) -> Finding:
+def _did_not_come(missing: MissingRank, *, ended: bool = False) -> Finding:
     return rank_did_not_come(
         rank=missing.rank,
         collective=collective_words(missing),
         waiting_s=missing.waiting_s,
         place=missing.stack[0] if missing.stack else "",
+        ended=ended,
     )
 
 
 def _findings(job: JobReport) -> Iterator[Finding]:
     if job.missing is not None:
         yield _did_not_come(job.missing)
-    if (late := job.late) is not None:
-        yield rank_is_late(
-            rank=late.rank,
-            late_s=late.late_s,
-            share=late.share,
-            last=late.last,
-            cause=late.cause.value,
-            excess_s=late.excess_s,
+    if (ended := job.ended) is not None:
+        yield rank_ended(
+            **fields_of(ended, "rank", "code", "signal", "steps", "exact", "came", "place"),
+            collective=collective_words(ended),
         )
+    if (late := job.late) is not None:
+        numbers = fields_of(late, "rank", "late_s", "share", "last", "excess_s", "row", "row_s")
+        yield rank_is_late(cause=late.cause.value, **numbers)
     if job.slow is not None and job.step_s:
         slow = job.collectives[job.slow]
         seconds = slow.transfer_s or 0.0
@@ -96,7 +115,7 @@ def _findings(job: JobReport) -> Iterator[Finding]:
         )
 
 
-def collective_words(collective: JobCollective | MissingRank) -> str:
+def collective_words(collective: JobCollective | MissingRank | EndedRank) -> str:
     """Its name, what it moves, and the line that calls it."""
     sizes = ", ".join("x".join(map(str, size)) for size in collective.sizes)
     words = f"{collective.name}({sizes})" if sizes else collective.name
@@ -106,6 +125,7 @@ def collective_words(collective: JobCollective | MissingRank) -> str:
 FEATURE = Feature(
     "late",
     folds={Collectives: _fold},
+    keeps={ChildExited: Keep(by=attrgetter("pid"))},
     add_to_run=_add_to_run,
     hang=_hang,
     views=(

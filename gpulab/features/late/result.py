@@ -67,6 +67,9 @@ class LateRank(msgspec.Struct, frozen=True, kw_only=True):
     excess_s: float
     collective: int
     """Its worst place, in `collectives`."""
+    row: str = ""
+    """Of its bill: what it has `row_s` more of than the others, in the whole run."""
+    row_s: float = 0.0
 
 
 class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +83,24 @@ class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     waiting_s: float
     stack: list[str]
+
+
+class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
+    """The rank whose end stopped the others, after so many `steps` of its most frequent
+    kind, or about so many where that is not `exact`; the last collective that it `came` to, or else the others; and the line where it was
+    sampled last. `code` and `signal` are None where nobody said how it ended.
+    """
+
+    rank: int
+    code: int | None
+    signal: int | None
+    steps: int
+    exact: bool
+    came: bool
+    name: str
+    sizes: list[list[int]]
+    line: str
+    place: str
 
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,3 +117,4 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     slow: int | None = None
     """The collective, in `collectives`, whose transfer takes a large part of the step."""
     missing: MissingRank | None = None
+    ended: EndedRank | None = None

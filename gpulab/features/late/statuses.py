@@ -7,7 +7,7 @@ from enum import StrEnum
 
 class LateCause(StrEnum):
     """Why a rank comes late: a part of its step takes longer than that of the others, its thread
-    did not get its CPU, its clock is lower, or nothing that was measured says why.
+    did not get its CPU, its clock is lower, one line takes longer, or nothing measured says why.
     """
 
     LOADER = "loader"
@@ -18,4 +18,5 @@ class LateCause(StrEnum):
     OTHER = "other"
     CPU_STOLEN = "cpu stolen"
     THROTTLED = "throttled"
+    LINE = "line"
     UNKNOWN = "unknown"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 
 from gpulab.core.events import Event, Sender, VariantEvent
-from gpulab.core.values import Count, Name, PositiveCount, Seconds, StepTime
+from gpulab.core.values import (
+    Count,
+    Moment,
+    Name,
+    PositiveCount,
+    Seconds,
+    SignalNumber,
+    StepTime,
+)
 
 
 class StepMark(StrEnum):
@@ -39,6 +47,18 @@ class ProcessFollowed(Event, frozen=True):
     ranked: bool = False
     python: Name = ""
     torch: Name | None = None
+
+
+class ChildExited(Event, frozen=True, kw_only=True):
+    """A Python process ended badly, as the one that started it says: by `code` or by `signal`, the
+    other is 0; `at` on the host's clock.
+    """
+
+    sent_by = Sender.SESSION
+    pid: Count
+    code: Count
+    signal: SignalNumber
+    at: Moment
 
 
 class StepsFollowed(VariantEvent, frozen=True, kw_only=True):

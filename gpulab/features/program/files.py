@@ -32,11 +32,18 @@ from gpulab.core.values import (
     Name,
     PositiveCount,
     Seconds,
+    SignalNumber,
     StepTime,
     Text,
 )
 from gpulab.features import present
-from gpulab.features.program.events import ProcessFollowed, StepMark, StepsFollowed, WindowKind
+from gpulab.features.program.events import (
+    ChildExited,
+    ProcessFollowed,
+    StepMark,
+    StepsFollowed,
+    WindowKind,
+)
 from gpulab.features.program.findings import recorded_elsewhere, torch_of_another_thread
 
 AGENT = Path(__file__).with_name("agent")
@@ -144,8 +151,15 @@ class _Collectives(_Message, frozen=True, kw_only=True, tag="collectives"):
     slowed: bool | None = None
 
 
+class _Exited(_Message, frozen=True, kw_only=True, tag="exited"):
+    child: Count
+    code: Count
+    signal: SignalNumber
+    at: Moment
+
+
 _decoder: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(
-    _Process | _Torch | _Elsewhere | _Device | _Steps | RecordedSteps | _Collectives
+    _Process | _Torch | _Elsewhere | _Device | _Steps | RecordedSteps | _Collectives | _Exited
 )
 
 
@@ -187,7 +201,7 @@ class FollowedProcess:
     def _take(self, message: _Message) -> None:
         match message:
             case _Process():
-                self.process = self.process or message
+                self.process = message
             case _Device():
                 self.device = message
             case RecordedSteps():
@@ -257,6 +271,8 @@ class Followers:
             case _Collectives():
                 fields = {name: getattr(message, name) for name in message.__struct_fields__}
                 yield Collectives(variant=self._variant, pid=about.pid, rank=process.rank, **fields)
+            case _Exited(child=child, code=code, signal=signal, at=at):
+                yield ChildExited(pid=child, code=code, signal=signal, at=at)
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import wraps
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
+from time import perf_counter
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +29,10 @@ _PROFILERS = {
     "torch.profiler.profiler",
 }
 _FETCH = "torch.utils.data._utils.fetch"
-_AWAITED = {_OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, *_PROFILERS}
+_GROUPS = "torch.distributed.distributed_c10d"
+_PARENTS = {"subprocess": "_handle_exitstatus", "multiprocessing.popen_fork": "poll"}
+"""Modules whose Popen learns how a child ended, and by what."""
+_AWAITED = {*_PARENTS, _OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, _GROUPS, *_PROFILERS}
 """What steps are seen by."""
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
@@ -64,6 +69,8 @@ class Agent:
 
     def imported(self, name: str, module: ModuleType) -> None:
         """A module of torch that is awaited has been imported."""
+        if name in _PARENTS:
+            return _watch_children(module.Popen, _PARENTS[name], self._folder)
         follower = self.follower
         if follower is None:
             return
@@ -75,6 +82,8 @@ class Agent:
             follower.watch_compiler(module)
         elif name == _TRACE:
             follower.watch_traces(module)
+        elif name == _GROUPS:
+            follower.watch_groups(module)
         elif name == _FETCH:
             if follower.trials is not None:
                 follower.trials.watch_loading(module)
@@ -129,6 +138,45 @@ def _watch_imports(agent: Agent) -> None:
     PathFinder.find_spec = found  # type: ignore[assignment,method-assign]
 
 
+def _watch_children(kind: Any, name: str, folder: str) -> None:
+    """Say how children that are followed ended badly: only their parent learns it."""
+    method = getattr(kind, name)
+
+    @wraps(method)
+    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+        known = self.returncode
+        try:
+            result = method(self, *args, **kwargs)
+        except BaseException as error:
+            traceback = error.__traceback__
+            error.__traceback__ = traceback.tb_next if traceback else None
+            raise
+        if known is None and self.returncode:
+            _say_end(folder, self.pid, self.returncode)
+        return result
+
+    setattr(kind, name, told)
+
+
+def _say_end(folder: str, pid: int, code: int) -> None:
+    try:
+        names = os.listdir(folder)
+        if len(names) < _MOST_PROCESSES and any(name.startswith("%d-" % pid) for name in names):
+            line = '{"type":"exited","child":%d,"code":%d,"signal":%d,"at":%f}\n'
+            _say(folder, line % (pid, max(0, code), max(0, -code), perf_counter()))
+    except Exception:
+        return
+
+
+def _say(folder: str, more: str = "") -> None:
+    """Say that there is a Python that can be followed, and more."""
+    line = '{"type":"process","pid":%d,"parent":%d,"python":"%d.%d.%d"}\n'
+    line %= (os.getpid(), os.getppid(), *sys.version_info[:3])
+    name = os.path.join(folder, f"{os.getpid()}-{os.urandom(4).hex()}.start")
+    with open(name, "x") as file:
+        file.write(line + more)
+
+
 class _StandIn:
     """Loads a `gpulab` with `step` alone, where the interpreter has none."""
 
@@ -165,11 +213,7 @@ def _begin() -> None:
     folder = os.environ.get(FOLDER, "")
     if not folder or len(os.listdir(folder)) >= _MOST_PROCESSES:
         return
-    line = '{"type":"process","pid":%d,"parent":%d,"python":"%d.%d.%d"}\n'
-    line %= (os.getpid(), os.getppid(), *sys.version_info[:3])
-    name = os.path.join(folder, f"{os.getpid()}-{os.urandom(4).hex()}.start")
-    with open(name, "x") as file:
-        file.write(line)
+    _say(folder)
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)

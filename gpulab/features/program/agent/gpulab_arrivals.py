@@ -24,9 +24,9 @@ from typing import Any
 LOADER, FORWARD, BACKWARD, OPTIMIZER = "loader", "forward", "backward", "optimizer"
 GC, CALL, STEP, FOLLOWING = "gc", "call", "step", "following"
 """Kinds of spans. A step is the moment that it ends."""
-_VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
-_WAIT_S, _EVERY_S, _MOST_S = 0.2, 1.0, 8.0
-"""Between looks for a process group, and between readings: at least and at most."""
+_EVERY_S, _MOST_S = 1.0, 8.0
+"""Between readings, at least and at most."""
+_LEAST_WAIT_S = 0.2
 _SHARE = 0.002
 """Of its time that a rank may read."""
 _SHORTEST_GC_S = 0.0005
@@ -61,15 +61,6 @@ _MOST_LINES = 1_000
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
-def rank_and_ranks() -> tuple[int, int] | None:
-    """By torchrun's or Slurm's variables; None of a process that is alone."""
-    for rank, ranks in _VARIABLES:
-        own, all_ = os.environ.get(rank, ""), os.environ.get(ranks, "")
-        if own.isdigit() and all_.isdigit() and len(own) < 9 and 1 < int(all_) < 10**6:
-            return int(own), int(all_)
-    return None
-
-
 class Arrivals:
     """Of one rank. `write` adds a line to the file of the process."""
 
@@ -98,6 +89,7 @@ class Arrivals:
         self._thread = threading.Thread(target=self._run, name="gpulab ranks", daemon=True)
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
+        self._watch()
         self._thread.start()
 
     def following(self, begun: float, ended: float) -> None:
@@ -116,14 +108,22 @@ class Arrivals:
         """`module` is torch.optim.optimizer, just imported, in the main thread."""
         before = getattr(module, "register_optimizer_step_pre_hook", None)
         after = getattr(module, "register_optimizer_step_post_hook", None)
-        if before is not None and after is not None:
-            before(self._steps)
-            after(self._stepped)
+        if before is None or after is None:
+            return
+        torch, arrivals, stepped = sys.modules["torch"], self, self._stepped
 
-    def _steps(self, *_: Any) -> None:
-        self._stepping = perf_counter()
+        def steps(*_: Any) -> None:
+            if not torch.compiler.is_compiling():
+                arrivals._stepping = perf_counter()
 
-    def _stepped(self, optimizer: Any, *_: Any) -> None:
+        def has_stepped(optimizer: Any, *_: Any) -> None:
+            if not torch.compiler.is_compiling():
+                stepped(optimizer)
+
+        before(steps)
+        after(has_stepped)
+
+    def _stepped(self, optimizer: Any) -> None:
         if self._off or get_ident() != self._main:
             return
         now = perf_counter()
@@ -150,18 +150,8 @@ class Arrivals:
     # the thread
 
     def _run(self) -> None:
-        while not self._ending.wait(_WAIT_S):
-            if _initialized():
-                break
-        if self._ending.is_set():
-            return
-        failures = 0
-        try:
-            self._watch()
-        except Exception:
-            failures += 1
-        every = 1
-        while not self._ending.wait(max(_WAIT_S, 1 - time() % 1)) and failures < _FAILURES:
+        failures, every = 0, 1
+        while not self._ending.wait(max(_LEAST_WAIT_S, 1 - time() % 1)) and failures < _FAILURES:
             # all ranks at once: of more records than torch keeps they have the same ones
             if int(time()) % every and not self._stands():
                 continue
@@ -211,6 +201,10 @@ class Arrivals:
                 arrivals._calling = begun, line
             try:
                 return function(*args, **kwargs)
+            except BaseException as error:
+                traceback = error.__traceback__
+                error.__traceback__ = traceback.tb_next if traceback else None
+                raise
             finally:
                 inside = False
                 append((kind, begun, clock(), line))
@@ -340,8 +334,7 @@ class Arrivals:
         self._ending.set()
         self._thread.join(1.0)
         try:
-            if self._newest:
-                self._read()
+            self._read()
         except Exception:
             pass
         self._off = True
@@ -422,14 +415,6 @@ def _line(frame: Any, function: str = "") -> str:
 
 def _of_python(file: str) -> bool:
     return file.startswith(os.path.dirname(os.__file__) + os.sep)
-
-
-def _initialized() -> bool:
-    try:
-        distributed = sys.modules.get("torch.distributed")
-        return bool(distributed is not None and distributed.is_initialized())
-    except Exception:  # it is being imported
-        return False
 
 
 def _on_cuda() -> bool:

@@ -25,7 +25,7 @@ from math import inf
 from os import close, getpid, read, write
 from os import open as open_file
 from signal import getsignal, valid_signals
-from threading import get_ident
+from threading import get_ident, main_thread
 from time import perf_counter, sleep, thread_time
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -123,6 +123,7 @@ class Follower:
 
     def __init__(self, folder: str, samples: Any = None) -> None:
         self._folder = folder
+        self._samples = samples
         self._tell_step: Any = getattr(samples, "step_ended", None)
         self._stepped: list[str] = []
         """The classes of the optimizers that stepped in this step."""
@@ -186,8 +187,6 @@ class Follower:
         """
         self._say_torch()
         self._torch_thread = get_ident()
-        if self._arrivals is not None:
-            self._arrivals.watch_optimizers(module)
         register = getattr(module, "register_optimizer_step_post_hook", None)
         if register is None or not _never_compiled():
             return
@@ -617,20 +616,22 @@ class Follower:
         if self._file is None:
             self._file = self._new_file()
             flags |= os.O_CREAT | os.O_EXCL
-            about = {
-                "type": "process",
-                "pid": getpid(),
-                "parent": os.getppid(),
-                "python": "{}.{}.{}".format(*sys.version_info[:3]),
-                "rank": self._rank,
-                "torch": _torch_version(),
-            }
-            data = dumps(about).encode() + b"\n" + data
+            data = dumps(self._about()).encode() + b"\n" + data
         fd = open_file(self._file, flags, 0o600)
         try:
             write(fd, data)
         finally:
             close(fd)
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "type": "process",
+            "pid": getpid(),
+            "parent": os.getppid(),
+            "python": "{}.{}.{}".format(*sys.version_info[:3]),
+            "rank": self._rank,
+            "torch": _torch_version(),
+        }
 
     def _new_file(self) -> str:
         return os.path.join(self._folder, f"{getpid()}-{os.urandom(4).hex()}.jsonl")
@@ -642,21 +643,51 @@ class Follower:
                 os.environ.setdefault(_TEARDOWN, "1")
             if self._file is None:
                 self._write(type="torch")
-                self._watch_ranks()
         except Exception:
             self._off = True
 
-    def _watch_ranks(self) -> None:
-        """Where there are several."""
-        if self._rank is None or self._child:
+    def watch_groups(self, module: ModuleType) -> None:
+        """`module` is torch.distributed.distributed_c10d: who starts the ranks does not matter, a
+        process that makes a group with others is one.
+        """
+        make, joined = module.init_process_group, self._joined
+
+        @wraps(make)
+        def init_process_group(*args: Any, **kwargs: Any) -> Any:
+            try:
+                made = make(*args, **kwargs)
+            except BaseException as error:
+                traceback = error.__traceback__
+                error.__traceback__ = traceback.tb_next if traceback else None
+                raise
+            joined(module)
+            return made
+
+        module.init_process_group = init_process_group  # type: ignore[attr-defined]
+
+    def _joined(self, module: Any) -> None:
+        """There is a process group."""
+        try:
+            in_main = get_ident() == main_thread().ident
+            if self._off or self._arrivals is not None or not in_main:
+                return
+            if module.get_world_size() < 2:
+                return
+            self._rank = module.get_rank()
+            self._records = self._records and not self._rank
+            if self._samples is not None:
+                self._samples.rank = str(self._rank)
+            self._write(**self._about())
+            path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpulab_arrivals.py")
+            spec = spec_from_file_location("_gpulab_arrivals", path)
+            arrivals = module_from_spec(spec)  # type: ignore[arg-type]
+            sys.modules["_gpulab_arrivals"] = arrivals
+            spec.loader.exec_module(arrivals)  # type: ignore[union-attr]
+            self._arrivals = arrivals.Arrivals(self._write)
+            if _never_compiled():
+                self._arrivals.watch_optimizers(sys.modules["torch.optim.optimizer"])
+        except Exception:
             return
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpulab_arrivals.py")
-        spec = spec_from_file_location("_gpulab_arrivals", path)
-        module = module_from_spec(spec)  # type: ignore[arg-type]
-        sys.modules["_gpulab_arrivals"] = module
-        spec.loader.exec_module(module)  # type: ignore[union-attr]
-        if module.rank_and_ranks() is not None:
-            self._arrivals = module.Arrivals(self._write)
 
     def _say_device(self) -> None:
         torch = sys.modules.get("torch")

@@ -77,7 +77,18 @@ _BY_THREAD = 4
 """SIGEV_THREAD_ID: the main thread gets the signal, whichever runs."""
 
 RECORDING = "recorded by gpulab"
-_PASSES_ON = {"called", "first_told", "told_first", "made", "hook", "exec_module", "found"}
+_PASSES_ON = {
+    "called",
+    "exec_module",
+    "first_told",
+    "found",
+    "hook",
+    "init_process_group",
+    "made",
+    "timed",
+    "told",
+    "told_first",
+}
 """Functions of the follower that call what the program called."""
 IMPORT, COMPILE, DATA, EPOCH, WORKERS = (
     "import",
@@ -171,6 +182,8 @@ class Samples:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self.rank = environ.get("RANK", "")
+        """Of several; the follower knows better once there is a process group."""
         self._codes: dict[CodeType, _Code] = {}
         self._timer: Any = None
         self._libc: Any = None
@@ -183,6 +196,7 @@ class Samples:
         self._ran, self._delayed_s = thread_time(), _delayed_s()
         self._thread = get_ident()
         self._rows: dict[_Place, list[float]] = {}
+        self._place_now = _GC
         self._samples = self._collections = 0
         self._samples_now = False
         self._own_s = self._collected_s = self._collecting = self._booked_s = 0.0
@@ -332,6 +346,9 @@ class Samples:
         """Book what has passed since the last sample to where the thread is now."""
         now, ran = perf_counter(), thread_time()
         passed = now - self._last
+        if self._collecting:  # the signal waits for the callback that tells of the end
+            self._collected_s += now - self._collecting
+            self._collecting = now
         collected_s = min(self._collected_s - self._booked_s, passed)
         self._booked_s += collected_s
         passed -= collected_s
@@ -347,6 +364,8 @@ class Samples:
         self._last, self._ran = now, ran
         self._module = None
         place = self._place(frame)
+        if place[2] is not None and self._codes[place[2]].own:
+            self._place_now = place
         row = self._rows.setdefault(place, [0.0, 0.0])
         row[0] += ran_s
         row[1] += waited_s
@@ -448,13 +467,14 @@ class Samples:
         self._said = self._last
         self._said_every_s = min(_SAID_MOST_S, self._said_every_s * _GROWTH)
         self._look_at_memory(ended or not self._memory)
+        _, _, file, number, function = _words(self._place_now)
         ran = _ran_s() if self._of_threads else {}
         rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
         line = {
             "pid": getpid(),
             "parent": getppid(),
             "role": self._role,
-            "rank": environ.get("RANK", ""),
+            "rank": self.rank,
             "started": self._started,
             "begun": self._begun,
             "t": self._last,
@@ -488,6 +508,7 @@ class Samples:
             "in_modules": self._in_modules,
             "switches": self._switches(),
             "faults": _faults(),
+            "place": "{}:{} {}".format(os.path.basename(file), number, function) if file else "",
             "available": _available_bytes(),
             "compilations": _compilations(),
             "threads": _threads(),
