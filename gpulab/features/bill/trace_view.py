@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpulab.core.text import one_line, plain, short_name
 from gpulab.core.units import plural, seconds
-from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
+from gpulab.draw.blocks import Block, Fitted, Group, Table, Text, columns_table
+from gpulab.draw.canvas import fit
 from gpulab.features.bill.trace import IDLE, TraceBill
 
 if TYPE_CHECKING:
     from gpulab.features.bill.trace_ranks import RankWaits
 
 _MOST_ROWS, _MOST_FILES = 15, 2
-_NAME = 70
+_NAME, _BESIDE = 30, 48
+"""Cells of a name at least, and of all that stands beside it."""
 
 
 def trace_bills(bills: Sequence[TraceBill], ranks: Sequence[RankWaits]) -> Block:
@@ -32,21 +35,7 @@ def _bill(bill: TraceBill) -> list[Block]:
     heading = f"where the {seconds(bill.wall_s)} of {bill.file} went"
     if bill.busy_s is not None:
         heading += f": the device was busy {bill.busy_s / bill.wall_s:.1%}"
-    table = columns_table()
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("cause", overflow="fold", min_width=24)
-    table.add_column("of", overflow="fold")
-    for row in bill.rows[:_MOST_ROWS]:
-        share = f"{row.seconds / bill.wall_s:.1%}"
-        name = short_name(one_line(plain(row.of)))[:_NAME]
-        table.add_row(seconds(row.seconds), share, Text(row.cause), Text(name))
-    rest = bill.rows[_MOST_ROWS:]
-    if rest:
-        left_s = sum(row.seconds for row in rest)
-        words = Text(plural(len(rest), "more row"), "dim")
-        table.add_row(seconds(left_s), f"{left_s / bill.wall_s:.1%}", words, "")
-    blocks: list[Block] = [Text(plain(heading)), table]
+    blocks: list[Block] = [Text(plain(heading)), Fitted(partial(_table, bill))]
     if bill.step_s is not None:
         blocks.append(
             Text(f"{plural(bill.steps, 'step')} marked, {seconds(bill.step_s)} in median")
@@ -54,6 +43,25 @@ def _bill(bill: TraceBill) -> list[Block]:
     if bill.note:
         blocks.append(Text(plain(f"read in part: {bill.note}"), "yellow"))
     return blocks
+
+
+def _table(bill: TraceBill, width: int) -> Iterator[Block]:
+    table = columns_table()
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("cause", overflow="fold", min_width=24)
+    table.add_column("of", overflow="fold")
+    room = max(_NAME, width - _BESIDE)
+    for row in bill.rows[:_MOST_ROWS]:
+        share = f"{row.seconds / bill.wall_s:.1%}"
+        name = fit(short_name(one_line(plain(row.of))), room)
+        table.add_row(seconds(row.seconds), share, Text(row.cause), Text(name))
+    rest = bill.rows[_MOST_ROWS:]
+    if rest:
+        left_s = sum(row.seconds for row in rest)
+        words = Text(plural(len(rest), "more row"), "dim")
+        table.add_row(seconds(left_s), f"{left_s / bill.wall_s:.1%}", words, "")
+    yield table
 
 
 def _ranks(ranks: Sequence[RankWaits]) -> Block:

@@ -88,7 +88,8 @@ class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
 class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
     """The rank whose end stopped the others, after so many `steps` of its most frequent kind, or
     about so many where that is not `exact`; the last collective that it `came` to, or else the
-    others; and the line where it was sampled last. `code` and `signal` are None where nobody said how it ended.
+    others; and the line where it was sampled last. `code` and `signal` are None where nobody said
+    how it ended.
     """
 
     rank: int
