@@ -47,8 +47,9 @@ def bill(report: RunReport) -> Block | None:
     if part is None:
         return None
     first, *others = part.bills
-    blocks: list[Block] = ["", _table(first, _MOST_ROWS)]
-    blocks += [Text(line, "yellow") for line in lines(part.advice, where)]
+    # first: below the rows it is out of sight
+    blocks: list[Block] = ["", *(Text(line, "yellow") for line in lines(part.advice, where))]
+    blocks.append(_table(first, _MOST_ROWS))
     blocks += _facts(first)
     blocks.append(Text(_note(first), "dim"))
     ranks = [each for each in part.bills if each.rank is not None and each.role == PROGRAM]
