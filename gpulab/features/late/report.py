@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter
+from typing import Any
 
 from msgspec.structs import replace
 
 from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
-from gpulab.features.bill.events import ProcessBooked
+from gpulab.features import present
 from gpulab.features.late.analysis import analysed
 from gpulab.features.late.booked import with_row
 from gpulab.features.late.ended import ended_rank
@@ -23,10 +23,9 @@ from gpulab.features.late.findings import (
 from gpulab.features.late.missing import HANGS_S, missing_rank
 from gpulab.features.late.result import EndedRank, JobCollective, JobReport, MissingRank
 from gpulab.features.late.timelines import Timelines
-from gpulab.features.program.events import ChildExited, ProcessFollowed
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, fields_of
-from gpulab.report.state import Keep, RunState
+from gpulab.report.state import RunState
 
 _STOPPED = (Outcome.TIMEOUT, Outcome.CANCELLED)
 _EVERY_S, _STOPPED_S = 2.0, 2.0
@@ -37,6 +36,12 @@ def _fold(state: RunState, event: Collectives) -> None:
     state.part(Timelines).add(event)
 
 
+def _all(state: RunState, feature: str, name: str) -> list[Any]:
+    """Return the events of a feature, which may be taken out."""
+    events = present(f"{feature}.events")
+    return list(state.all(getattr(events, name))) if events else []
+
+
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     timelines = draft.state.part(Timelines)
     if report.get("program") is None or not timelines.ranks:
@@ -45,8 +50,9 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     ended = None
     if not draft.under_way and draft.state.outcome not in _STOPPED:
         state = draft.state
-        exits, booked = state.all(ChildExited), state.all(ProcessBooked)
-        ended = ended_rank(timelines, state.all(ProcessFollowed), exits, booked, job.missing)
+        followed = _all(state, "program", "ProcessFollowed")
+        exits, booked = _all(state, "program", "ChildExited"), _all(state, "bill", "ProcessBooked")
+        ended = ended_rank(timelines, followed, exits, booked, job.missing)
     if not (job.steps or ended or job.missing):
         return report
     if ended is not None or (job.missing and job.missing.waiting_s < _least_s(draft)):
@@ -82,7 +88,7 @@ def _hang(state: RunState) -> Finding | None:
     if missing is None or missing.waiting_s < HANGS_S:
         return None
     pid = timelines.ranks[missing.rank].pid
-    booked = state.all(ProcessBooked)
+    booked = _all(state, "bill", "ProcessBooked")
     return _did_not_come(missing, ended=any(bill.ended and bill.pid == pid for bill in booked))
 
 
@@ -125,7 +131,6 @@ def collective_words(collective: JobCollective | MissingRank | EndedRank) -> str
 FEATURE = Feature(
     "late",
     folds={Collectives: _fold},
-    keeps={ChildExited: Keep(by=attrgetter("pid"))},
     add_to_run=_add_to_run,
     hang=_hang,
     views=(

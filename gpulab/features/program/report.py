@@ -16,7 +16,13 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.program import result
-from gpulab.features.program.events import ProcessFollowed, StepMark, StepsFollowed, WindowKind
+from gpulab.features.program.events import (
+    ChildExited,
+    ProcessFollowed,
+    StepMark,
+    StepsFollowed,
+    WindowKind,
+)
 from gpulab.features.program.findings import (
     no_python,
     no_recording,
@@ -240,7 +246,10 @@ def _explained(draft: Draft, report: RunReport) -> RunReport:
 FEATURE = Feature(
     "program",
     run_part=result.RunPart,
-    keeps={ProcessFollowed: Keep(by=attrgetter("pid"))},
+    keeps={
+        ProcessFollowed: Keep(by=attrgetter("pid")),
+        ChildExited: Keep(by=attrgetter("pid")),
+    },
     folds={StepsFollowed: _add},
     add_to_variant=_add_to_variant,
     add_to_run=_explained,
