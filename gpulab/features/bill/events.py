@@ -122,6 +122,7 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     preempted_s: Seconds
     rows: Annotated[list[BookedTime], msgspec.Meta(max_length=MOST_ROWS)]
     other_s: Seconds
+    """In rows that are not here."""
     compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)] = []
     threads: Count = 0
     """That torch computes with; 0 without torch."""
@@ -139,7 +140,6 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     available: Count = 0
     """Bytes that it could still get."""
     memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)] = []
-    """In rows that are not here."""
 
 
 class DeviceTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -166,9 +166,9 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
             yield Text(f"  again since {one_line(plain(reason.partition(' #')[0]))}")
     for kind in [kind for kind in process.steps if kind.count >= _FEWEST][:_MOST_KINDS]:
         yield Text(plain(_steps(kind)))
-    if process.device_growth is not None:
-        bytes_per_step = process.device_growth.bytes_per_step
-        yield Text(f"device memory grows by {byte_count(bytes_per_step)} a step")
+    for words, by_step in (("memory", process.growth), ("device memory", process.device_growth)):
+        if by_step is not None:
+            yield Text(f"{words} grows by {byte_count(by_step.bytes_per_step)} a step")
     growth = process.growth_bytes or 0
     grows = process.resident_bytes and growth > _GROWS * process.resident_bytes
     if process.growth is None and process.resident_bytes and grows:

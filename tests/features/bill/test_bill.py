@@ -4,6 +4,8 @@ the program measured of itself.
 
 import json
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -233,3 +235,16 @@ def test_the_slow_ones_of_a_kind_of_steps_say_where_they_are(lab):
     assert steps["longest_s"] >= 0.1
     assert steps["rows"][0]["lines"] == [8]
     assert "200 steps (train)" in finished.stderr
+
+
+def test_steps_of_a_kind_that_is_not_kept_are_in_no_other(tmp_path):
+    sys.path.insert(0, str(Path(__file__).parents[3] / "gpulab/features/program/agent"))
+    import gpulab_samples
+
+    samples = gpulab_samples.Samples(str(tmp_path))
+    for number in range(6):
+        samples.step_ended(f"kind {number}")
+    time.sleep(0.2)
+    samples.step_ended("a seventh")
+    samples.step_ended("kind 0")
+    assert samples._kinds["kind 0"].longest_s < 0.2

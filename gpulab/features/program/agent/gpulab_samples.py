@@ -289,14 +289,15 @@ class Samples:
     def step_ended(self, kind: str) -> None:
         """A step of the program's loop has ended, which did this; called in the main thread."""
         now = perf_counter()
+        took_s, self._step_at = now - self._step_at, now
+        # first: a sample that comes meanwhile books into the next one
+        rows, self._of_step = self._of_step, {}
         steps = self._kinds.get(kind)
         if steps is None:
             if len(self._kinds) == _MOST_KINDS:
                 return
             steps = self._kinds[kind] = _Steps()
-        steps.add(now - self._step_at, self._of_step)
-        self._step_at = now
-        self._of_step = {}
+        steps.add(took_s, rows)
 
     def collected(self, phase: str, info: Any) -> None:
         """A callback of the collector, which may run in another thread than the one sampled."""
