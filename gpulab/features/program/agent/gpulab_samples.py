@@ -173,7 +173,7 @@ class _Steps:
 
     def part(self, share: float) -> float:
         """Return the quantile of the newest steps."""
-        ordered = sorted(self.newest)
+        ordered = sorted(self.newest) or [0.0]
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
@@ -204,7 +204,7 @@ class Samples:
         self._memory: list[tuple[float, int, int, int]] = []
         self._looked, self._look_every_s = 0.0, _LOOKS_S
         self._kinds: dict[str, _Steps] = {}
-        self._step_at = self._begun
+        self._step_at = 0.0
         self._of_step: dict[_Place, float] = {}
         self._of_threads: dict[tuple[str, _Place], float] = {}
         self._sources: dict[str, list[str]] = {}
@@ -289,7 +289,7 @@ class Samples:
     def step_ended(self, kind: str) -> None:
         """A step of the program's loop has ended, which did this; called in the main thread."""
         now = perf_counter()
-        took_s, self._step_at = now - self._step_at, now
+        before, self._step_at = self._step_at, now
         # first: a sample that comes meanwhile books into the next one
         rows, self._of_step = self._of_step, {}
         steps = self._kinds.get(kind)
@@ -297,7 +297,10 @@ class Samples:
             if len(self._kinds) == _MOST_KINDS:
                 return
             steps = self._kinds[kind] = _Steps()
-        steps.add(took_s, rows)
+        if before:
+            steps.add(now - before, rows)
+        else:  # what the first step takes begins with the program
+            steps.count += 1
 
     def collected(self, phase: str, info: Any) -> None:
         """A callback of the collector, which may run in another thread than the one sampled."""
