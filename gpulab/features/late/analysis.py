@@ -422,6 +422,10 @@ def _cause(
     ran_s = _excess(late.run_s, [other.run_s for other in others])
     if name != "gc" and stolen_s >= STOLEN * max(late_s, excess_s) and stolen_s > ran_s:
         return LateCause.CPU_STOLEN, stolen_s
+    delayed_s = _excess(late.delay_s, [other.delay_s for other in others])
+    computes = late.run_s is not None and ran_s >= EXPLAINS * late_s
+    if name not in ("gc", "loader") and not computes and delayed_s >= EXPLAINS * late_s:
+        return LateCause.CPU_STOLEN, delayed_s  # its parts take longer since others have its CPU
     if name not in ("gc", "loader") and _is_throttled(late, others):
         return LateCause.THROTTLED, excess_s
     if excess_s >= EXPLAINS * late_s:

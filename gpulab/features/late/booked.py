@@ -39,7 +39,7 @@ _NOT_OF_STEPS = {
 def with_row(job: JobReport, report: RunReport) -> JobReport:
     """Return the report with the row that proves the cause of the late rank, where there is one."""
     late, bill = job.late, report.get("bill")
-    if late is None or bill is None:
+    if late is None or bill is None or late.cause == LateCause.CPU_STOLEN:
         return job
     bills = [each for each in bill.bills if each.role == "program" and each.rank is not None]
     own = [each for each in bills if each.rank == late.rank]
