@@ -47,7 +47,8 @@ def watch(journey, name):
 def card_of(pilot):
     """Return the words of the card in front; empty without one."""
     card = pilot.app.screen
-    return str(card.query_one(Static).render()) if isinstance(card, TitleCard) else ""
+    texts = card.query(Static) if isinstance(card, TitleCard) else ()
+    return str(texts.first().render()) if texts else ""  # it may not be composed yet
 
 
 def test_over_a_folder_the_first_run_is_shown_as_it_comes_and_the_next_is_said(folder):

@@ -23,7 +23,7 @@ _QUESTIONS: Sequence[tuple[str, frozenset[str]]] = (
     ("Does it allocate memory?", frozenset({"alloc"})),
     ("Does Python run outside of torch?", frozenset({"", "outside of operations"})),
     ("Does it compile?", frozenset({"compile", "autotune"})),
-    ("Does it sleep or wait for others?", frozenset({"waiting", "locks", "preempted"})),
+    ("Does it sleep or wait for others?", frozenset({"waiting", "preempted"})),
 )
 
 

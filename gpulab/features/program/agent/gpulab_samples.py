@@ -21,6 +21,7 @@ import resource
 import signal
 import sys
 import sysconfig
+import threading
 from collections import deque
 from json import dumps
 from os import (
@@ -43,7 +44,6 @@ from os import (
 )
 from os import open as open_file
 from stat import S_ISREG
-from threading import enumerate as all_threads
 from threading import get_ident, get_native_id
 from time import clock_gettime, perf_counter, thread_time
 from types import CodeType, FrameType
@@ -410,12 +410,14 @@ class Samples:
         frames = sys._current_frames()
         if len(frames) < 2:
             return
-        names = {thread.ident: thread.name for thread in all_threads()}
+        names = {thread.ident: thread.name for thread in _threads_of_python()}
         for number, frame in frames.items():
             name = names.get(number, "")
             if number == self._thread or not name or name.startswith("gpulab"):
                 continue
-            inner = self._codes.get(frame.f_code) or _about(frame.f_code)
+            inner = self._codes.get(frame.f_code)
+            if inner is None:
+                inner = self._codes[frame.f_code] = _about(frame.f_code)
             if inner.package in _IDLE_IN:
                 continue
             key = name, self._place(frame)
@@ -595,10 +597,15 @@ def _device_bytes() -> int:
     return int(cuda.memory_allocated())
 
 
+def _threads_of_python() -> list[Any]:
+    """Return the threads that run, without the lock of `enumerate`: this thread may hold it."""
+    return list(getattr(threading, "_active", {}).values())
+
+
 def _ran_s() -> dict[str, float]:
     """Return the CPU seconds of each thread of Python, by its name."""
     found: dict[str, float] = {}
-    for thread in all_threads():
+    for thread in _threads_of_python():
         try:
             ran_ns = int(_text(f"/proc/self/task/{thread.native_id}/schedstat").split()[0])
         except (OSError, ValueError, IndexError):
