@@ -163,12 +163,14 @@ def test_readings_of_a_solo_run_count_whether_they_come_before_its_event_or_afte
 @pytest.mark.parametrize("cache", [Cache.HOT, Cache.COLD])
 def test_a_solo_run_has_its_energy_per_item_and_rates_of_declared_work(cache):
     solo = e.SoloRun(variant="a", started=3.0, ended=5.0, steps=1000, time_s=2e-3, t=5.0)
-    readings = [reading(3.35 + 0.2 * number, energy=60.0 * number) for number in range(8)]
+    readings = [reading(3.35 + 0.2 * number, energy=5e4 + 60.0 * number) for number in range(8)]
     opened = [
         *opening(request(telemetry="0", cache=cache), bytes=4000, flops=8000, items=2.0),
         STARTED,
     ]
-    run = report_of(run_of({}, opened=opened, later=[*readings, solo])).variant("a").solo_run
+    report = report_of(run_of({}, opened=opened, later=[*readings, solo]))
+    assert report.telemetry.peaks["energy"] == pytest.approx(420)  # the driver counts for ever
+    run = report.variant("a").solo_run
     assert (run.time_s.value, run.bytes_per_s, run.flops_per_s) == (2e-3, 2e6, 4e6)
     # 300 W for 2 s in 1000 steps of 2 items; flushing the caches costs most of the energy of a cold
     # one.

@@ -17,7 +17,7 @@ from gpulab.core.text import short_name
 from gpulab.draw.blocks import Block, Group
 from gpulab.features.bill.events import MOST_ROWS, DeviceBooked, DeviceTime
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
-from gpulab.features.bill.trace import IDLE, TraceBill, bill_of
+from gpulab.features.bill.trace import BUSY, COPIES, IDLE, TraceBill, bill_of
 from gpulab.features.bill.trace_view import trace_bills
 
 if TYPE_CHECKING:
@@ -86,15 +86,22 @@ def device_of(draft: Draft, report: RunReport) -> ProcessBill | None:
         for row in event.rows
     ]
     rows.append(BillRow(cause=UNBOOKED, seconds=max(0.0, left_s - idle_s * of_idle)))
-    kept = [row for row in rows if row.seconds >= _LEAST * time.value]
+    kept: list[BillRow] = []
     small: dict[str, float] = {}
     for row in rows:
-        if row.seconds < _LEAST * time.value:
+        if row.seconds >= _LEAST * time.value and not _is_rest(row):
+            kept.append(row)
+        else:
             small[row.cause] = small.get(row.cause, 0.0) + row.seconds
     # by cause, so that what is busy is the sum of its rows: a model has hundreds of small kernels
     kept += [BillRow(cause=cause, of=OTHERS, seconds=s) for cause, s in small.items() if s > 0]
     kept.sort(key=lambda row: -row.seconds)
     return ProcessBill(role=DEVICE, wall_s=time.value, rows=kept)
+
+
+def _is_rest(row: BillRow) -> bool:
+    """Return whether it is what was too small for a row of the event."""
+    return row.cause in (BUSY, COPIES) and not (row.of or row.function or row.lines)
 
 
 def _is_idle(row: DeviceTime | BillRow) -> bool:

@@ -48,10 +48,12 @@ _MOST_LINES = 3
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
-    report = add_steps(report)
     booked = list(_in_turn(draft.state.all(ProcessBooked)))
     if not booked:
-        return report
+        return add_steps(report)
+    device = device_of(draft, report)
+    if device is None:  # which has the operations of a step, and their lines
+        report = add_steps(report)
     ends = (variant.last(ProgramEnded) for variant in draft.state.variants.values())
     ended = next((end.t for end in ends if end), None)
     groups: dict[tuple[str, int], list[ProcessBooked]] = defaultdict(list)
@@ -63,7 +65,7 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         _bill(events, ended if events[0].is_root else None)
         for events in sorted(groups.values(), key=lambda events: events != [counts])
     ]
-    part = BillReport(bills=bills, device=device_of(draft, report))
+    part = BillReport(bills=bills, device=device)
     return report.with_parts(bill=replace(part, advice=advice_of(part)))
 
 

@@ -22,6 +22,8 @@ _FEWEST = 8
 """Steps of a kind that are spoken of."""
 _GROWS = 0.1
 """Of the memory: less growth is not said."""
+_STARTS_S = 10.0
+"""A program of less grows since it starts."""
 _LOADS = {"data", "start data workers", "first batch of an epoch"}
 _MOST_THREADS, _MOST_KINDS = 4, 4
 _OF_THREADS = 0.01
@@ -170,11 +172,10 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
         if by_step is not None:
             yield Text(f"{words} grows by {byte_count(by_step.bytes_per_step)} a step")
     growth = process.growth_bytes or 0
-    grows = process.resident_bytes and growth > _GROWS * process.resident_bytes
-    if process.growth is None and process.resident_bytes and grows:
-        now = byte_count(process.resident_bytes)
-        yield Text(f"memory grew by {byte_count(growth)} since about half of its time, to {now}")
-
+    now = process.resident_bytes or 0
+    if process.growth is None and growth > _GROWS * now and process.wall_s > _STARTS_S:
+        words = f"memory grew by {byte_count(growth)} since about half of its time"
+        yield Text(f"{words}, to {byte_count(now)}")
     if process.page_faults:
         yield Text(f"{plural(process.page_faults, 'page fault')} read a disk")
     if process.system_share > _IN_SYSTEM:

@@ -113,6 +113,7 @@ class TelemetryState:
         """Readings during the rounds, and how many of them showed a power cap."""
         self._readings: deque[Telemetry] = deque(maxlen=_CHARTED)
         self._peaks: dict[str, float] = {}
+        self._first_j: float | None = None
         self._reasons: int | None = None
         self._slowed = False
         self._of_stage: deque[Telemetry] = deque(maxlen=_MOST_OF_A_STAGE)
@@ -139,7 +140,10 @@ class TelemetryState:
         self._note(reading.problems)
         self._readings.append(reading)
         for field, value in reading.values.items():
-            if value > self._peaks.get(field, -inf):
+            if field == "energy":  # the driver counts since it was loaded
+                self._first_j = value if self._first_j is None else self._first_j
+                self._peaks[field] = value - self._first_j
+            elif value > self._peaks.get(field, -inf):
                 self._peaks[field] = value
         self._of_stage.append(reading)
         for solo, readings in self._solo.values():

@@ -36,6 +36,7 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
     field without a value.
 
     `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first.
+    The peak of energy is what was used since the first reading.
     `age_s` is how long ago the last reading was, None once sampling has ended.
     """
 

@@ -248,3 +248,16 @@ def test_what_has_no_formula_has_no_work(tmp_path):
     trace, _ = recording(of(lambda x: torch.cat([x, x]).sort(), (5,)), tmp_path)
     table = {row.name: (row.flops, row.bytes) for row in operations(trace)}
     assert table["aten::cat"] == table["aten::sort"] == (None, None)
+
+
+def test_what_a_package_calls_stands_at_the_line_of_the_program_that_called_the_package(tmp_path):
+    package = tmp_path / "site-packages" / "layers.py"
+    package.parent.mkdir()
+    source = "import torch\ndef double(x):\n    return torch.mul(x, 2)\n"
+    package.write_text(source)
+    layers: dict = {}
+    exec(compile(source, str(package), "exec"), layers)  # as if it was installed
+    x = torch.ones(8)
+    trace, _ = recording(lambda: layers["double"](x), tmp_path, marked=True)
+    lines = {row.line for row in operations(trace) if row.name == "aten::mul"}
+    assert {line.partition(":")[0] for line in lines} == {HERE}

@@ -52,6 +52,7 @@ _OWN_MODULES = (
     "gpulab_agent",
     "_gpulab_follower",
     "_gpulab_arrivals",
+    "_gpulab_marks",
     "_gpulab_samples",
     "_gpulab_trials",
 )
@@ -458,10 +459,12 @@ class Follower:
     def _window_over(self, now: float) -> None:
         window, recorder, file = self._window, self._recorder, None
         if recorder is not None:
-            recorder.end_window()
+            recorder.end_marks()
         if window.synchronised:
             _synchronise()
             now = perf_counter()
+        if recorder is not None:
+            recorder.end_window()  # with what the device still had to do
         ran_s = thread_time() - self._ran
         delay_s = _since(self._delayed)
         if recorder is not None:
@@ -678,11 +681,7 @@ class Follower:
             if self._samples is not None:
                 self._samples.rank = str(self._rank)
             self._write(**self._about())
-            path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpulab_arrivals.py")
-            spec = spec_from_file_location("_gpulab_arrivals", path)
-            arrivals = module_from_spec(spec)  # type: ignore[arg-type]
-            sys.modules["_gpulab_arrivals"] = arrivals
-            spec.loader.exec_module(arrivals)  # type: ignore[union-attr]
+            arrivals = _loaded("_gpulab_arrivals", "gpulab_arrivals.py")
             self._arrivals = arrivals.Arrivals(self._write)
             if _never_compiled():
                 self._arrivals.watch_optimizers(sys.modules["torch.optim.optimizer"])
@@ -770,7 +769,7 @@ def _events_in(file: str | None) -> int:
 class _Recorder:
     """torch's profiler over one window; it gives way to one that the program starts."""
 
-    def __init__(self, profile: Any, marks: Marks | None) -> None:
+    def __init__(self, profile: Any, marks: Any) -> None:
         self._profile, self._marks = profile, marks
         self._window: Any = None
         self._thread = get_ident()
@@ -802,7 +801,7 @@ class _Recorder:
         )
         with _quiet():
             made.__enter__()  # type: ignore[no-untyped-call]
-        return cls(made, Marks() if full and marks else None)
+        return cls(made, _marks() if full and marks else None)
 
     def begin_window(self) -> None:
         import torch
@@ -812,7 +811,7 @@ class _Recorder:
             self._window = torch._C._profiler._RecordFunctionFast(WINDOW)
             self._window.__enter__()
             if self._marks is not None:
-                self._marks.begin()
+                self._marks.__enter__()
 
     def end_window(self) -> None:
         """What comes after the steps is in no figure of them."""
@@ -851,6 +850,22 @@ class _Recorder:
 
     def export(self, file: str) -> None:
         self._profile.export_chrome_trace(file)
+
+
+def _marks() -> Any:
+    """Marks of the callers of torch, as in recordings of functions."""
+    marks = _loaded("_gpulab_marks", "../../goodput/marks.py").MarkedCalls()
+    _never_compiled()
+    return marks
+
+
+def _loaded(name: str, path: str) -> ModuleType:
+    """Return a module of the lab by its path from here: the lab may not be installed there."""
+    spec = spec_from_file_location(name, os.path.join(os.path.dirname(__file__), path))
+    module = module_from_spec(spec)  # type: ignore[arg-type]
+    sys.modules[name] = module
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
 
 
 @contextmanager
@@ -984,96 +999,3 @@ def _cuda_version() -> tuple[int, ...]:
 def _torch_version() -> str | None:
     version = sys.modules.get("torch.version")
     return str(version.__version__) if version is not None else None
-
-
-CALLER = "gpulab:at "
-_PACKAGES = ("/site-packages/", "/dist-packages/")
-
-
-class Marks:
-    """Spans in a recording that say which line of the program, in which module, calls torch: as
-    those of `gpulab.features.goodput.marks`, between two steps of a loop that is not ours.
-    """
-
-    def __init__(self) -> None:
-        import torch
-        from torch.overrides import TorchFunctionMode
-
-        marks = self
-        self._torch = torch
-        self._of_torch = os.path.dirname(torch.__file__) + os.sep
-        self._of_python = os.path.dirname(os.__file__) + os.sep
-        self._call = torch.nn.Module._call_impl.__code__
-        self._own: dict[Any, bool] = {}
-        self._names: dict[int, dict[int, str]] = {}
-        self.on = False
-
-        class Mode(TorchFunctionMode):
-            """Within a call of torch it is off: the outermost call is the program's."""
-
-            def __torch_function__(
-                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-            ) -> Any:
-                if not marks.on:
-                    return func(*args, **(kwargs or {}))
-                line, module = marks.caller(sys._getframe(1))
-                with torch._C._profiler._RecordFunctionFast(f"{CALLER}{line}|{module}"):
-                    return func(*args, **(kwargs or {}))
-
-        self._mode = Mode()
-
-    def begin(self) -> None:
-        self._mode.__enter__()  # type: ignore[no-untyped-call]
-        self.on = True
-
-    def end(self) -> None:
-        """Leave it, unless the program has entered a mode since that is still on: then it stays,
-        and does nothing.
-        """
-        if not self.on:
-            return
-        self.on = False
-        from torch.overrides import _get_current_function_mode_stack
-
-        stack = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
-        if stack and stack[-1] is self._mode:
-            self._mode.__exit__(None, None, None)
-
-    def caller(self, frame: Any) -> tuple[str, str]:
-        """The innermost line of the program, and the module that it is in."""
-        line = ""
-        modules = []
-        while frame is not None:
-            code = frame.f_code
-            if code is self._call:
-                modules.append(frame.f_locals.get("self"))
-            elif not line and self._is_own(code):
-                line = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}"
-            frame = frame.f_back
-        return line, self._module(modules)
-
-    def _is_own(self, code: Any) -> bool:
-        own = self._own.get(code)
-        if own is None:
-            own = self._own[code] = self._is_of_the_program(code.co_filename)
-        return own
-
-    def _is_of_the_program(self, file: str) -> bool:
-        if file.startswith("<") or file.startswith(self._of_torch) or file == __file__:
-            return False
-        if any(folder in file for folder in _PACKAGES):
-            return True
-        return not file.startswith(self._of_python)
-
-    def _module(self, innermost_first: list[Any]) -> str:
-        kind = self._torch.nn.Module
-        modules = [module for module in innermost_first if isinstance(module, kind)]
-        if not modules:
-            return ""
-        root = modules[-1]
-        if id(root) not in self._names:
-            self._names[id(root)] = {id(each): name for name, each in root.named_modules()}
-        name = self._names[id(root)].get(id(modules[0]))
-        if name is None:
-            return type(root).__name__
-        return ".".join(filter(None, (type(root).__name__, name)))
