@@ -64,6 +64,8 @@ class ThreadTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     seconds: Seconds
     ran_s: Seconds = 0.0
     """Of the thread, in all of its places: CPU time."""
+    main_waited_s: Seconds = 0.0
+    """What the main thread waited meanwhile."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -10,54 +10,13 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import msgspec
 
 from gpulab.core.files import read_regular
 from gpulab.core.limits import LINE_BYTES
-from gpulab.core.values import Count, Line, Moment, Name, Seconds
-from gpulab.features.bill.events import (
-    MOST_ROWS,
-    BookedTime,
-    Compilation,
-    InModules,
-    KindOfStep,
-    Look,
-    ProcessBooked,
-    ThreadTime,
-)
-
-
-class _Bill(msgspec.Struct, frozen=True, kw_only=True):
-    """What the samples of a process come to so far: its file has nothing else."""
-
-    pid: Count
-    parent: Count
-    role: Name
-    rank: Name
-    started: Moment
-    begun: Moment
-    t: Moment
-    ended: bool
-    samples: Count
-    own_s: Seconds
-    collected_s: Seconds
-    collections: Count
-    preempted_s: Seconds
-    rows: Annotated[list[BookedTime], msgspec.Meta(max_length=MOST_ROWS)]
-    other_s: Seconds
-    compilations: Annotated[list[Compilation], msgspec.Meta(max_length=MOST_ROWS)]
-    threads: Count
-    cores: Count
-    steps: Annotated[list[KindOfStep], msgspec.Meta(max_length=MOST_ROWS)]
-    other_threads: Annotated[list[ThreadTime], msgspec.Meta(max_length=MOST_ROWS)]
-    in_modules: InModules
-    switches: Annotated[list[tuple[Name, Line, Count]], msgspec.Meta(max_length=MOST_ROWS)]
-    faults: tuple[Count, Seconds, Seconds]
-    place: Line = ""
-    available: Count
-    memory: Annotated[list[Look], msgspec.Meta(max_length=MOST_ROWS)]
+from gpulab.features.bill.events import ProcessBooked
 
 
 class Bills:
@@ -69,18 +28,18 @@ class Bills:
 
     def read(self, path: Path) -> Iterator[ProcessBooked]:
         """Yield the bill of a process, where it is a newer one."""
-        with suppress(OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        with suppress(OSError, msgspec.DecodeError, UnicodeError, RecursionError, KeyError):
             written = path.stat().st_mtime_ns
             if written == self._written.get(path):
                 return
-            bill = msgspec.json.decode(read_regular(path, LINE_BYTES), type=_Bill)
+            bill = msgspec.json.decode(read_regular(path, LINE_BYTES), type=dict[str, Any])
             self._written[path] = written
-            fields = {field: getattr(bill, field) for field in bill.__struct_fields__}
-            del fields["t"]
-            fields["rank"] = int(bill.rank) if bill.rank.isdigit() else 0
-            yield ProcessBooked(
-                until=bill.t,
-                is_root=bill.parent == os.getpid(),
-                ranked=bill.rank.isdigit(),
-                **fields,
-            )
+            rank = str(bill["rank"])
+            bill |= {
+                "type": ProcessBooked.__struct_config__.tag,
+                "until": bill.pop("t"),
+                "rank": int(rank) if rank.isdigit() else 0,
+                "ranked": rank.isdigit(),
+                "is_root": bill["parent"] == os.getpid(),
+            }
+            yield msgspec.convert(bill, ProcessBooked)

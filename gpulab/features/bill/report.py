@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
@@ -62,7 +63,7 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         own = event is counts or event.role == PROGRAM
         groups[f"{event.pid}" if own else event.role, event.rank].append(event)
     bills = [
-        _bill(events, ended if events[0].is_root else None)
+        _bill(events, ended if events[0].is_root else None, program_is_over=ended is not None)
         for events in sorted(groups.values(), key=lambda events: events != [counts])
     ]
     part = BillReport(bills=bills, device=device)
@@ -93,7 +94,9 @@ def _that_counts(booked: Sequence[ProcessBooked]) -> ProcessBooked:
     )
 
 
-def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> ProcessBill:
+def _bill(
+    events: Sequence[ProcessBooked], program_ended: float | None, *, program_is_over: bool
+) -> ProcessBill:
     """Return the bill of processes of one kind. `program_ended`: when the program had ended."""
     wall_s = sum(event.until - event.started for event in events)
     end_s = 0.0
@@ -129,7 +132,7 @@ def _bill(events: Sequence[ProcessBooked], program_ended: float | None) -> Proce
         wall_s=wall_s,
         rows=kept,
         sampling_s=sum(event.own_s for event in events),
-        ended=all(event.ended for event in events),
+        ended=program_is_over or all(event.ended for event in events),
         threads=max(event.threads for event in events),
         cores=max(event.cores for event in events),
         compiled=_compiled(events[-1].compilations),
@@ -160,7 +163,8 @@ def _threads(found: Iterable[ThreadTime]) -> list[ThreadRow]:
     rows: dict[str, ThreadRow] = {}
     for each in found:  # the longest first
         rows.setdefault(
-            each.thread, ThreadRow(thread=each.thread, ran_s=each.ran_s, row=_row(each))
+            each.thread,
+            ThreadRow(**fields_of(each, "thread", "ran_s", "main_waited_s"), row=_row(each)),
         )
     return sorted(rows.values(), key=lambda row: -row.ran_s)
 
@@ -265,12 +269,13 @@ def _rows(events: Iterable[ProcessBooked]) -> Iterator[BillRow]:
 
 
 def _key(row: BookedTime) -> tuple[str, str, str, str]:
-    """Return what makes two rows one: all that a function calls in packages is one, whichever of
-    them call which.
+    """Return what makes two rows one: all that a function calls in packages that were installed is
+    one, whichever of them call which.
     """
     if row.cause == "import":
         return row.cause, row.of, "", ""
-    if row.of and row.cause in ("", "torch"):
+    is_standard = row.of.partition(".")[0] in sys.stdlib_module_names
+    if row.of and not is_standard and row.cause in ("", "torch"):
         return "", "a package", row.file, row.function
     return row.cause, row.of, row.file, row.function
 

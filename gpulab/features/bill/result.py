@@ -51,10 +51,15 @@ class StepKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThreadRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The CPU time of another thread of Python, and where it was seen most, asleep or not."""
+    """The CPU time of another thread of Python, and where it was seen most, asleep or not.
+
+    `main_waited_s`: what the main thread waited meanwhile, for it, for the interpreter that it
+    held, or for anything else.
+    """
 
     thread: str
     ran_s: float
+    main_waited_s: float = 0.0
     row: BillRow
 
 

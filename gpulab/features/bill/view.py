@@ -17,7 +17,10 @@ from gpulab.report.report import RunReport
 _MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
 _MOST_RANKS, _MOST_OF_RANKS = 4, 8
 _SOURCE = 44
-_WAITS = 0.5
+_WAITS = 0.8
+"""Of a row: a short row between two waits has half of each beside it."""
+_BESIDE = 0.5
+"""Of the CPU time of another thread, that the main one waits."""
 _FEWEST = 8
 """Steps of a kind that are spoken of."""
 _GROWS = 0.1
@@ -184,6 +187,8 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
         if each.ran_s > _OF_THREADS * process.wall_s:
             place = f"{cause_of(each.row, waits_too=False)} {where(each.row)}"
             words = f"thread {each.thread} took {seconds(each.ran_s)} of CPU, seen most {place}"
+            if each.main_waited_s > _BESIDE * each.ran_s:
+                words += f"; the main thread waited {seconds(each.main_waited_s)} meanwhile"
             yield Text(plain(words.rstrip()))
 
 

@@ -214,6 +214,8 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     followed = state.all(ProcessFollowed)
     if not followed:
         return no_python()
+    if not program.steps and not any(event.torch for event in followed):
+        return None
     if not program.steps:
         old = [event.python for event in followed if _version(event.python) < _OLDEST]
         return old_python(version=old[0]) if len(old) == len(followed) else no_step()

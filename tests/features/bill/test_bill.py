@@ -248,3 +248,30 @@ def test_steps_of_a_kind_that_is_not_kept_are_in_no_other(tmp_path):
     samples.step_ended("a seventh")
     samples.step_ended("kind 0")
     assert samples._kinds["kind 0"].longest_s < 0.2
+
+
+THREADS = """
+import json, subprocess, threading, time
+def spins(until):
+    while time.monotonic() < until:
+        pass
+until = time.monotonic() + 2.0
+thread = threading.Thread(target=spins, args=(until,), name="spinner")
+thread.start()
+while time.monotonic() < until:
+    json.loads(json.dumps(list(range(20_000))))
+thread.join()
+subprocess.run(["sleep", "0.5"])
+"""
+
+
+def test_a_thread_that_takes_the_interpreter_is_named_with_what_the_main_one_waited(lab):
+    lab.write("threads.py", THREADS)
+    _, (process, *_) = bills(lab, "threads.py", "--profile", "off")
+    (thread,) = process["other_threads"]
+    assert thread["thread"] == "spinner"
+    assert thread["row"]["function"] == "spins"
+    assert thread["ran_s"] > 0.2
+    assert 0 < thread["main_waited_s"] <= thread["ran_s"]
+    # the module that the program called, not what waits in it
+    assert {"json", "subprocess"} <= {row["of"] for row in process["rows"]}

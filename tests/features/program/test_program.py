@@ -154,9 +154,12 @@ def test_a_script_has_its_output_and_its_time_and_says_why_there_are_no_steps(la
     assert lab.none_left(within=20)
 
 
-@pytest.mark.parametrize(("switch", "code"), [("-I", "no_python"), ("-B", "no_step")])
-def test_a_python_without_torch_or_that_is_isolated_says_so(lab, switch, code):
-    finished = followed(lab, sys.executable, switch, "-c", "print(1)")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("-I", "-c", "print(1)"), "no_python"), (("-c", "import torch; print(1)"), "no_step")],
+)
+def test_a_python_that_is_isolated_or_takes_no_steps_says_so(lab, arguments, code):
+    finished = followed(lab, sys.executable, *arguments)
     assert (finished.code, finished.stdout) == (0, "1\n")
     assert finished.explanations(code)
     assert finished.run["outcome"] == "measured"

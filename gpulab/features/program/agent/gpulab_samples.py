@@ -45,7 +45,7 @@ from os import (
 from os import open as open_file
 from stat import S_ISREG
 from threading import get_ident, get_native_id
-from time import clock_gettime, perf_counter, thread_time
+from time import clock_gettime, perf_counter, pthread_getcpuclockid, thread_time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, Tuple, Union
 
@@ -67,7 +67,15 @@ that is slow.
 _MOST_SLOW_ROWS, _MOST_OF_THREADS, _MOST_SOURCE, _SOURCE_BYTES = 5, 20, 60, 1_000_000
 _MOST_FILES = 20
 _SWITCHES = ("detect_anomaly(", "set_num_threads(", "OMP_NUM_THREADS")
-_IDLE_IN = {"threading", "queue", "selectors", "concurrent", "multiprocessing", "socket", "ssl"}
+_IDLE_IN = {
+    "threading",
+    "queue",
+    "selectors",
+    "concurrent.futures",
+    "multiprocessing",
+    "socket",
+    "ssl",
+}
 """Modules in which a thread that is not the main one waits for work."""
 _LOOKS_S = 0.1
 _WAITS = 0.05
@@ -138,11 +146,14 @@ IN_PROCESS, NOT_PERSISTENT = "in this process", "workers do not persist"
 
 
 class _Code(NamedTuple):
-    """What a frame of some code says: of the program, or of a library of that cause."""
+    """What a frame of some code says: of the program, or of a library of that cause; `standard`:
+    of Python's own.
+    """
 
     own: bool
     cause: str
     package: str
+    standard: bool = False
 
 
 _Place = Tuple[str, str, Union[CodeType, None], int]
@@ -207,6 +218,9 @@ class Samples:
         self._step_at = 0.0
         self._of_step: dict[_Place, float] = {}
         self._of_threads: dict[tuple[str, _Place], float] = {}
+        self._ran_at: dict[int, float] = {}
+        self._ran_by: dict[str, list[float]] = {}
+        """By thread: its CPU time, and what the main thread waited meanwhile."""
         self._sources: dict[str, list[str]] = {}
         self._module: Any = None
         """The innermost module of torch that the last sample was in."""
@@ -270,7 +284,7 @@ class Samples:
         try:
             self._timer = None
             self._reset(perf_counter())
-            self._role = "child"
+            self._role = "child process"
             self._arm(_EVERY_S)
         except Exception:
             self._timer = None
@@ -373,7 +387,7 @@ class Samples:
         row = self._rows.setdefault(place, [0.0, 0.0])
         row[0] += ran_s
         row[1] += waited_s
-        self._passed_s = passed
+        self._passed_s, self._waited_s = passed, waited_s
         for where, seconds in ((place, ran_s + waited_s), (_GC, collected_s), (_OTHERS, taken_s)):
             if seconds:
                 self._of_step[where] = self._of_step.get(where, 0.0) + seconds
@@ -404,8 +418,9 @@ class Samples:
             self._in_modules[name] += holds * seconds
 
     def _look_at_threads(self) -> None:
-        """Book what has passed to where each other thread of Python is, unless it waits for work.
-        It is seen when the main thread has the interpreter.
+        """Book what has passed to where each other thread of Python is, unless it waits for work;
+        keep the CPU time of each, and how long the main thread waited meanwhile. It is seen when
+        the main thread has the interpreter.
         """
         frames = sys._current_frames()
         if len(frames) < 2:
@@ -415,6 +430,13 @@ class Samples:
             name = names.get(number, "")
             if number == self._thread or not name or name.startswith("gpulab"):
                 continue
+            # one that has a frame has not ended while this thread has the interpreter
+            now_s = clock_gettime(pthread_getcpuclockid(number))
+            ran_s = max(0.0, now_s - self._ran_at.get(number, 0.0))
+            self._ran_at[number] = now_s
+            times = self._ran_by.setdefault(name, [0.0, 0.0])
+            times[0] += ran_s
+            times[1] += min(ran_s, self._waited_s)
             inner = self._codes.get(frame.f_code)
             if inner is None:
                 inner = self._codes[frame.f_code] = _about(frame.f_code)
@@ -426,9 +448,11 @@ class Samples:
 
     def _place(self, frame: FrameType | None) -> _Place:
         """Return the cause, by the innermost frame of a library that tells; what of it; and the
-        innermost line of the program, or else of a package.
+        innermost line of the program, or else of a package. The package is the innermost one that
+        was installed, or else the module of Python's that the program called.
         """
         cause = detail = package = ""
+        standard = False
         place: tuple[CodeType, int] | None = None
         other: tuple[CodeType, int] | None = None
         depth = 0
@@ -448,7 +472,8 @@ class Samples:
                     cause = about.cause
                 if about.package and other is None:
                     other = code, frame.f_lineno or 0
-                package = package or about.package
+                if about.package and (standard or not package):
+                    package, standard = about.package, about.standard
             if code.co_name == "main" and code.co_filename.endswith(_TRACKER):
                 self._role = "helper"
             if code.co_name == "_worker_loop" and about.cause == DATA:
@@ -474,7 +499,6 @@ class Samples:
         self._said_every_s = min(_SAID_MOST_S, self._said_every_s * _GROWTH)
         self._look_at_memory(ended or not self._memory)
         _, _, file, number, function = _words(self._place_now)
-        ran = _ran_s() if self._of_threads else {}
         rows = sorted(self._rows.items(), key=lambda row: -row[1][0] - row[1][1])
         line = {
             "pid": getpid(),
@@ -508,7 +532,7 @@ class Samples:
                 for kind, steps in self._kinds.items()
             ],
             "other_threads": [
-                [name, *_words(place), seconds, ran.get(name, 0.0)]
+                [name, *_words(place), seconds, *self._ran_by[name]]
                 for (name, place), seconds in _largest_of(self._of_threads, _MOST_OF_THREADS)
             ],
             "in_modules": self._in_modules,
@@ -602,18 +626,6 @@ def _threads_of_python() -> list[Any]:
     return list(getattr(threading, "_active", {}).values())
 
 
-def _ran_s() -> dict[str, float]:
-    """Return the CPU seconds of each thread of Python, by its name."""
-    found: dict[str, float] = {}
-    for thread in _threads_of_python():
-        try:
-            ran_ns = int(_text(f"/proc/self/task/{thread.native_id}/schedstat").split()[0])
-        except (OSError, ValueError, IndexError):
-            continue
-        found[thread.name] = found.get(thread.name, 0.0) + ran_ns / 1e9
-    return found
-
-
 def _available_bytes() -> int:
     """Return the memory that the process could still get, by the system and its control group."""
     available = []
@@ -687,7 +699,8 @@ def _about(code: CodeType) -> _Code:
         return _Code(own=False, cause=cause, package=package if package != "torch" else "")
     if file.startswith(tuple(_FOLDERS)):
         module = next(file[len(folder) :] for folder in _FOLDERS if file.startswith(folder))
-        return _Code(own=False, cause="", package=module.partition("/")[0].removesuffix(".py"))
+        name = os.path.dirname(module).replace("/", ".") or module.removesuffix(".py")
+        return _Code(own=False, cause="", package="" if name == "runpy" else name, standard=True)
     return _Code(own=True, cause="", package="")
 
 
