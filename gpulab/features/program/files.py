@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -23,16 +23,12 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device, cpu_name, driver_version
-from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.values import (
-    Amount,
     Count,
     Line,
-    Moment,
     Name,
     PositiveCount,
     Seconds,
-    SignalNumber,
     StepTime,
     Text,
 )
@@ -40,7 +36,6 @@ from gpulab.features import present
 from gpulab.features.program.events import (
     ChildExited,
     ProcessFollowed,
-    StepMark,
     StepsFollowed,
     WindowKind,
 )
@@ -50,7 +45,6 @@ AGENT = Path(__file__).with_name("agent")
 FOLDER, PROFILE = "GPULAB_FOLLOW", "GPULAB_FOLLOW_PROFILE"
 _COLLECTIVES = "256"
 """That torch keeps of each rank: reading them takes as long as there are many, 2 ms of these."""
-_MOST_ROWS = 1_000
 _CHUNK = 1 << 20
 
 
@@ -113,19 +107,6 @@ class _Device(_Message, frozen=True, kw_only=True, tag="device"):
     versions: dict[Name, Line | None]
 
 
-class _Steps(_Message, frozen=True, kw_only=True, tag="steps"):
-    t: Moment
-    kind: WindowKind
-    mark: StepMark
-    steps: PositiveCount
-    kinds: dict[Name, PositiveCount] = {}
-    seconds: StepTime
-    synchronised: bool
-    attached: bool
-    between_s: Seconds
-    peak_bytes: Count | None
-
-
 class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
     """A window under the profiler: `recording` says what it keeps, `file` is its trace."""
 
@@ -138,29 +119,10 @@ class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
     file: Text
 
 
-class _Collectives(_Message, frozen=True, kw_only=True, tag="collectives"):
-    host: Line
-    at: Moment
-    kinds: Annotated[list[CollectiveKind], msgspec.Meta(max_length=_MOST_ROWS)]
-    calls: Annotated[list[CollectiveCall], msgspec.Meta(max_length=_MOST_ROWS)]
-    spans: Annotated[list[RankSpan], msgspec.Meta(max_length=_MOST_ROWS)]
-    run_s: Seconds | None
-    delay_s: Seconds | None
-    stack: Annotated[list[Line], msgspec.Meta(max_length=100)]
-    clock: Amount | None = None
-    slowed: bool | None = None
-
-
-class _Exited(_Message, frozen=True, kw_only=True, tag="exited"):
-    child: Count
-    code: Count
-    signal: SignalNumber
-    at: Moment
-
-
-_decoder: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(
-    _Process | _Torch | _Elsewhere | _Device | _Steps | RecordedSteps | _Collectives | _Exited
-)
+_lines: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
+_ABOUT = _Process | _Torch | _Elsewhere | _Device | RecordedSteps
+_EVENTS = {"steps": StepsFollowed, "collectives": Collectives, "exited": ChildExited}
+"""Lines that have the fields of an event, but for whose they are."""
 
 
 class FollowedProcess:
@@ -172,7 +134,7 @@ class FollowedProcess:
         self._partial = b""
         self.process: _Process | None = None
         self.device: _Device | None = None
-        self.windows: list[_Steps] = []
+        self.windows: list[StepsFollowed] = []
         """Of the recordings, and the plain ones beside them."""
         self.recordings: dict[str, RecordedSteps] = {}
         self.not_recorded: Finding | None = None
@@ -184,8 +146,8 @@ class FollowedProcess:
     def rank(self) -> int:
         return self.process.rank or 0 if self.process else 0
 
-    def read(self) -> Iterator[_Message]:
-        """The lines since the last call."""
+    def read(self, variant: str) -> Iterator[_Message | Event]:
+        """Yield the lines since the last call; those that are events, as events of the variant."""
         with suppress(OSError), open_regular(self._path) as file:
             file.seek(self._offset)
             data = file.read(_CHUNK)
@@ -194,11 +156,22 @@ class FollowedProcess:
             self._partial = partial[: LINE_BYTES + 1]
             for line in lines:
                 with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
-                    message = _decoder.decode(line)
+                    message = self._message(_lines.decode(line), variant)
                     self._take(message)
                     yield message
 
-    def _take(self, message: _Message) -> None:
+    def _message(self, line: dict[str, Any], variant: str) -> _Message | Event:
+        """ValidationError where it is none."""
+        kind = _EVENTS.get(str(line.get("type")))
+        if kind is None:
+            about: _Message = msgspec.convert(line, _ABOUT)
+            return about
+        pid = self.process.pid if self.process else None
+        whose = {"type": kind.__struct_config__.tag, "variant": variant, "rank": self.rank}
+        event: Event = msgspec.convert({"pid": pid, **line, **whose}, kind)
+        return event
+
+    def _take(self, message: _Message | Event) -> None:
         match message:
             case _Process():
                 self.process = message
@@ -209,9 +182,9 @@ class FollowedProcess:
             case _Elsewhere():
                 own = recorded_elsewhere()
                 self.not_recorded = torch_of_another_thread() if message.other_thread else own
-            case _Steps(kind=WindowKind.PLAIN, synchronised=False):
+            case StepsFollowed(kind=WindowKind.PLAIN, synchronised=False):
                 self.plain_for_ever = True
-            case _Steps(kind=WindowKind.PLAIN | WindowKind.PROFILED):
+            case StepsFollowed(kind=WindowKind.PLAIN | WindowKind.PROFILED):
                 self.windows.append(message)
 
 
@@ -244,7 +217,7 @@ class Followers:
         for name, process in self._known.items():
             if name.endswith(".start") and process.process is not None:
                 continue
-            for message in process.read():
+            for message in process.read(self._variant):
                 yield from self._events(process, message)
 
     def _names(self) -> list[str]:
@@ -253,26 +226,18 @@ class Followers:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         return []
 
-    def _events(self, process: FollowedProcess, message: _Message) -> Iterator[Event]:
+    def _events(self, process: FollowedProcess, message: _Message | Event) -> Iterator[Event]:
         about = process.process
         if about is None:
             return
         match message:
+            case Event():
+                yield message
             case _Process(torch=torch) if torch or about.pid not in self._pids:
                 self._pids.add(about.pid)
                 yield _followed(about)
             case _Torch():
                 yield replace(_followed(about), torch=about.torch or "")
-            case _Steps():
-                fields = {name: getattr(message, name) for name in message.__struct_fields__}
-                yield StepsFollowed(
-                    variant=self._variant, pid=about.pid, rank=process.rank, **fields
-                )
-            case _Collectives():
-                fields = {name: getattr(message, name) for name in message.__struct_fields__}
-                yield Collectives(variant=self._variant, pid=about.pid, rank=process.rank, **fields)
-            case _Exited(child=child, code=code, signal=signal, at=at):
-                yield ChildExited(pid=child, code=code, signal=signal, at=at)
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)

@@ -162,7 +162,7 @@ def _say_end(folder: str, pid: int, code: int) -> None:
     try:
         names = os.listdir(folder)
         if len(names) < _MOST_PROCESSES and any(name.startswith("%d-" % pid) for name in names):
-            line = '{"type":"exited","child":%d,"code":%d,"signal":%d,"at":%f}\n'
+            line = '{"type":"exited","pid":%d,"code":%d,"signal":%d,"at":%f}\n'
             _say(folder, line % (pid, max(0, code), max(0, -code), perf_counter()))
     except Exception:
         return
