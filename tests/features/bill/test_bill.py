@@ -275,3 +275,28 @@ def test_a_thread_that_takes_the_interpreter_is_named_with_what_the_main_one_wai
     assert 0 < thread["main_waited_s"] <= thread["ran_s"]
     # the module that the program called, not what waits in it
     assert {"json", "subprocess"} <= {row["of"] for row in process["rows"]}
+
+
+OPERATORS = """
+DATA = bytes(20_000_000)
+
+
+def product():
+    return DATA + DATA
+
+
+def passes_on(data):
+    return data
+
+
+for _ in range(60):
+    passes_on(product())
+"""
+
+
+def test_what_an_operator_takes_is_not_booked_to_the_function_that_is_called_next(lab):
+    lab.write("operators.py", OPERATORS)
+    _, (process, *_) = bills(lab, "operators.py", "--profile", "off")
+    taken = {row["function"]: row["seconds"] for row in process["rows"] if row["file"]}
+    assert sum(taken.values()) > 0.2 * process["wall_s"]
+    assert taken.get("passes_on", 0.0) < 0.1 * sum(taken.values())
