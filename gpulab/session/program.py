@@ -41,6 +41,7 @@ from gpulab.features.program.findings import (
     recordings_unreadable,
 )
 from gpulab.features.program.recordings import profiled, to_profile
+from gpulab.features.program.stacks import Reader
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.pipes import pipe, read_available
 from gpulab.proc.spawn import DEVNULL, Process, spawn
@@ -141,6 +142,9 @@ class ProgramSession(LiveSource):
             stack.callback(self._stop_telemetry)
             self._start_telemetry()
             self._append(StageStarted(stage=Stage.MEASURE, variant=self._variant))
+            reader = Reader(folder)
+            reader.start()
+            stack.callback(reader.stop)
             variables = environment(folder, self._command, self._job.profile)
             trials = {
                 "GPULAB_FOLLOW_WHAT_IF": self._job.what_if,

@@ -73,13 +73,14 @@ def device_of(draft: Draft, report: RunReport) -> ProcessBill | None:
     """
     variants = draft.state.variants.values()
     event = next(filter(None, (variant.last(DeviceBooked) for variant in variants)), None)
-    time = report.variants[0].time_s if report.variants else None
-    if event is None or time is None:
+    goodput = report.variants[0].goodput if report.variants else None
+    if event is None or goodput is None or not goodput.step_s:
         return None
+    step_s: float = goodput.step_s
     busy_s = _seconds(event, idle=False)
     idle_s = _seconds(event, idle=True)
-    of_busy = min(1.0, time.value / busy_s) if busy_s else 1.0
-    left_s = max(0.0, time.value - busy_s)
+    of_busy = min(1.0, step_s / busy_s) if busy_s else 1.0
+    left_s = max(0.0, step_s - busy_s)
     of_idle = min(1.0, left_s / idle_s) if idle_s else 1.0
     rows = [
         _row(row, row.seconds / event.steps * (of_idle if _is_idle(row) else of_busy))
@@ -89,14 +90,14 @@ def device_of(draft: Draft, report: RunReport) -> ProcessBill | None:
     kept: list[BillRow] = []
     small: dict[str, float] = {}
     for row in rows:
-        if row.seconds >= _LEAST * time.value and not _is_rest(row):
+        if row.seconds >= _LEAST * step_s and not _is_rest(row):
             kept.append(row)
         else:
             small[row.cause] = small.get(row.cause, 0.0) + row.seconds
     # by cause, so that what is busy is the sum of its rows: a model has hundreds of small kernels
     kept += [BillRow(cause=cause, of=OTHERS, seconds=s) for cause, s in small.items() if s > 0]
     kept.sort(key=lambda row: -row.seconds)
-    return ProcessBill(role=DEVICE, wall_s=time.value, rows=kept)
+    return ProcessBill(role=DEVICE, wall_s=step_s, rows=kept)
 
 
 def _is_rest(row: BillRow) -> bool:

@@ -9,7 +9,7 @@ from gpulab.features.bill.view import cause_of, where
 from gpulab.report.live import LiveReport
 
 _FEWEST, _ROWS, _MOST = 3, 9, 16
-_CAUSE, _PLACE = 17, 42
+_CAUSE = 17
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
@@ -27,10 +27,12 @@ def _draw(run: LiveReport, area: Area) -> None:
         area.put(0, 0, "the first rows come after a second of a Python", "dim")
         return
     process = part.bills[0]
-    for row, entry in enumerate(process.rows[: area.height]):
+    shown = process.rows[: area.height]
+    place = _CAUSE + 2 + max((len(cause_of(entry)) for entry in shown), default=0)
+    for row, entry in enumerate(shown):
         area.put(row, 0, f"{entry.seconds:7.1f} s {entry.seconds / process.wall_s:5.0%}", "bold")
-        area.put(row, _CAUSE, cause_of(entry)[: _PLACE - _CAUSE - 1])
-        area.put(row, _PLACE, where(entry))
+        area.put(row, _CAUSE, cause_of(entry))
+        area.put(row, place, where(entry))
 
 
 _ABOUT = (

@@ -17,7 +17,6 @@ from gpulab.features.bill.events import (
     BookedTime,
     Compilation,
     KindOfStep,
-    Look,
     ProcessBooked,
     SlowRow,
     ThreadTime,
@@ -137,7 +136,6 @@ def _bill(
         cores=max(event.cores for event in events),
         compiled=_compiled(events[-1].compilations),
         resident_bytes=memory[-1].resident_bytes if memory else None,
-        growth_bytes=_growth(memory),
         growth=_by_step([(look.steps, look.resident_bytes) for look in memory], last.available),
         device_growth=_by_step([(look.steps, look.device_bytes) for look in memory], 0),
         steps=[*map(_kind_of_step, last.steps)] if len(events) == 1 else [],
@@ -207,17 +205,6 @@ def _by_step(looks: Sequence[tuple[int, int]], available: int) -> Growth | None:
         return None
     left = int(available / rate) if available else None
     return Growth(bytes_per_step=rate, steps_left=left)
-
-
-def _growth(memory: Sequence[Look]) -> int | None:
-    """Return by how much memory grew since half of the time, which is not half of the looks: they
-    come more and more rarely.
-    """
-    if not memory:
-        return None
-    half = (memory[0].at + memory[-1].at) / 2
-    before = [look.resident_bytes for look in memory if look.at <= half]
-    return memory[-1].resident_bytes - before[-1]
 
 
 def _compiled(compilations: Sequence[Compilation]) -> list[CompiledFrame]:

@@ -89,7 +89,6 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     compiled: list[CompiledFrame] = []
     resident_bytes: int | None = None
     """Its memory when it was last looked at."""
-    growth_bytes: int | None = None
     """By how much that is more than halfway through its time."""
     growth: Growth | None = None
     device_growth: Growth | None = None

@@ -23,10 +23,8 @@ _BESIDE = 0.5
 """Of the CPU time of another thread, that the main one waits."""
 _FEWEST = 8
 """Steps of a kind that are spoken of."""
-_GROWS = 0.1
+_GROWS = 0.02
 """Of the memory: less growth is not said."""
-_STARTS_S = 10.0
-"""A program of less grows since it starts."""
 _LOADS = {"data", "start data workers", "first batch of an epoch"}
 _MOST_THREADS, _MOST_KINDS = 4, 4
 _OF_THREADS = 0.01
@@ -171,14 +169,11 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
             yield Text(f"  again since {one_line(plain(reason.partition(' #')[0]))}")
     for kind in [kind for kind in process.steps if kind.count >= _FEWEST][:_MOST_KINDS]:
         yield Text(plain(_steps(kind)))
+    steps = sum(kind.count for kind in process.steps)
     for words, by_step in (("memory", process.growth), ("device memory", process.device_growth)):
-        if by_step is not None:
+        grown = by_step.bytes_per_step * steps if by_step is not None else 0.0
+        if by_step is not None and grown > _GROWS * (process.resident_bytes or 0):
             yield Text(f"{words} grows by {byte_count(by_step.bytes_per_step)} a step")
-    growth = process.growth_bytes or 0
-    now = process.resident_bytes or 0
-    if process.growth is None and growth > _GROWS * now and process.wall_s > _STARTS_S:
-        words = f"memory grew by {byte_count(growth)} since about half of its time"
-        yield Text(f"{words}, to {byte_count(now)}")
     if process.page_faults:
         yield Text(f"{plural(process.page_faults, 'page fault')} read a disk")
     if process.system_share > _IN_SYSTEM:

@@ -104,9 +104,13 @@ def step_goodput(
     steps = profiled.steps
     plain_s = profiled.plain_s
     rounds_s = _rounds_s(state, variant, time)
+    if rounds_s and isinstance(state.job, Follow):  # others than the recorded may be validation
+        rounds_s = min(rounds_s, plain_s)
     device_busy_s = taken_s = 0.0
     if partition.on_device:
-        step_s = _device_step_s(state, variant, time, busy_s(partition) / steps, plain_s)
+        step_s = _device_step_s(
+            rounds_s, _device_s(state, variant, time), busy_s(partition) / steps, plain_s
+        )
         profiled = _fitting_first(profiled, step_s)
         partition = profiled.partition
         device_busy_s = busy_s(partition) / steps
@@ -159,13 +163,11 @@ def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> d
 
 
 def _device_step_s(
-    state: RunState, variant: VariantState, time: Estimate | None, recorded_s: float, plain_s: float
+    rounds_s: float | None, device_s: float | None, recorded_s: float, plain_s: float
 ) -> float:
     """That of the rounds; the profiler's, where the device was in another state than in them."""
-    rounds_s = _rounds_s(state, variant, time)
     if rounds_s is None:
         return plain_s
-    device_s = _device_s(state, variant, time)
     longest_s = rounds_s if device_s is None else min(rounds_s, device_s)
     is_another_state = recorded_s > longest_s + TOLERANCE * rounds_s
     fits = recorded_s <= plain_s * (1 + TOLERANCE)

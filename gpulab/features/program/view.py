@@ -47,10 +47,10 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
         yield "kinds", ", ".join(_kinds(program))
     time = report.variants[0].time_s if report.variants else None
     if time is not None:
-        words = f"{seconds(time.value)} {plus_minus(time)}".rstrip()
+        words = f"{seconds(time.value)} in the mean {plus_minus(time)}".rstrip()
         if len(program.kinds) > 1:
             words += (
-                ", a mean over kinds" if program.mixed else f" of kind {next(iter(program.kinds))}"
+                ", over several kinds" if program.mixed else f" of kind {next(iter(program.kinds))}"
             )
         yield "step", f"{words}, without the profiler"
     if program.peak_bytes:
@@ -58,7 +58,7 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
     if program.loop_s:
         share = program.following_s / program.loop_s
         words = f"{seconds(program.following_s)} of the {seconds(program.loop_s)} of its steps"
-        yield "following", f"{words} ({share:.1%}), recordings included; in no time above"
+        yield "following", f"{words} ({share:.1%}), recordings included; not in the time of a step"
 
 
 def _kinds(program: ProgramReport) -> Iterator[str]:

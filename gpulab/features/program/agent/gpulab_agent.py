@@ -36,7 +36,7 @@ _AWAITED = {*_PARENTS, _OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, _GROUPS, 
 """What steps are seen by."""
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
-_SAMPLES = "_gpulab_samples"
+_SAMPLES, _STACKS = "_gpulab_samples", "_gpulab_stacks"
 _TRIALS = "_gpulab_trials"
 _TRIED = ("GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY")
 _MOST_PROCESSES = 1000
@@ -217,7 +217,8 @@ def _begin() -> None:
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)
-    agent.samples = _load(_SAMPLES, "gpulab_samples.py").begin(folder)
+    stacks = _load(_STACKS, "../stacks.py").Stacks(folder)
+    agent.samples = _load(_SAMPLES, "gpulab_samples.py").begin(folder, stacks)
 
 
 def _run_own() -> None:

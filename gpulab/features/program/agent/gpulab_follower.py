@@ -54,6 +54,7 @@ _OWN_MODULES = (
     "_gpulab_arrivals",
     "_gpulab_marks",
     "_gpulab_samples",
+    "_gpulab_stacks",
     "_gpulab_trials",
 )
 _ENTRIES = (
@@ -78,6 +79,8 @@ _RECORDINGS = (_STARTS, *_OF_STEPS, "callers")
 """A step to start the profiler, which takes a second on a device; then operations, their shapes,
 and memory and callers of a step.
 """
+_LONGEST, _LONGEST_S = 4.0, 0.5
+"""Times what its steps took before, and beyond that, for a recording that is kept."""
 _LATER_S, _LATER_MOST_S = 1.0, 10.0
 _GROWTH = 1.2
 """Of the windows when nothing is recorded any more, so that a day of them is no large file."""
@@ -388,7 +391,7 @@ class Follower:
             self._stepped.clear()
             self._kinds[kind] = self._kinds.get(kind, 0) + 1
             if self._tell_step is not None:
-                self._tell_step(kind)
+                self._tell_step(kind if self._recorder is None else "")
         except Exception as error:
             self._stop()
             _raise_of_a_handler(error)
@@ -473,7 +476,9 @@ class Follower:
             self._attached = _on_cuda() and os.environ.get(_TEARDOWN) != "1"
         seconds = now - self._begun
         self._write_window(window, seconds)
-        if recorder is not None and recorder.valid:
+        # such as a validation: it would take long to write, and longer to read
+        usual = seconds < _LONGEST * self._step_s * self._steps + _LONGEST_S
+        if recorder is not None and recorder.valid and usual:
             self._recordings += 1
             if window.recording:
                 name = f"{getpid()}-{self._recordings}-{window.recording}.json"

@@ -8,8 +8,9 @@ up, and books what C code does to the next line of torch. A timer ends with the 
 there after an exec, and a child of a fork starts its own.
 
 From 3.11 on the interpreter looks for signals after calls and jumps and where a function begins,
-not after operators: what `a @ b` takes stands at the next of these. A stack that faulthandler
-writes when the signal comes would be exact, but it ends Python 3.11 in one run of three.
+not after operators: what `a @ b` takes would stand at the next of these. So the place is that of a
+stack which gpulab's own process has read meanwhile, where it can. (One that faulthandler writes
+when the signal comes would be exact too, but it ends Python 3.11 in one run of three.)
 
 Standard library only, for Python 3.9 and later. Nothing here may raise into the program, print, or
 leave a thread or an open file behind.
@@ -121,7 +122,8 @@ _PACKAGES = ("/site-packages/", "/dist-packages/")
 _RESUME = bytes([opmap["RESUME"]]) if "RESUME" in opmap else b"none"
 _TRACKER = "multiprocessing/resource_tracker.py"
 _COMPREHENSIONS = (".<listcomp>", ".<dictcomp>", ".<setcomp>", ".<genexpr>", ".<lambda>")
-_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_FEATURES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_OWN = (f"{_FEATURES}/program/", f"{_FEATURES}/goodput/marks.py")
 _CAUSES = (
     ("/torch/_dynamo/convert_frame.py", COMPILE),
     ("/torch/_inductor/compile_fx.py", COMPILE),
@@ -197,8 +199,9 @@ class _Steps:
 class Samples:
     """Of one process. `begin` and what it starts never raise into the program."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, stacks: Any = None) -> None:
         self._folder = folder
+        self._stacks = stacks
         self.rank = environ.get("RANK", "")
         """Of several; the follower knows better once there is a process group."""
         self._codes: dict[CodeType, _Code] = {}
@@ -245,6 +248,7 @@ class Samples:
         if not hasattr(self._libc, "timer_create"):
             self._libc = ctypes.CDLL("librt.so.1", use_errno=True)
         self._guard_pause()
+        self._begin_stacks()
         signal.signal(_SIGNAL, self.sampled)
         signal.siginterrupt(_SIGNAL, False)
         gc.callbacks.append(self.collected)
@@ -281,10 +285,20 @@ class Samples:
             if self._libc.timer_create(1, event, ctypes.byref(timer)):
                 return
             self._timer = timer
+        if self._stacks is not None:
+            self._stacks.look_each(every_s)
         self._every_s = every_s
         part = int(every_s), int(every_s % 1 * 1e9)
         times = (ctypes.c_long * 4)(*part, *part)
         self._libc.timer_settime(self._timer, 0, times, None)
+
+    def _begin_stacks(self) -> None:
+        """Let stacks be read; without them a place is where the interpreter looks for signals."""
+        try:
+            if self._stacks is not None:
+                self._stacks.begin(self._libc)
+        except Exception:
+            self._stacks = None
 
     def forked(self) -> None:
         """In the child of a fork, which has no timer: its own time begins."""
@@ -292,6 +306,7 @@ class Samples:
             self._timer = None
             self._reset(perf_counter())
             self._role = "child process"
+            self._begin_stacks()
             self._arm(_EVERY_S)
         except Exception:
             self._timer = None
@@ -308,12 +323,16 @@ class Samples:
             return
 
     def step_ended(self, kind: str) -> None:
-        """A step of the program's loop has ended, which did this; called in the main thread."""
+        """A step of the program's loop has ended, which did this, or nothing that is to be kept;
+        called in the main thread.
+        """
         now = perf_counter()
         before, self._step_at = self._step_at, now
         # first: a sample that comes meanwhile books into the next one
         rows, self._of_step = self._of_step, {}
         steps = self._kinds.get(kind)
+        if not kind:
+            return
         if steps is None:
             if len(self._kinds) == _MOST_KINDS:
                 return
@@ -387,17 +406,25 @@ class Samples:
             self._preempted_s += taken_s
             waited_s -= taken_s
         self._last, self._ran = now, ran
+        self._passed_s, self._waited_s = passed, waited_s
+        seen = self._stacks.take(frame) if self._stacks is not None else []
+        stacks = seen or [self._that_ran(frame)]
+        for stack in stacks:
+            self._book_at(stack, ran_s / len(stacks), waited_s / len(stacks))
+        for where, seconds in ((_GC, collected_s), (_OTHERS, taken_s)):
+            if seconds:
+                self._of_step[where] = self._of_step.get(where, 0.0) + seconds
+
+    def _book_at(self, frame: Any, ran_s: float, waited_s: float) -> None:
+        """Book to where a frame is."""
         self._module = None
-        place = self._place(self._that_ran(frame))
+        place = self._place(frame)
         if place[2] is not None and self._codes[place[2]].own:
             self._place_now = place
         row = self._rows.setdefault(place, [0.0, 0.0])
         row[0] += ran_s
         row[1] += waited_s
-        self._passed_s, self._waited_s = passed, waited_s
-        for where, seconds in ((place, ran_s + waited_s), (_GC, collected_s), (_OTHERS, taken_s)):
-            if seconds:
-                self._of_step[where] = self._of_step.get(where, 0.0) + seconds
+        self._of_step[place] = self._of_step.get(place, 0.0) + ran_s + waited_s
         if self._module is not None:
             self._look_at_module(ran_s + waited_s)
 
@@ -444,9 +471,7 @@ class Samples:
             times = self._ran_by.setdefault(name, [0.0, 0.0])
             times[0] += ran_s
             times[1] += min(ran_s, self._waited_s)
-            inner = self._codes.get(frame.f_code)
-            if inner is None:
-                inner = self._codes[frame.f_code] = _about(frame.f_code)
+            inner = self._codes.get(frame.f_code) or self._know(frame.f_code)
             if inner.package in _IDLE_IN:
                 continue
             key = name, self._place(frame)
@@ -464,7 +489,13 @@ class Samples:
             begins = self._begins[frame.f_code] = _begins(frame.f_code)
         return frame.f_back if frame.f_lasti == begins else frame
 
-    def _place(self, frame: FrameType | None) -> _Place:
+    def _know(self, code: CodeType) -> _Code:
+        about = self._codes[code] = _about(code)
+        if self._stacks is not None:
+            self._stacks.know(code)
+        return about
+
+    def _place(self, frame: Any) -> _Place:
         """Return the cause, by the innermost frame of a library that tells; what of it; and the
         innermost line of the program, or else of a package. The package is the innermost one that
         was installed, or else the module of Python's that the program called.
@@ -477,12 +508,10 @@ class Samples:
         while frame is not None and depth < _DEEPEST:
             depth += 1
             code = frame.f_code
-            about = self._codes.get(code)
-            if about is None:
-                about = self._codes[code] = _about(code)
+            about = self._codes.get(code) or self._know(code)
             if about.own:
                 if place is None:
-                    place = code, frame.f_lineno or 0
+                    place = code, frame.f_lineno or _line_before(code, frame.f_lasti)
             elif place is None:
                 if about.cause == IMPORT:
                     cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
@@ -701,6 +730,12 @@ def _text(path: str, most: int = 2_000) -> str:
         close(fd)
 
 
+def _line_before(code: CodeType, at: int) -> int:
+    """Return the line of what stands before an instruction that has none, such as a jump back."""
+    lines = [line for begins, _, line in code.co_lines() if begins <= at and line]
+    return lines[-1] if lines else code.co_firstlineno
+
+
 def _begins(code: CodeType) -> int:
     """Return where code looks for signals as it begins; -1 before Python 3.11."""
     operations = code.co_code[::2]
@@ -769,10 +804,10 @@ def _delayed_s() -> float:
         return 0.0
 
 
-def begin(folder: str) -> Samples | None:
+def begin(folder: str, stacks: Any = None) -> Samples | None:
     """Sample this process from now on; None where that cannot be."""
     try:
-        samples = Samples(folder)
+        samples = Samples(folder, stacks)
         samples.begin()
         return samples
     except Exception:

@@ -1,0 +1,329 @@
+"""The stack of a followed process as gpulab's own process sees it, at moments that nothing in the
+program chooses.
+
+A handler of a signal in Python runs where the interpreter looks for signals: from 3.11 on after
+calls and jumps, and not after operators. What `a @ b` takes would stand at the next call. So the
+frames are read from outside, by process_vm_readv, which stops nobody, and written into a file that
+both processes have in memory; samples within the process take the place from there. Where the
+system does not allow it, or the interpreter is another one, their place is that of the handler.
+
+A followed program loads this file too: standard library only, for Python 3.9 and later.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter
+from types import CodeType
+from typing import Any, NamedTuple
+
+SUFFIX = ".stacks"
+_MOST_FRAMES, _SLOTS = 60, 64
+_HEAD = struct.Struct("QdQQ6q")
+"""Process, seconds between looks, thread state, how many stacks were written; and the layout."""
+_WRITTEN = struct.Struct("Q")
+_WRITTEN_AT, _FIRST = 24, 128
+_FRAME = struct.Struct("Qq")
+"""Code, and the offset of the instruction that runs."""
+_SLOT = 8 + _MOST_FRAMES * _FRAME.size
+_SIZE = _FIRST + _SLOTS * _SLOT
+_SHARED, _READ_WRITE = 1, 3
+_NEW_S, _LEAST_S = 0.2, 0.01
+"""Between looks for new processes, and at any process."""
+
+
+class Layout(NamedTuple):
+    """Where an interpreter has what: the frame in its thread state, over another struct or, with
+    -1, at once; code, the frame before and the instruction in a frame.
+    """
+
+    struct_at: int
+    frame_at: int
+    code_at: int
+    before_at: int
+    instruction_at: int
+    code_bytes: int
+    """From the beginning of code to its first instruction."""
+
+
+_CODE_BYTES = type(Layout.__new__.__code__).__basicsize__
+_LAYOUTS = {
+    (3, 11): Layout(56, 8, 32, 48, 56, _CODE_BYTES),
+    (3, 12): Layout(56, 0, 0, 8, 56, _CODE_BYTES),
+    (3, 13): Layout(-1, 72, 0, 8, 56, _CODE_BYTES),
+}
+_BYTES_OF_FRAME = 64
+
+
+class _Memory:
+    """Of another process, or of this one: an address that is none raises OSError."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._read = ctypes.CDLL(None, use_errno=True).process_vm_readv
+        self._buffer = ctypes.create_string_buffer(_BYTES_OF_FRAME)
+        self._here = (ctypes.c_size_t * 2)(ctypes.addressof(self._buffer), 0)
+        self._there = (ctypes.c_size_t * 2)()
+
+    def read(self, address: int, size: int) -> bytes:
+        self._here[1] = size
+        self._there[:] = [address, size]
+        if self._read(self.pid, self._here, 1, self._there, 1, 0) != size:
+            raise OSError(ctypes.get_errno(), "no such memory")
+        return self._buffer.raw[:size]
+
+    def word(self, address: int) -> int:
+        return int.from_bytes(self.read(address, 8), sys.byteorder)
+
+    def stack(self, state: int, layout: Layout) -> list[tuple[int, int]]:
+        """Return the code of each frame and where it is, the innermost first."""
+        holder = state if layout.struct_at < 0 else self.word(state + layout.struct_at)
+        frame = self.word(holder + layout.frame_at)
+        found: list[tuple[int, int]] = []
+        while frame and len(found) < _MOST_FRAMES:
+            words = self.read(frame, _BYTES_OF_FRAME)
+            code, before, instruction = (
+                int.from_bytes(words[at : at + 8], sys.byteorder) for at in layout[2:5]
+            )
+            found.append((code, instruction - code - layout.code_bytes))
+            frame = before
+        return found
+
+
+class Seen:
+    """A frame as it was; `frame` is the same one now, where it goes on."""
+
+    __slots__ = ("_frame", "f_back", "f_code", "f_lasti", "f_lineno")
+
+    def __init__(self, code: Any, at: int, line: int, back: Any, frame: Any) -> None:
+        self.f_code, self.f_lasti, self.f_lineno, self.f_back = code, at, line, back
+        self._frame = frame
+
+    @property
+    def f_locals(self) -> Any:
+        """The variables of now; none of a frame that has ended."""
+        return self._frame.f_locals if self._frame is not None else {}
+
+
+class Stacks:
+    """Those of this process, in the file that another one writes."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._codes: dict[int, Any] = {}
+        self._unknown: set[int] = set()
+        self._lines: dict[tuple[Any, int], int] = {}
+        self._memory: Any = None
+        self._taken = 0
+
+    def begin(self, libc: Any) -> None:
+        """Let the stack of this thread be read. OSError, LookupError where that cannot be."""
+        layout = _LAYOUTS[sys.version_info[:2]]
+        get_state = ctypes.pythonapi.PyThreadState_Get
+        get_state.restype = ctypes.c_void_p
+        state = get_state()
+        self._check(_Memory(os.getpid()).stack(state, layout))
+        path = f"{self._folder}/{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.truncate(fd, _SIZE)
+            libc.mmap.restype = ctypes.c_void_p
+            libc.mmap.argtypes = [
+                ctypes.c_void_p,
+                ctypes.c_size_t,
+                *[ctypes.c_int] * 3,
+                ctypes.c_long,
+            ]
+            address = libc.mmap(None, _SIZE, _READ_WRITE, _SHARED, fd, 0)
+        finally:
+            os.close(fd)  # mmap of Python's would keep one open
+        if address is None or address == ctypes.c_void_p(-1).value:
+            raise OSError("no memory for stacks")
+        self._memory = (ctypes.c_char * _SIZE).from_address(address)
+        self._taken = 0
+        _HEAD.pack_into(self._memory, 0, os.getpid(), 0.0, state, 0, *layout)
+
+    def _check(self, stack: list[tuple[int, int]]) -> None:
+        """LookupError where it is not the stack of this moment: another layout."""
+        frame: Any = sys._getframe(2)
+        known = []
+        while frame is not None:
+            known.append(id(frame.f_code))
+            frame = frame.f_back
+        found = [code for code, _ in stack if code in set(known)]
+        if found[-len(known) :] != known[-len(found) :] or len(found) < min(len(known), 3):
+            raise LookupError("another layout of frames")
+
+    def look_each(self, seconds: float) -> None:
+        """Say how often the stack is to be read; 0: not at all."""
+        if self._memory is not None:
+            struct.pack_into("d", self._memory, 8, seconds)
+
+    def know(self, code: Any) -> None:
+        """Keep code, and what is defined in it: all that is known of a frame is where its code is.
+        It stays in memory for that.
+        """
+        if id(code) not in self._codes:
+            self._codes[id(code)] = code
+            for each in code.co_consts:
+                if isinstance(each, CodeType):
+                    self.know(each)
+
+    def take(self, frame: Any) -> list[Any]:
+        """Return the innermost frame of each stack since the last call. `frame`: that of now."""
+        if self._memory is None:
+            return []
+        (written,) = _WRITTEN.unpack_from(self._memory, _WRITTEN_AT)
+        first, self._taken = max(self._taken, written - _SLOTS + 1), written
+        if written <= first:
+            return []
+        now = []
+        while frame is not None:
+            now.append(frame)
+            frame = frame.f_back
+        return [seen for number in range(first, written) if (seen := self._seen(number, now))]
+
+    def _seen(self, number: int, now: list[Any]) -> Any:
+        """Return a stack as frames: those of now as far as they are the same; code that is not
+        known is left out.
+        """
+        at = _FIRST + number % _SLOTS * _SLOT
+        (count,) = _WRITTEN.unpack_from(self._memory, at)
+        if not 0 < count < _MOST_FRAMES:
+            return None
+        words = struct.unpack_from("Qq" * count, self._memory, at + 8)
+        seen = None
+        depth = 0
+        for place in range(2 * count - 2, -1, -2):
+            code = self._code(words[place], now)
+            if code is None:
+                continue
+            depth += 1
+            frame = now[-depth] if depth <= len(now) and now[-depth].f_code is code else None
+            if frame is None:
+                depth = len(now)  # no frame within it is the same one
+            line = self._line(code, words[place + 1])
+            seen = Seen(code, words[place + 1], line, seen, frame)
+        return seen
+
+    def _code(self, address: int, now: list[Any]) -> Any:
+        code = self._codes.get(address)
+        if code is None and address not in self._unknown:
+            for frame in now:
+                self.know(frame.f_code)
+            for module in list(sys.modules.values()):
+                self._know_functions(module)
+            code = self._codes.get(address)
+            if code is None:
+                self._unknown.add(address)
+        return code
+
+    def _know_functions(self, module: Any) -> None:
+        """Keep the code of functions and methods of a module of the program."""
+        file = getattr(module, "__file__", None) or ""
+        if not file or "-packages/" in file or file.startswith(sys.base_prefix):
+            return
+        for value in list(vars(module).values()):
+            members = list(vars(value).values()) if isinstance(value, type) else [value]
+            for member in members:
+                code = getattr(getattr(member, "__func__", member), "__code__", None)
+                if isinstance(code, CodeType):
+                    self.know(code)
+
+    def _line(self, code: Any, at: int) -> int:
+        line = self._lines.get((code, at))
+        if line is None:
+            lines = [line for begins, _, line in code.co_lines() if begins <= at and line]
+            line = self._lines[code, at] = lines[-1] if lines else code.co_firstlineno
+        return line
+
+
+class Reader:
+    """Reads the stacks of all followed processes of a run, in a thread of gpulab's own process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._over = Event()
+        self._processes: dict[str, _Process | None] = {}
+        self._thread = Thread(target=self._run, name="stacks", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+        for process in self._processes.values():
+            if process is not None:
+                process.close()
+
+    def _run(self) -> None:
+        listed = 0.0
+        due = 0.0
+        while not self._over.wait(max(0.001, due - perf_counter())):
+            now = perf_counter()
+            if now - listed > _NEW_S:
+                listed = now
+                self._list()
+            for name, process in self._processes.items():
+                if process is not None and not process.look(now):
+                    process.close()
+                    self._processes[name] = None
+            running = [process.due for process in self._processes.values() if process is not None]
+            due = min([listed + _NEW_S, *(max(each, now + _LEAST_S / 4) for each in running)])
+
+    def _list(self) -> None:
+        with suppress(OSError):
+            for path in self._folder.glob(f"*{SUFFIX}"):
+                if path.name not in self._processes and (process := _Process.opened(path)):
+                    self._processes[path.name] = process
+
+
+class _Process:
+    """One that lets its stack be read."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+        pid, _, self._state, _, *layout = _HEAD.unpack_from(memory, 0)
+        self._layout = Layout(*layout)
+        self._process = _Memory(pid)
+        self.due = 0.0
+
+    @classmethod
+    def opened(cls, path: Path) -> _Process | None:
+        from mmap import mmap
+
+        with suppress(OSError, ValueError, AttributeError), path.open("r+b") as file:
+            memory = mmap(file.fileno(), _SIZE)
+            if _HEAD.unpack_from(memory, 0)[0]:
+                return cls(memory)
+            memory.close()
+        return None
+
+    def look(self, now: float) -> bool:
+        """Write its stack where it is time to; return whether the process can still be read."""
+        if now < self.due:
+            return True
+        (every_s,) = struct.unpack_from("d", self._memory, 8)
+        self.due = now + (min(max(every_s, _LEAST_S), 1.0) if every_s else _NEW_S)
+        if not every_s:
+            return True
+        try:
+            stack = self._process.stack(self._state, self._layout)
+        except OSError:  # a frame that is being made; or the process has ended
+            return Path(f"/proc/{self._process.pid}").exists()
+        (written,) = _WRITTEN.unpack_from(self._memory, _WRITTEN_AT)
+        at = _FIRST + written % _SLOTS * _SLOT
+        words = [word for frame in stack for word in frame]
+        struct.pack_into("Q" + "Qq" * len(stack), self._memory, at, len(stack), *words)
+        _WRITTEN.pack_into(self._memory, _WRITTEN_AT, written + 1)
+        return True
+
+    def close(self) -> None:
+        self._memory.close()
