@@ -4,6 +4,7 @@ did, or where that was idle to what the host did meanwhile.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
@@ -18,6 +19,8 @@ BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectiv
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
 _STEP, _LOADER = "ProfilerStep#", "DataLoader"
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
+_PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
+"""A function of Python in a recording with stacks: file, its first line, name."""
 
 
 class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +54,8 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
             found[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
             rest = subtract(rest, spans)
         recorded = "in Python, or not recorded" if host is not None else "the host is not recorded"
-        found[f"{IDLE}: {recorded}", ""] += measure(rest)
+        for name, seconds in _outside(trace, host, rest).items():
+            found[f"{IDLE}: {recorded}", name] += seconds
     else:
         found.update(_of_host(trace, host, rest))
     steps = [event for event in trace.annotations if event.name.startswith(_STEP)]
@@ -116,5 +120,20 @@ def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tupl
     loading = _loading(trace)
     rest = subtract(window, union(event.span for event in operations))
     found["waiting for data", ""] = measure(intersect(rest, loading))
-    found[OUTSIDE, ""] = measure(subtract(rest, loading))
+    for name, seconds in _outside(trace, host, subtract(rest, loading)).items():
+        found[OUTSIDE, name] += seconds
+    return found
+
+
+def _outside(trace: Trace, host: Thread | None, rest: list[Span]) -> dict[str, float]:
+    """Return the seconds outside of operations by the innermost function of Python, or range that
+    the program named; of what is in none, without a name.
+    """
+    marks = [*trace.functions, *trace.annotations]
+    marks = [mark for mark in marks if mark.thread == host and not mark.name.startswith(_STEP)]
+    spans: dict[str, list[Span]] = defaultdict(list)
+    for start, end, index in innermost([mark.span for mark in marks]):
+        spans[_PLACE.sub(r"\1:\2 \3", marks[index].name)].append((start, end))
+    found = {name: measure(intersect(rest, each)) for name, each in spans.items()}
+    found[""] = measure(rest) - sum(found.values())
     return found

@@ -25,6 +25,9 @@ CALLER = f"{TRACE_PREFIX}at "
 """Of spans that say which line of the program, in which module, called what is within them."""
 _MEMORY = "[memory]"
 RELEVANT = DEVICE | CALLS | _ANNOTATIONS
+_FUNCTION = "python_function"
+_NOT_OWN = ("<", "torch/", "nn.Module: ")
+"""With these begin names of functions of Python that say nothing of the program."""
 _MOST_US = 1e18
 
 Thread = tuple[int | str, int | str]
@@ -81,6 +84,8 @@ class Trace:
     skipped: int
     callers: list[TraceEvent] = field(default_factory=list)
     allocations: list[Allocation] = field(default_factory=list)
+    functions: list[TraceEvent] = field(default_factory=list)
+    """Of Python, where the recording has stacks."""
 
     @property
     def window_s(self) -> float:
@@ -142,6 +147,8 @@ def is_relevant(raw: object) -> TypeGuard[dict[str, Any]]:
     if not isinstance(raw, dict) or raw.get("ph") != "X":
         return False
     kind = raw.get("cat")
+    if kind == _FUNCTION:
+        return not str(raw.get("name", "")).startswith(_NOT_OWN)
     return isinstance(kind, str) and kind in RELEVANT
 
 
@@ -169,12 +176,15 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
     annotations = []
     device = []
     callers = []
+    functions = []
     for raw in complete:
         event = _event(raw, frame["ts"])
         if event.kind in DEVICE:
             device.append(event)
         elif event.kind in CALLS:
             calls[event.thread].append(event)
+        elif event.kind == _FUNCTION:
+            functions.append(event)
         elif event.name.startswith(CALLER):
             callers.append(event)
         elif event.kind == "cpu_op" and not event.name.startswith(TRACE_PREFIX):
@@ -190,6 +200,7 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
         device=device,
         skipped=skipped,
         callers=callers,
+        functions=functions,
     )
 
 

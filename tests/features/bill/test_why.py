@@ -116,3 +116,16 @@ def test_the_rank_whose_collectives_are_shortest_came_last(lab):
     assert (first["waiting_s"], second["waiting_s"]) == pytest.approx((40e-6, 0))
     assert first["transferring_s"] == second["transferring_s"] == pytest.approx(10e-6)
     assert "5 of 5" in finished.stdout
+
+
+def test_time_outside_of_operations_is_by_the_function_or_the_range_that_it_is_in(lab):
+    events = [
+        event("python_function", "train.py(3): step", 0, 100),
+        event("python_function", "torch/nn/modules/module.py(9): _call_impl", 60, 100),
+        event("python_function", "<built-in method sleep>", 10, 20),
+        event("user_annotation", "prepare", 20, 50),
+        event("cpu_op", "aten::mm", 40, 60),
+    ]
+    _, (bill,) = why(lab, written(lab, "s.json", {"traceEvents": events}))
+    outside = {row["of"]: row["seconds"] for row in bill["rows"] if row["cause"] != "torch"}
+    assert outside == pytest.approx({"train.py:3 step": 6e-5, "prepare": 2e-5})
