@@ -197,7 +197,8 @@ class Options:
         {*_MEASURES, Mode.FOLLOW}, ("{on,off,all}", kinds.one_of(("on", "off", "all")))
     )
     """profile a step after the measurement, in a second process: the baseline and the fastest
-    variant (on, default; with --repeat only in the first run), or all
+    variant (on, default; with --repeat only in the first run), or all; of a program record steps
+    as soon as it takes at most 3 % of them (default), at once (on), or never (off)
     """
     listen: str | None = _to_serve({Mode.SERVE}, ("[HOST:]PORT", kinds.address))
     """where to listen (default: 127.0.0.1:8000, or another port if that is in use)"""
@@ -231,7 +232,7 @@ class Options:
         ("FILE", kinds.file_name),
         const="-",
     )
-    """result as JSON, to FILE or to stdout"""
+    """result as JSON, to FILE or to stdout (of a program, whose own stdout is, to FILE)"""
     output: Path | None = _to_print({*_WRITES_RUN, Mode.FLEET}, ("FILE", kinds.output))
     """run file: all events and raw samples (a folder for several runs); %N is the host, %t the task
     of srun, MPI, torchrun or Kubernetes
