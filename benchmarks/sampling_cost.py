@@ -7,6 +7,7 @@ Prints the ratio of a window with samples over one without, with its 99 % interv
 
 import json
 import random
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +17,16 @@ from time import perf_counter, thread_time
 import numpy
 import torch
 
+from gpulab.features.program.stacks import Stacks
+
+READER = """
+import sys, threading
+from pathlib import Path
+from gpulab.features.program.stacks import Reader
+
+Reader(Path(sys.argv[1])).start()
+threading.Event().wait()
+"""
 AGENT = Path(__file__).parents[1] / "gpulab/features/program/agent"
 WINDOW_S = 0.1
 RECORD = {str(number): list(range(10)) for number in range(200)}
@@ -67,7 +78,16 @@ def interval(ratios):
 
 def main(seconds=20.0):
     sys.path.insert(0, str(AGENT))
-    samples = __import__("gpulab_samples").begin(tempfile.mkdtemp())
+    folder = tempfile.mkdtemp()
+    reader = subprocess.Popen([sys.executable, "-c", READER, folder])
+    try:
+        measured(__import__("gpulab_samples").begin(folder, Stacks(folder)), seconds)
+    finally:
+        reader.kill()
+
+
+def measured(samples, seconds):
+    """Print what samples cost each loop."""
     for name, function in LOOPS.items():
         ends = perf_counter() + 6.0
         while perf_counter() < ends:  # the first seconds cost more, and are said apart
