@@ -58,7 +58,7 @@ _LAYOUTS = {
     (3, 12): Layout(56, 0, 0, 8, 56, _CODE_BYTES),
     (3, 13): Layout(-1, 72, 0, 8, 56, _CODE_BYTES),
 }
-_BYTES_OF_FRAME = 64
+_BYTES_OF_FRAME, _LONGEST_CODE = 64, 1 << 30
 
 
 class _Memory:
@@ -91,7 +91,10 @@ class _Memory:
             code, before, instruction = (
                 int.from_bytes(words[at : at + 8], sys.byteorder) for at in layout[2:5]
             )
-            found.append((code, instruction - code - layout.code_bytes))
+            offset = instruction - code - layout.code_bytes
+            if not -_BYTES_OF_FRAME < offset < _LONGEST_CODE:
+                raise OSError("a frame that is being made")
+            found.append((code, max(0, offset)))
             frame = before
         return found
 
@@ -316,7 +319,7 @@ class _Process:
             return True
         try:
             stack = self._process.stack(self._state, self._layout)
-        except OSError:  # a frame that is being made; or the process has ended
+        except OSError:  # or the process has ended
             return Path(f"/proc/{self._process.pid}").exists()
         (written,) = _WRITTEN.unpack_from(self._memory, _WRITTEN_AT)
         at = _FIRST + written % _SLOTS * _SLOT
