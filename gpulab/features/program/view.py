@@ -47,12 +47,12 @@ def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]
         yield "kinds", ", ".join(_kinds(program))
     time = report.variants[0].time_s if report.variants else None
     if time is not None:
-        words = f"{seconds(time.value)} in the mean {plus_minus(time)}".rstrip()
+        words = f"{seconds(time.value)} {plus_minus(time)}".rstrip()
         if len(program.kinds) > 1:
             words += (
-                ", over several kinds" if program.mixed else f" of kind {next(iter(program.kinds))}"
+                ", a mean over kinds" if program.mixed else f" of kind {next(iter(program.kinds))}"
             )
-        yield "step", f"{words}, without the profiler"
+        yield "step", f"{words}, their mean without the profiler"
     if program.peak_bytes:
         yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"
     if program.loop_s:

@@ -300,6 +300,8 @@ def _validity(report: RunReport) -> tuple[str, str]:
     contention = [
         variant.contention for variant in report.variants if variant.contention is not None
     ]
+    if report.get("program"):
+        return "", ""
     if not contention:
         return "no block was timed so far", ""
     words = f"off the CPU up to {max(contention):.0%}"
