@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from gpulab.core.text import one_line, plain
 from gpulab.core.units import byte_count, plural, seconds
-from gpulab.draw.blocks import Block, Group, Text, columns_table
+from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table
 from gpulab.draw.canvas import fit
 from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill, StepKind
@@ -16,7 +16,8 @@ from gpulab.report.report import RunReport
 
 _MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
 _MOST_RANKS, _MOST_OF_RANKS = 4, 8
-_SOURCE = 44
+_SOURCE, _FIGURES = 24, 24
+"""Cells of the text of a line, at least, and of the columns before the cause."""
 _WAITS = 0.8
 """Of a row: a short row between two waits has half of each beside it."""
 _BESIDE = 0.5
@@ -119,6 +120,13 @@ def _source(row: BillRow) -> str:
 def _table(process: ProcessBill, most: int) -> Block:
     so_far = "" if process.ended else " so far"
     heading = Text(f"where the {seconds(process.wall_s)} of the {name_of(process)} went{so_far}")
+    return Group(heading, Fitted(lambda width: [_rows(process, most, width)]))
+
+
+def _rows(process: ProcessBill, most: int, width: int) -> Block:
+    """Return the table; the text of a line is cut to what is left beside its cause."""
+    longest = max((len(cause_of(row)) for row in process.rows[:most]), default=0)
+    source_width = max(_SOURCE, width - _FIGURES - longest)
     table = columns_table()
     table.add_column("seconds", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
@@ -128,14 +136,14 @@ def _table(process: ProcessBill, most: int) -> Block:
         style = "dim" if row.cause in COUNTED or row.cause == OTHERS else ""
         place = Text(where(row))
         if source := _source(row):
-            place.append(f"\n{fit(source, _SOURCE)}", "dim")
+            place.append(f"\n{fit(source, source_width)}", "dim")
         share = f"{row.seconds / process.wall_s:.1%}"
         table.add_row(_seconds(row), share, Text(cause_of(row), style), place)
     left = sum(row.seconds for row in process.rows[most:])
     if left:
         rows = plural(len(process.rows) - most, "more row")
         table.add_row(f"{left:.2f}", f"{left / process.wall_s:.1%}", Text(rows, "dim"), "")
-    return Group(heading, table)
+    return table
 
 
 def _by_rank(ranks: Sequence[ProcessBill]) -> Block:
