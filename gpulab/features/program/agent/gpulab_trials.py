@@ -1,6 +1,6 @@
 """Tries changes in the running loop of one process: windows of steps with and without one change,
 in pairs in random order. A change is a delay of one part of a step (`--what-if`), or a switch of
-torch or Python that is not on (`--try`).
+torch or Python that is not on (`--try`). The lab delays parts of its own steps by the same `Part`.
 
 Standard library only, for Python 3.9 and later, and torch where the program imported it. When all
 changes are measured, everything that was wrapped or set is put back.
@@ -34,8 +34,8 @@ _LEAST_DELAY_S = 20e-6
 _WAITS = 0.1
 """Below this share of the CPU a part waits: its delay sleeps, and does not compute."""
 _BUSY = bytes(16_384)
-_SLOTS, _FIELDS = 64, 4
-_PASSES, _WALL, _RAN, _DELAYED = range(_FIELDS)
+SLOTS, _FIELDS = 64, 4
+PASSES, WALL, RAN, DELAYED = range(_FIELDS)
 _CYCLES = 20_000_000
 _COMPILES = "the program compiles: its code is left alone"
 _FUSED, _FOREACH = "fused", "foreach"
@@ -54,7 +54,7 @@ class Trials:
         self._folder, self._pid = folder, os.getpid()
         self._file = os.path.join(folder, f"{self._pid}-{os.urandom(4).hex()}.trials")
         self._delays, self._switches = _names(DELAYS), _names(SWITCHES)
-        self._loading, self._optimizer = _Part("loading"), _Part("optimizer")
+        self._loading, self._optimizer = Part("loading"), Part("optimizer")
         self._seen = _Seen()
         self._watches = False
         self._changes: list[Any] = []
@@ -184,7 +184,7 @@ class Trials:
             return []
         torch = sys.modules["torch"]
         parts = [*map(self._named, self._delays), self._loading]
-        own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
+        own = forward, backward, _ = Part("forward"), Part("backward"), self._optimizer
         if compiles:
             parts += [_Change(part.name, _COMPILES, PART) for part in own]
         else:
@@ -203,7 +203,7 @@ class Trials:
             owner = getattr(owner, step, None)
         if not callable(getattr(owner, last, None)):
             return _Change(name, "the main file has no function of this name", PART)
-        part = _Part(name)
+        part = Part(name)
         self._wrap(owner, last, part.around)
         return part
 
@@ -235,19 +235,7 @@ class Trials:
         return refused + [each for each in every if not asked or each.name in asked]
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
-        before, is_own = getattr(owner, name), name in vars(owner)
-        wrapped = wrapper(before)
-        setattr(owner, name, wrapped)
-
-        def undo() -> None:
-            if vars(owner).get(name) is not wrapped:
-                return  # somebody has wrapped it again
-            if is_own:
-                setattr(owner, name, before)
-            else:
-                delattr(owner, name)
-
-        self._undo.append(undo)
+        self._undo.append(wrap(owner, name, wrapper))
 
     def _put_back(self) -> None:
         if self._active is not None:
@@ -305,14 +293,15 @@ class _Change:
         return 0.0, 0.0, True
 
 
-class _Part(_Change):
+class Part(_Change):
     """A part of a step, which is timed, and made longer while it is on. What workers of a loader
     do is seen in memory that they share, a slot each.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name, kind=PART)
-        self._shared = memoryview(mmap(-1, 8 * (_SLOTS * _FIELDS + 2))).cast("d")
+        self.threads: set[int] = set()
+        self._shared = shared(SLOTS * _FIELDS + 2)
         self._inside: dict[int, tuple[float, float]] = {}
         self._debt = self._window = self._pass_delay_s = 0.0
 
@@ -342,12 +331,16 @@ class _Part(_Change):
         begun_s, ran_s = self._inside.pop(get_ident(), (0.0, 0.0))
         if not begun_s:
             return
-        first = _slot() * _FIELDS
+        self.threads.add(get_ident())
+        first = slot() * _FIELDS
         # a step may end within a part: what comes between two windows is in none of them
-        self._shared[first + _PASSES] += 1
-        self._shared[first + _WALL] += perf_counter() - max(begun_s, self._window)
-        self._shared[first + _RAN] += thread_time() - ran_s
-        delay_s, busy = self._shared[-2], self._shared[-1]
+        self._shared[first + PASSES] += 1
+        self._shared[first + WALL] += perf_counter() - max(begun_s, self._window)
+        self._shared[first + RAN] += thread_time() - ran_s
+        self._lengthen(self._shared[-2])
+
+    def _lengthen(self, delay_s: float) -> None:
+        """Pause after one pass."""
         if not delay_s:
             self._debt = 0.0
             return
@@ -355,49 +348,50 @@ class _Part(_Change):
         if self._debt < _LEAST_DELAY_S:
             return
         started = perf_counter()
-        (_spin if busy else sleep)(self._debt)
+        (_spin if self._shared[-1] else sleep)(self._debt)
         took_s = perf_counter() - started
         self._debt -= took_s
-        self._shared[first + _DELAYED] += took_s
+        self._shared[slot() * _FIELDS + DELAYED] += took_s
+
+    def be_longer(self, seconds: float, *, busy: bool) -> None:
+        """From now on, by these seconds of each pass, in which it computes or sleeps."""
+        self._shared[-2], self._shared[-1] = seconds, float(busy)
 
     def window_begins(self) -> None:
         self._window = perf_counter()
-        for place in range(_SLOTS * _FIELDS):
+        for place in range(SLOTS * _FIELDS):
             self._shared[place] = 0.0
 
     def prepare(self, step_s: float, count: int) -> None:
         """Choose its delay, by a window of `count` steps."""
-        passes = self._sum(_PASSES)
+        passes = self.sum(PASSES)
         if not passes:
             self.why_not = "no step calls it"
             return
         self._pass_delay_s = _DELAY * step_s * count / passes
-        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self._sum(_WALL))
+        self._busy = self.sum(RAN) >= _WAITS * self.sum(WALL)
 
     def on(self) -> None:
-        self._shared[-2] = self._pass_delay_s
+        self.be_longer(self._pass_delay_s, busy=self._busy)
 
     def off(self) -> None:
-        self._shared[-2] = 0.0
+        self.be_longer(0.0, busy=False)
 
     def read(self) -> tuple[float, float, bool]:
-        return self._sum(_DELAYED), self._sum(_WALL), True
+        return self.sum(DELAYED), self.sum(WALL), True
 
-    def _sum(self, field: int) -> float:
-        return sum(self._shared[slot * _FIELDS + field] for slot in range(_SLOTS))
+    def sum(self, field: int, first: int = 0) -> float:
+        """Of all processes, or of workers alone: from slot 1."""
+        places = range(first * _FIELDS + field, SLOTS * _FIELDS, _FIELDS)
+        return float(sum(self._shared[place] for place in places))
 
 
-class _Device(_Part):
+class _Device(Part):
     """The work of a GPU: its stream waits at the end of each step, and the host does not."""
 
     def prepare(self, step_s: float, count: int) -> None:
-        for _ in range(2):  # the first loads the kernel: half of the delay would be missing
-            _synchronise()
-            begun = perf_counter()
-            sys.modules["torch"].cuda._sleep(_CYCLES)
-            _synchronise()
-        self._cycles = int(_DELAY * step_s * _CYCLES / (perf_counter() - begun))
         self._delay_s, self._slept = _DELAY * step_s, 0
+        self._cycles = int(self._delay_s * cycles_per_s())
 
     def step_ended(self) -> None:
         sys.modules["torch"].cuda._sleep(self._cycles)
@@ -408,6 +402,23 @@ class _Device(_Part):
 
     def read(self) -> tuple[float, float, bool]:
         return self._slept * self._delay_s, 0.0, True
+
+
+def wrap(owner: Any, name: str, wrapper: Callable[[Any], Any]) -> Callable[[], None]:
+    """Put what `wrapper` makes of a function in its place; what puts it back."""
+    before, is_own = getattr(owner, name), name in vars(owner)
+    wrapped = wrapper(before)
+    setattr(owner, name, wrapped)
+
+    def undo() -> None:
+        if vars(owner).get(name) is not wrapped:
+            return  # somebody has wrapped it again
+        if is_own:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+    return undo
 
 
 class _Seen:
@@ -575,10 +586,16 @@ def _names(variable: str) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _slot() -> int:
+def shared(count: int) -> Any:
+    """Numbers that processes share, which are forked later."""
+    return memoryview(mmap(-1, 8 * count)).cast("d")
+
+
+def slot() -> int:
+    """That of a worker of a loader, or 0 of any other process."""
     data = sys.modules.get("torch.utils.data._utils.worker")
     info = data.get_worker_info() if data is not None else None
-    return 0 if info is None else 1 + info.id % (_SLOTS - 1)
+    return 0 if info is None else 1 + info.id % (SLOTS - 1)
 
 
 def _spin(seconds: float) -> None:
@@ -588,6 +605,16 @@ def _spin(seconds: float) -> None:
         crc32(_BUSY)
     while perf_counter() < end:
         pass
+
+
+def cycles_per_s() -> float:
+    """Measure the cycles per second of `torch.cuda._sleep`."""
+    for _ in range(2):  # the first loads the kernel
+        _synchronise()
+        begun = perf_counter()
+        sys.modules["torch"].cuda._sleep(_CYCLES)
+        _synchronise()
+    return _CYCLES / (perf_counter() - begun)
 
 
 def _is_compiling() -> bool:
