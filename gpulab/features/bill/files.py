@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from gpulab.core.files import read_regular
-from gpulab.core.limits import LINE_BYTES
+from gpulab.core.replaced import Replaced
 from gpulab.core.values import Count, Line, Moment, Name, Seconds
 from gpulab.features.bill.events import (
     MOST_ROWS,
@@ -64,17 +62,11 @@ class Bills:
     """Those of one run."""
 
     def __init__(self) -> None:
-        self._written: dict[Path, int] = {}
-        """When each was written that was read last."""
+        self._files = Replaced(_Bill)
 
     def read(self, path: Path) -> Iterator[ProcessBooked]:
         """Yield the bill of a process, where it is a newer one."""
-        with suppress(OSError, msgspec.DecodeError, UnicodeError, RecursionError):
-            written = path.stat().st_mtime_ns
-            if written == self._written.get(path):
-                return
-            bill = msgspec.json.decode(read_regular(path, LINE_BYTES), type=_Bill)
-            self._written[path] = written
+        for bill in self._files.newer(path):
             fields = {field: getattr(bill, field) for field in bill.__struct_fields__}
             del fields["t"]
             fields["rank"] = int(bill.rank) if bill.rank.isdigit() else 0

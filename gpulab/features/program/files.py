@@ -24,6 +24,7 @@ from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
+from gpulab.core.replaced import Replaced
 from gpulab.core.values import (
     Amount,
     Count,
@@ -225,8 +226,8 @@ class Followers:
         self._ready = False
         bills = present("bill.files")
         self._bills = bills.Bills() if bills else None
-        trials = present("trials.files")
-        self._trials = trials.Trials() if trials else None
+        trials = present("trials.events")
+        self._trials = Replaced(trials.TrialsMeasured) if trials else None
 
     @property
     def processes(self) -> list[FollowedProcess]:
@@ -240,7 +241,7 @@ class Followers:
             if name.endswith(".bill") and self._bills is not None:
                 yield from self._bills.read(self._folder / name)
             if name.endswith(".trials") and self._trials is not None:
-                yield from self._trials.read(self._folder / name)
+                yield from self._trials.newer(self._folder / name)
         for name, process in self._known.items():
             if name.endswith(".start") and process.process is not None:
                 continue
