@@ -55,7 +55,7 @@ def delayed(report: RunReport, _: RunReport | None = None) -> Block | None:
     found: WhatIfReport | None = report.get("what_if")
     if found is None:
         return None
-    return Group(_parts(found.parts, found.less), "", _cost(found), *_not_delayed(found.parts))
+    return Group(*_parts(found, "", _cost(found)))
 
 
 def trials(report: RunReport) -> Block | None:
@@ -69,8 +69,7 @@ def trials(report: RunReport) -> Block | None:
             f"{_SLOPE}Each part was delayed in every other window of the running steps: their "
             "times and the bill include the delays"
         )
-        blocks += ["", _parts(found.parts, found.less), Text(words, "dim")]
-        blocks += _not_delayed(found.parts)
+        blocks += ["", *_parts(found, Text(words, "dim"))]
     if found.fixes:
         blocks += ["", *_switches(found.fixes)]
     return Group(*blocks)
@@ -96,10 +95,7 @@ def _what_ran_together(report: RunReport, together: RunReport | None) -> str:
 
 
 def _fixes(rows: Sequence[FixReport], *, quick: bool) -> Table:
-    table = columns_table()
-    table.add_column("fix", no_wrap=True)
-    table.add_column("gained", justify="right", no_wrap=True)
-    table.add_column("99 % interval", justify="right", no_wrap=True)
+    table = _fixes_table("gained")
     table.add_column("error /allowed", justify="right")
     table.add_column("verdict", no_wrap=True)
     for fix in rows:
@@ -114,6 +110,15 @@ def _fixes(rows: Sequence[FixReport], *, quick: bool) -> Table:
     return table
 
 
+def _fixes_table(head: str) -> Table:
+    """With columns of a fix and of what it gained."""
+    table = columns_table()
+    table.add_column("fix", no_wrap=True)
+    for each in (head, "99 % interval"):
+        table.add_column(each, justify="right", no_wrap=True)
+    return table
+
+
 def _reasons(rows: Sequence[FixReport]) -> Iterable[str]:
     for fix in rows:
         if fix.reason is not None and fix.verdict != Verdict.FASTER:
@@ -123,10 +128,7 @@ def _reasons(rows: Sequence[FixReport]) -> Iterable[str]:
 
 
 def _switches(fixes: Sequence[TriedReport]) -> list[Block]:
-    table = columns_table()
-    table.add_column("fix", no_wrap=True)
-    for head in ("times", "99 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
+    table = _fixes_table("times")
     table.add_column("in effect", no_wrap=True)
     lines = []
     for fix in fixes:
@@ -142,12 +144,13 @@ def _switches(fixes: Sequence[TriedReport]) -> list[Block]:
     return [table, *lines]
 
 
-def _parts(parts: Sequence[PartReport], less: float) -> Table:
+def _parts(found: WhatIfReport | TrialsReport, *below: Block) -> list[Block]:
+    """The table of those that were delayed, what stands below it, and why others were not."""
     table = columns_table()
     table.add_column("part", overflow="fold", min_width=9)
-    for head in ("share", "slope", "99 % interval", f"{less:.0%} less", "99 % interval"):
+    for head in ("share", "slope", "99 % interval", f"{found.less:.0%} less", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    for part in parts:
+    for part in found.parts:
         if part.why_not:
             continue
         table.add_row(
@@ -158,11 +161,8 @@ def _parts(parts: Sequence[PartReport], less: float) -> Table:
             "" if part.gain is None else f"{part.gain.value:.1%}",
             _interval(part.gain, ".1%"),
         )
-    return table
-
-
-def _not_delayed(parts: Sequence[PartReport]) -> list[Block]:
-    return _others("cannot be delayed", [(part_name(part), part.why_not) for part in parts])
+    reasons = [(part_name(part), part.why_not) for part in found.parts]
+    return [table, *below, *_others("cannot be delayed", reasons)]
 
 
 def _others(title: str, names: Sequence[tuple[str, str]]) -> list[Block]:
