@@ -143,3 +143,63 @@ def test_an_operation_is_a_part_by_its_name():
     with work.context():
         work.step()
     assert passes_of(hooks) == {"aten::mm": 1}
+
+
+class Event:
+    """Of a device whose clock says when each was recorded."""
+
+    seconds = 0.0
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        Event.seconds += 0.5
+        self.at = Event.seconds
+
+    def elapsed_time(self, other):
+        return 1e3 * (other.at - self.at)
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """A GPU; the cycles of the delays that it was given."""
+    cycles = []
+    monkeypatch.setattr("gpulab.features.trials.hooks.cycles_per_s", lambda: 1e9)
+    monkeypatch.setattr(torch.cuda, "_sleep", cycles.append)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    return cycles
+
+
+def step_on(hooks):
+    lab = HookedLab(Lab(), hooks)
+
+    def step():
+        with lab.phase("part"):
+            torch.rand(2)
+        with lab.phase("other"):
+            torch.rand(2)
+
+    return hooks.of(Work(step))
+
+
+def test_a_part_of_a_device_is_made_longer_there_and_all_others_by_a_cycle(device):
+    delays = [
+        Delay(kind=PartKind.PHASE, name="part", seconds=1e-3),
+        Delay(kind=PartKind.PHASE, name="other"),
+    ]
+    work = step_on(Hooks(torch.device("cuda"), delays))
+    with work.context():
+        work.step()
+    assert device == [1_000_000, 1]
+
+
+def test_a_part_of_a_device_is_timed_by_its_events_and_not_delayed(device):
+    hooks = Hooks(torch.device("cuda"), (), recording=True)
+    work = step_on(hooks)
+    with work.context():
+        work.step()
+        hooks.clear()
+        work.step()
+    assert hooks.parts[PartKind.PHASE, "part"].device_s == pytest.approx(0.5)
+    assert not device

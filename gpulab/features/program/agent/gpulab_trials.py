@@ -134,9 +134,9 @@ class Trials:
             steps += 1
         ranks = os.environ.get("WORLD_SIZE", "1")
         if ranks != "1":
-            self._changes = [
-                _Change("", f"{ranks} ranks: a change of one would measure the wait", PART)
-            ]
+            kind = FIX if self._delays is None else PART
+            why_not = f"{ranks} ranks: a change of one would measure the wait"
+            self._changes = [_Change("all", why_not, kind)]
             self._write()
             return
         self._watches = not compiles
