@@ -23,7 +23,7 @@ from torch.utils.data._utils import fetch as fetchers
 
 from gpulab.core.jobs import Delay, PartKind
 from gpulab.core.payloads import USEFUL
-from gpulab.features.program.agent.gpulab_trials import (
+from gpulab.features.program.agent.gpulab_parts import (
     SLOTS,
     Part,
     cycles_per_s,
@@ -158,9 +158,9 @@ class Hooks:
     def _part(self, key: Key) -> Part:
         part = self.parts.get(key)
         if part is None:
-            part = Part(key[1])
+            part = Part()
             if self.on_cuda and (self._recording or key[0] in _DEVICE_PARTS):
-                part = OnDevice(key[1], self._cycles_per_s, recording=self._recording)
+                part = OnDevice(self._cycles_per_s, recording=self._recording)
             self.parts[key] = part
         return part
 
@@ -197,8 +197,8 @@ class Hooks:
 class OnDevice(Part):
     """A part of a step on a GPU: timed there where it is recorded, and else made longer there."""
 
-    def __init__(self, name: str, cycles_per_s: float, *, recording: bool) -> None:
-        super().__init__(name)
+    def __init__(self, cycles_per_s: float, *, recording: bool) -> None:
+        super().__init__()
         self._cycles_per_s = cycles_per_s
         self._recording = recording
         self._begun: dict[int, Any] = {}

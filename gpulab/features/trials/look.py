@@ -15,7 +15,7 @@ from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.device import open_device, waiter
-from gpulab.features.program.agent.gpulab_trials import PASSES, RAN, WALL, Part
+from gpulab.features.program.agent.gpulab_parts import PASSES, RAN, WALL, Part
 from gpulab.features.trials.hooks import Hooks, OnDevice, hooked
 from gpulab.features.trials.parts import MAIN, PROCESSES, THREAD, PartsRequest, PartsSeen
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gpulab.core.jobs import Delay, PartKind
-from gpulab.features.program.agent.gpulab_trials import PASSES
+from gpulab.features.program.agent.gpulab_parts import PASSES
 from gpulab.features.trials.hooks import HookedLab, Hooks
 from gpulab.scenario import Work
 

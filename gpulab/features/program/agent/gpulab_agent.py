@@ -37,7 +37,7 @@ _AWAITED = {*_PARENTS, _OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, _GROUPS, 
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
 _SAMPLES = "_gpulab_samples"
-_TRIALS = "_gpulab_trials"
+_PARTS, _TRIALS = "_gpulab_parts", "_gpulab_trials"
 _TRIED = ("GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY")
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
@@ -61,6 +61,7 @@ class Agent:
                 module = _load(_FOLLOWER, "gpulab_follower.py")
                 self._follower = module.Follower(self._folder, self.samples)
                 if any(name in os.environ for name in _TRIED):
+                    _load(_PARTS, "gpulab_parts.py")
                     trials = _load(_TRIALS, "gpulab_trials.py")
                     self._follower.trials = trials.Trials(self._folder)
             except Exception:

@@ -53,6 +53,7 @@ _OWN_MODULES = (
     "_gpulab_follower",
     "_gpulab_arrivals",
     "_gpulab_samples",
+    "_gpulab_parts",
     "_gpulab_trials",
 )
 _ENTRIES = (
