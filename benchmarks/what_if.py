@@ -108,7 +108,7 @@ def row(step, part, predicted, real, hidden):
         holds &= abs(predicted[0]) <= _HIDDEN_WITHIN
     verdict = "ok" if holds else "OFF"
     note = "hidden" if hidden else ""
-    slope = part["slope"]
+    slope = part["slope"]["value"]
     print(
         f"{step:<26} {part['name']:<12} {part['share']:6.1%} {slope:6.2f} {shown(predicted)} "
         f"{shown(real)} {off:+6.1%} {verdict} {note}",

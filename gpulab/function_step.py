@@ -92,6 +92,20 @@ class BuiltStep:
         if self.dtype != "bf16":
             self.dtype = dtype
 
+    def runs_with(self, owner: Any, name: str, value: object) -> None:
+        """While it runs, this attribute has another value."""
+
+        @contextmanager
+        def changed() -> Iterator[None]:
+            before = getattr(owner, name)
+            setattr(owner, name, value)
+            try:
+                yield
+            finally:
+                setattr(owner, name, before)
+
+        self.contexts.append(changed)
+
     @contextmanager
     def entered(self) -> Iterator[None]:
         """All contexts, in their order."""

@@ -23,16 +23,16 @@ def step_text(
     keywords of `FunctionStep`.
     """
     what = f"{Path(request.file).name}:{request.function}"
-    imports = ["import torch\n"] if any("torch." in source for source in sources) else []
-    if any("os." in source for source in sources):
-        imports.insert(0, "import os\n")
-    if any("@contextmanager" in source for source in sources):
-        imports.insert(0, "from contextlib import contextmanager\n")
+    imports = [
+        f"import {module}\n\n"
+        for module in ("os", "torch")
+        if any(f"{module}." in source for source in sources)
+    ]
     head = [
         f'"""{title.format(what=what)}\n\n',
         f"Written by gpulab {flag}. The program itself is imported, and never edited; its file\n",
         'is run anew for each build.\n"""\n\n',
-        *_sorted_imports(imports),
+        *imports,
         "from gpulab import Scenario\n",
         "from gpulab.function_step import FunctionStep\n\n",
         f'scenario = Scenario("{flag} {what}")\n',
@@ -40,16 +40,6 @@ def step_text(
     ]
     untouched = variant_text(UNTOUCHED, f"{what} as it is.", ())
     return "".join([*head, *(f"\n\n{source}" for source in (*sources, untouched, *variants))])
-
-
-def _sorted_imports(imports: Sequence[str]) -> list[str]:
-    standard = sorted((line for line in imports if "torch" not in line), key=_plain_first)
-    torch = [line for line in imports if "torch" in line]
-    return [*standard, *(["\n"] if standard else []), *torch, *(["\n"] if torch else [])]
-
-
-def _plain_first(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line
 
 
 def _step(request: StepRequest, expressions: Sequence[str]) -> list[str]:

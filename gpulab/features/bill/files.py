@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gpulab.core.files import read_regular
-from gpulab.core.limits import LINE_BYTES
+from gpulab.core.replaced import Replaced
 from gpulab.features.bill.events import ProcessBooked
 
 
@@ -23,23 +22,18 @@ class Bills:
     """Those of one run."""
 
     def __init__(self) -> None:
-        self._written: dict[Path, int] = {}
-        """When each was written that was read last."""
+        self._files = Replaced(dict[str, Any])
 
     def read(self, path: Path) -> Iterator[ProcessBooked]:
         """Yield the bill of a process, where it is a newer one."""
-        with suppress(OSError, msgspec.DecodeError, UnicodeError, RecursionError, KeyError):
-            written = path.stat().st_mtime_ns
-            if written == self._written.get(path):
-                return
-            bill = msgspec.json.decode(read_regular(path, LINE_BYTES), type=dict[str, Any])
-            self._written[path] = written
-            rank = str(bill["rank"])
+        for bill in self._files.newer(path):
+            rank = str(bill.get("rank"))
             bill |= {
                 "type": ProcessBooked.__struct_config__.tag,
-                "until": bill.pop("t"),
+                "until": bill.get("t"),
                 "rank": int(rank) if rank.isdigit() else 0,
                 "ranked": rank.isdigit(),
-                "is_root": bill["parent"] == os.getpid(),
+                "is_root": bill.get("parent") == os.getpid(),
             }
-            yield msgspec.convert(bill, ProcessBooked)
+            with suppress(msgspec.ValidationError):
+                yield msgspec.convert(bill, ProcessBooked)

@@ -23,6 +23,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device, cpu_name, driver_version
+from gpulab.core.replaced import Replaced
 from gpulab.core.values import (
     Count,
     Line,
@@ -198,8 +199,8 @@ class Followers:
         self._ready = False
         bills = present("bill.files")
         self._bills = bills.Bills() if bills else None
-        trials = present("trials.files")
-        self._trials = trials.Trials() if trials else None
+        trials = present("trials.events")
+        self._trials = Replaced(trials.TrialsMeasured) if trials else None
 
     @property
     def processes(self) -> list[FollowedProcess]:
@@ -213,7 +214,7 @@ class Followers:
             if name.endswith(".bill") and self._bills is not None:
                 yield from self._bills.read(self._folder / name)
             if name.endswith(".trials") and self._trials is not None:
-                yield from self._trials.read(self._folder / name)
+                yield from self._trials.newer(self._folder / name)
         for name, process in self._known.items():
             if name.endswith(".start") and process.process is not None:
                 continue

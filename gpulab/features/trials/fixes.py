@@ -5,31 +5,27 @@ changes is the function of its name in `transformations.py`; when it applies, th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
+from gpulab.core.jobs import TriedFix
 from gpulab.features.trials.result import FixReport
 
-
-class Fix(NamedTuple):
-    """Its name, and what it is in the words of torch."""
-
-    name: str
-    sentence: str
-
-
-FIXES: Sequence[Fix] = (
-    Fix("tf32", "torch.set_float32_matmul_precision('high')"),
-    Fix("autocast_bf16", "torch.autocast with bf16"),
-    Fix("compile_model", "torch.compile(model)"),
-    Fix("fused_optimizer", "optimizer with fused=True"),
-    Fix("channels_last", "model.to(memory_format=torch.channels_last)"),
-    Fix("loader_workers", "DataLoader(num_workers=..., persistent_workers=True)"),
-    Fix("cudnn_benchmark", "torch.backends.cudnn.benchmark = True"),
-    # last: it captures what the others have changed
-    Fix("cuda_graph", "the whole step as one CUDA graph"),
+FIXES = tuple(
+    TriedFix(name=name, sentence=sentence)
+    for name, sentence in (
+        ("tf32", "torch.set_float32_matmul_precision('high')"),
+        ("autocast_bf16", "torch.autocast with bf16"),
+        ("compile_model", "torch.compile(model)"),
+        ("fused_optimizer", "optimizer with fused=True"),
+        ("channels_last", "model.to(memory_format=torch.channels_last)"),
+        ("loader_workers", "DataLoader(num_workers=..., persistent_workers=True)"),
+        ("cudnn_benchmark", "torch.backends.cudnn.benchmark = True"),
+        # last: it captures what the others have changed
+        ("cuda_graph", "the whole step as one CUDA graph"),
+    )
 )
+"""Each with what it is in the words of torch."""
 
 
 class StepSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +39,7 @@ class StepSeen(msgspec.Struct, frozen=True, kw_only=True):
     state: list[str] = []
 
 
-def gaining(tried: Sequence[FixReport]) -> list[Fix]:
+def gaining(tried: Sequence[FixReport]) -> list[TriedFix]:
     """Return those that gained, in the order in which they are applied."""
     gained = {fix.name for fix in tried if fix.gained}
     return [fix for fix in FIXES if fix.name in gained]

@@ -4,10 +4,9 @@ whenever it has run (a virtual speedup, as in Coz).
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from inspect import isgenerator, signature
 from threading import get_ident
@@ -20,28 +19,25 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.data import get_worker_info
 from torch.utils.data._utils import fetch as fetchers
 
 from gpulab.core.jobs import Delay, PartKind
 from gpulab.core.payloads import USEFUL
+from gpulab.features.trials.delayed import (
+    SLOTS,
+    Part,
+    cycles_per_s,
+    shared,
+    slot,
+    wrap,
+)
 from gpulab.scenario import Work
 
 Key = tuple[PartKind, str]
 
-_SLOTS = 64
-"""Of worker processes, beside one of the step's own."""
-_FIELDS = 4
-_OWED, _PASSES, _WALL, _CPU = range(_FIELDS)
-_ARMED = _SLOTS * _FIELDS
-_LEAST_DELAY_S = 5e-6
-"""Shorter ones are saved up: each costs a microsecond that nobody asked for."""
 _BLOCKED = 0.5
 _BLOCKED_S = 50e-6
 _LEAST_PAUSE_S = 20e-6
-_BUSY = torch.linspace(0, 1, 2048)
-_RESULT = torch.empty_like(_BUSY)
-_SLEEP_LATE_S = 150e-6
 _DEVICE_PARTS = (
     PartKind.PHASE,
     PartKind.COPIES,
@@ -49,7 +45,6 @@ _DEVICE_PARTS = (
     PartKind.BACKWARD,
     PartKind.OPTIMIZER,
 )
-_CALIBRATED_CYCLES = 10_000_000
 
 
 def hooked(
@@ -81,13 +76,8 @@ class HookedLab:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Any]:
-        key = PartKind.PHASE, name
-        with self._lab.phase(name) as entered:
-            self._hooks.enter(key)
-            try:
-                yield entered
-            finally:
-                self._hooks.leave(key)
+        with self._lab.phase(name) as entered, self._hooks.within((PartKind.PHASE, name)):
+            yield entered
 
     def useful(self) -> AbstractContextManager[Any]:
         return self.phase(USEFUL)
@@ -101,105 +91,180 @@ class Hooks:
     ) -> None:
         self.on_cuda = device.type == "cuda"
         self._delays = {delay.key: delay for delay in delays}
-        self._virtual = any(delay.others for delay in delays)
-        self._recording = recording
-        self._debts: dict[Key, float] = {}
-        self._paid: dict[int, float] = {}
-        self._left: dict[int, tuple[float, float, float]] = {}
-        """Of each thread: when it left a part, its CPU time then, and what was owed then."""
+        self._debts = _Debts() if any(delay.others for delay in delays) else None
+        self._kinds = {kind for kind, _ in self._delays} | set(_HOOKED if recording else ())
         # worker processes are forked later, and see what is written here
-        self._shared = memoryview(mmap.mmap(-1, (_ARMED + 1) * 8)).cast("d")
-        self._cycles_per_s = _cycles_per_s(device) if self.on_cuda else 0.0
-        self.seen: dict[Key, Record] = {}
-        self._began: dict[tuple[int, Key], tuple[float, float, Any]] = {}
+        self._armed = shared(1)
+        self._cycles_per_s = cycles_per_s() if self.on_cuda else 0.0
+        self._recording = recording
+        self.parts: dict[Key, Part] = {}
+        for kind in _HOOKED:
+            self._part((kind, kind.value))
+        for delay in delays:
+            if not delay.others:
+                self._part(delay.key).be_longer(delay.seconds, busy=delay.busy)
 
     def of(self, work: Any) -> Any:
         """The work with these hooks; what is no work is returned as it is, for others to refuse."""
         if not isinstance(work, Work):
             return work
-        key = PartKind.HOST, PartKind.HOST.value
 
         def hooked() -> Any:
             returned = work.step()
-            self.leave(key)
-            return returned
+            with self.within((PartKind.HOST, PartKind.HOST.value)):
+                return returned
 
-        step = hooked if key in self._delays else work.step
+        step = hooked if PartKind.HOST in self._kinds else work.step
         return replace(work, step=step, context=partial(self._entered, work.context))
 
-    @property
-    def is_on(self) -> bool:
-        return self._shared[_ARMED] > 0
-
     def enter(self, key: Key) -> None:
-        if not self.is_on:
+        if not self._armed[0]:
             return
-        if self._virtual:
-            self._pay()
-        if self._recording:
-            event = self._event()
-            self._began[get_ident(), key] = perf_counter(), thread_time(), event
+        if self._debts is not None:
+            self._debts.pay()
+        self._part(key).enter()
 
     def leave(self, key: Key) -> None:
-        if not self.is_on:
+        if not self._armed[0]:
             return
-        if self._recording:
-            self._record(key)
-        delay = self._delays.get(key)
-        if delay is None:
-            return
-        if delay.others and delay.seconds:
-            self._owe(delay.seconds)
-        elif self.on_cuda and key[0] in _DEVICE_PARTS:
-            # one cycle where nothing is delayed, for a launch costs the host as much as a part
-            cycles = max(1, int(delay.seconds * self._cycles_per_s))
-            torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
-        elif delay.seconds:
-            self._lengthen(delay)
-        if self._virtual:
-            self._left[get_ident()] = perf_counter(), thread_time(), self._sum(_OWED)
+        self._part(key).leave()
+        if self._debts is not None:
+            delay = self._delays.get(key)
+            self._debts.left(delay.seconds if delay is not None and delay.others else 0.0)
 
-    def worker_record(self) -> Record:
-        """Return what loading took in worker processes."""
-        return Record(self._sum(_PASSES), self._sum(_WALL), self._sum(_CPU))
+    @contextmanager
+    def within(self, key: Key) -> Iterator[None]:
+        """One pass of a part."""
+        self.enter(key)
+        try:
+            yield
+        finally:
+            self.leave(key)
+
+    def around(self, key: Key, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function whose calls are passes of a part."""
+
+        def called(*arguments: Any, **keywords: Any) -> Any:
+            with self.within(key):
+                return function(*arguments, **keywords)
+
+        return called
 
     def clear(self) -> None:
         """Forget what was recorded."""
-        self.seen.clear()
-        for place in range(_ARMED):
-            self._shared[place] = 0.0
+        for part in self.parts.values():
+            part.window_begins()
 
-    # --- what happens at a part -------------------------------------------------------------------
+    def _part(self, key: Key) -> Part:
+        part = self.parts.get(key)
+        if part is None:
+            part = Part()
+            if self.on_cuda and (self._recording or key[0] in _DEVICE_PARTS):
+                part = OnDevice(self._cycles_per_s, recording=self._recording)
+            self.parts[key] = part
+        return part
 
-    def _lengthen(self, delay: Delay) -> None:
-        debt = self._debts.get(delay.key, 0.0) + delay.seconds
-        if debt >= _LEAST_DELAY_S:
-            started = perf_counter()
-            _pause(debt, busy=delay.busy)
-            debt -= perf_counter() - started
-        self._debts[delay.key] = debt
+    def _on_operation(self, func: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        key = PartKind.OPERATION, func._schema.name
+        if key not in self._delays:
+            return func(*args, **keywords)
+        with self.within(key):
+            return func(*args, **keywords)
 
-    def _owe(self, seconds: float) -> None:
-        """Every other thread and process owes a pause as long as this part was made shorter."""
-        self._shared[_slot() * _FIELDS + _OWED] += seconds
-        lane = get_ident()
-        self._paid[lane] = self._paid.get(lane, 0.0) + seconds
+    @contextmanager
+    def _entered(self, inner: Any) -> Iterator[None]:
+        global _active
+        with ExitStack() as stack:
+            if inner is not None:
+                is_made = isinstance(inner, type) or not hasattr(inner, "__enter__")
+                stack.enter_context(inner() if is_made else inner)
+            for kind, hook in _HOOKED.items():
+                if kind in self._kinds:
+                    for undo in hook(self, (kind, kind.value)):
+                        stack.callback(undo)
+            if PartKind.OPERATION in self._kinds:
+                stack.enter_context(Operations(self._on_operation))
+            if self._debts is not None:
+                self._debts.clear()
+            _active = self
+            self._armed[0] = 1.0
+            try:
+                yield
+            finally:
+                self._armed[0] = 0.0
 
-    def _sum(self, field: int) -> float:
-        """Of all processes."""
-        return sum(self._shared[field:_ARMED:_FIELDS].tolist())
 
-    def _pay(self) -> None:
+class OnDevice(Part):
+    """A part of a step on a GPU: timed there where it is recorded, and else made longer there."""
+
+    def __init__(self, cycles_per_s: float, *, recording: bool) -> None:
+        super().__init__()
+        self._cycles_per_s = cycles_per_s
+        self._recording = recording
+        self._begun: dict[int, Any] = {}
+        self._events: list[tuple[Any, Any]] = []
+
+    @property
+    def device_s(self) -> float:
+        """On the device's clock, which has to be idle."""
+        return sum(float(begin.elapsed_time(end)) for begin, end in self._events) * 1e-3
+
+    def enter(self) -> None:
+        super().enter()
+        if self._recording and not slot():
+            self._begun[get_ident()] = _event()
+
+    def leave(self) -> None:
+        super().leave()
+        begun = self._begun.pop(get_ident(), None)
+        if begun is not None:
+            self._events.append((begun, _event()))
+
+    def window_begins(self) -> None:
+        super().window_begins()
+        self._events.clear()
+
+    def _lengthen(self, delay_s: float) -> None:
+        # one cycle where nothing is delayed, for a launch costs the host as much as a part
+        if not self._recording:
+            cycles = max(1, int(delay_s * self._cycles_per_s))
+            torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+
+
+class _Debts:
+    """What threads and processes owe: a pause as long as a part of another one was made shorter."""
+
+    def __init__(self) -> None:
+        self._owed = shared(SLOTS)
+        """By processes."""
+        self._paid: dict[int, float] = {}
+        self._left: dict[int, tuple[float, float, float]] = {}
+        """Of each thread: when it left a part, its CPU time then, and what was owed then."""
+
+    def clear(self) -> None:
+        self._paid.clear()
+        self._left.clear()
+        for place in range(SLOTS):
+            self._owed[place] = 0.0
+
+    def left(self, seconds: float) -> None:
+        """This thread has left a part, for which all others owe so long."""
+        thread = get_ident()
+        self._owed[slot()] += seconds
+        self._paid[thread] = self._paid.get(thread, 0.0) + seconds
+        self._left[thread] = perf_counter(), thread_time(), sum(self._owed)
+
+    def pay(self) -> None:
         """Pause as long as others have become shorter meanwhile. Who waited for somebody else was
         woken by one that has paid, and owes nothing of that time.
         """
-        lane = get_ident()
-        owed = self._sum(_OWED)
-        paid = self._paid.get(lane)
+        thread = get_ident()
+        owed = sum(self._owed)
+        paid = self._paid.get(thread)
         if paid is None:
-            self._paid[lane] = owed
+            self._paid[thread] = owed
             return
-        left = self._left.get(lane)
+        left = self._left.get(thread)
         if left is not None:
             wall_s = perf_counter() - left[0]
             cpu_s = thread_time() - left[1]
@@ -210,157 +275,42 @@ class Hooks:
             started = perf_counter()
             sleep(due)
             paid += perf_counter() - started
-        self._paid[lane] = paid
-
-    def _record(self, key: Key) -> None:
-        began = self._began.pop((get_ident(), key), None)
-        if began is None:
-            return
-        wall_s = perf_counter() - began[0]
-        cpu_s = thread_time() - began[1]
-        if get_worker_info() is not None:
-            first = _slot() * _FIELDS
-            self._shared[first + _PASSES] += 1
-            self._shared[first + _WALL] += wall_s
-            self._shared[first + _CPU] += cpu_s
-            return
-        record = self.seen.setdefault(key, Record())
-        record.passes += 1
-        record.wall_s += wall_s
-        record.cpu_s += cpu_s
-        record.threads.add(get_ident())
-        if began[2] is not None:
-            record.events.append((began[2], self._event()))
-
-    def _event(self) -> Any:
-        if not self.on_cuda or get_worker_info() is not None:
-            return None
-        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()
-        return event
-
-    def _on_operation(self, func: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        key = PartKind.OPERATION, func._schema.name
-        if key not in self._delays:
-            return func(*args, **keywords)
-        self.enter(key)
-        returned = func(*args, **keywords)
-        self.leave(key)
-        return returned
-
-    # --- while the step runs ----------------------------------------------------------------------
-
-    @contextmanager
-    def _entered(self, inner: Any) -> Iterator[None]:
-        global _active
-        kinds = {kind for kind, _ in self._delays}
-        with ExitStack() as stack:
-            if inner is not None:
-                is_made = isinstance(inner, type) or not hasattr(inner, "__enter__")
-                stack.enter_context(inner() if is_made else inner)
-            if self._recording:
-                kinds |= set(PartKind) - {PartKind.OPERATION}
-            for kind, hooked in _HOOKED.items():
-                if kind in kinds:
-                    stack.enter_context(hooked(self))
-            if PartKind.OPERATION in kinds:
-                stack.enter_context(Operations(self._on_operation))
-            self._debts.clear()
-            self._paid.clear()
-            self._left.clear()
-            for slot in range(_SLOTS):
-                self._shared[slot * _FIELDS + _OWED] = 0.0
-            _active = self
-            self._shared[_ARMED] = 1.0
-            try:
-                yield
-            finally:
-                self._shared[_ARMED] = 0.0
+        self._paid[thread] = paid
 
 
-@dataclass
-class Record:
-    """Passes of a part, and what they took."""
+def _event() -> Any:
+    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event.record()
+    return event
 
-    passes: float = 0.0
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-    threads: set[int] = field(default_factory=set)
-    events: list[tuple[Any, Any]] = field(default_factory=list)
 
-    @property
-    def device_s(self) -> float:
-        """On the device's clock; 0 without one. It has to be idle."""
-        return sum(float(begin.elapsed_time(end)) for begin, end in self.events) * 1e-3
-
+# --- hooks on what is no phase: each is put in, and yields what takes it away --------------------
 
 _active: Hooks | None = None
 """Those of the step that runs; in a worker process, of the step that started it."""
+_Undo = Callable[[], object]
 
 
-def _slot() -> int:
-    """Return the slot of a worker process, or of the step's own one."""
-    info = get_worker_info()
-    return 0 if info is None else 1 + info.id % (_SLOTS - 1)
-
-
-def _pause(seconds: float, *, busy: bool) -> None:
-    """Sleep so long, or compute, mostly without the lock of the interpreter, which others may
-    need.
-    """
-    end = perf_counter() + seconds
-    if not busy and seconds > _SLEEP_LATE_S:
-        sleep(seconds - _SLEEP_LATE_S)
-    while busy and perf_counter() < end - _LEAST_DELAY_S:
-        torch.sin(_BUSY, out=_RESULT)
-    while perf_counter() < end:
-        pass
-
-
-def _cycles_per_s(device: torch.device) -> float:
-    """Measure the cycles per second of `torch.cuda._sleep`, by the device's own clock."""
-    with torch.cuda.device(device):
-        begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        torch.cuda._sleep(_CALIBRATED_CYCLES)  # type: ignore[no-untyped-call]
-        begin.record()
-        torch.cuda._sleep(_CALIBRATED_CYCLES)  # type: ignore[no-untyped-call]
-        end.record()
-        end.synchronize()
-        elapsed_s: float = begin.elapsed_time(end) * 1e-3
-        return _CALIBRATED_CYCLES / elapsed_s
-
-
-# --- hooks on what is no phase --------------------------------------------------------------------
-
-
-def _hook_loading(_: Hooks) -> AbstractContextManager[None]:
+def _hook_loading(_: Hooks, key: Key) -> Iterator[_Undo]:
     """Workers inherit the hook when they are forked, and keep it: it stays where it is."""
+
+    def around(fetch: Callable[..., Any]) -> Callable[..., Any]:
+        def hooked(self: Any, indices: Any) -> Any:
+            if _active is None:
+                return fetch(self, indices)
+            with _active.within(key):
+                return fetch(self, indices)
+
+        hooked.hooked = True  # type: ignore[attr-defined]
+        return hooked
+
     for kind in (fetchers._MapDatasetFetcher, fetchers._IterableDatasetFetcher):
         if not hasattr(kind.fetch, "hooked"):
-            setattr(kind, "fetch", _hooked_fetch(kind.fetch))  # noqa: B010
-    return nullcontext()
+            wrap(kind, "fetch", around)
+    yield from ()
 
 
-def _hooked_fetch(fetch: Callable[..., Any]) -> Callable[..., Any]:
-    key = PartKind.LOADING, PartKind.LOADING.value
-
-    def hooked(self: Any, indices: Any) -> Any:
-        hooks = _active
-        if hooks is None:
-            return fetch(self, indices)
-        hooks.enter(key)
-        try:
-            return fetch(self, indices)
-        finally:
-            hooks.leave(key)
-
-    hooked.hooked = True  # type: ignore[attr-defined]
-    return hooked
-
-
-def _hook_forward(hooks: Hooks) -> AbstractContextManager[Any]:
-    key = PartKind.FORWARD, PartKind.FORWARD.value
+def _hook_forward(hooks: Hooks, key: Key) -> Iterator[_Undo]:
     depth = 0
 
     def before(*_: Any) -> None:
@@ -376,68 +326,35 @@ def _hook_forward(hooks: Hooks) -> AbstractContextManager[Any]:
             hooks.leave(key)
 
     module = torch.nn.modules.module
-    return _removed(
-        module.register_module_forward_pre_hook(before), module.register_module_forward_hook(after)
-    )
+    yield module.register_module_forward_pre_hook(before).remove
+    yield module.register_module_forward_hook(after).remove
 
 
-def _hook_backward(hooks: Hooks) -> AbstractContextManager[Any]:
-    key = PartKind.BACKWARD, PartKind.BACKWARD.value
-    return _patched(torch.Tensor, "backward", hooks, key, lambda *_: True)
+def _hook_backward(hooks: Hooks, key: Key) -> Iterator[_Undo]:
+    yield wrap(torch.autograd, "backward", partial(hooks.around, key))
 
 
-def _hook_optimizer(hooks: Hooks) -> AbstractContextManager[Any]:
-    key = PartKind.OPTIMIZER, PartKind.OPTIMIZER.value
-    return _removed(
-        register_optimizer_step_pre_hook(lambda *_: hooks.enter(key)),
-        register_optimizer_step_post_hook(lambda *_: hooks.leave(key)),
-    )
+def _hook_optimizer(hooks: Hooks, key: Key) -> Iterator[_Undo]:
+    yield register_optimizer_step_pre_hook(lambda *_: hooks.enter(key)).remove
+    yield register_optimizer_step_post_hook(lambda *_: hooks.leave(key)).remove
 
 
-def _hook_copies(hooks: Hooks) -> AbstractContextManager[Any]:
-    key = PartKind.COPIES, PartKind.COPIES.value
-    stack = ExitStack()
+def _hook_copies(hooks: Hooks, key: Key) -> Iterator[_Undo]:
+    """On those from one kind of device to another."""
+
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(self: Any, *arguments: Any, **keywords: Any) -> Any:
+            hooks.enter(key)
+            returned = function(self, *arguments, **keywords)
+            tensors = [each for each in (returned, *arguments) if isinstance(each, torch.Tensor)]
+            if any(each.device.type != self.device.type for each in tensors):
+                hooks.leave(key)
+            return returned
+
+        return called
+
     for name in ("copy_", "to", "cuda", "cpu") if hooks.on_cuda else ():
-        stack.enter_context(_patched(torch.Tensor, name, hooks, key, _crosses))
-    return stack
-
-
-def _removed(*handles: Any) -> AbstractContextManager[Any]:
-    """Hooks that are there, and go at its end."""
-    stack = ExitStack()
-    for handle in handles:
-        stack.callback(handle.remove)
-    return stack
-
-
-def _crosses(tensor: torch.Tensor, returned: Any, arguments: Sequence[Any]) -> bool:
-    """Return whether a copy went from one kind of device to another."""
-    tensors = [each for each in (returned, *arguments) if isinstance(each, torch.Tensor)]
-    return any(each.device.type != tensor.device.type for each in tensors)
-
-
-@contextmanager
-def _patched(
-    owner: Any, name: str, hooks: Hooks, key: Key, counts: Callable[..., bool]
-) -> Iterator[None]:
-    original = getattr(owner, name)
-    is_own = name in vars(owner)
-
-    def hooked(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        hooks.enter(key)
-        returned = original(self, *arguments, **keywords)
-        if counts(self, returned, arguments):
-            hooks.leave(key)
-        return returned
-
-    setattr(owner, name, hooked)
-    try:
-        yield
-    finally:
-        if is_own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
+        yield wrap(torch.Tensor, name, around)
 
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -453,7 +370,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._around(func, args, kwargs or {})
 
 
-_HOOKED: Mapping[PartKind, Callable[[Hooks], AbstractContextManager[Any]]] = {
+_HOOKED: Mapping[PartKind, Callable[[Hooks, Key], Iterator[_Undo]]] = {
     PartKind.LOADING: _hook_loading,
     PartKind.FORWARD: _hook_forward,
     PartKind.BACKWARD: _hook_backward,

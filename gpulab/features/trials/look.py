@@ -15,7 +15,8 @@ from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.build.load import load
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.device import open_device, waiter
-from gpulab.features.trials.hooks import Hooks, Record, hooked
+from gpulab.features.trials.delayed import PASSES, RAN, WALL, Part
+from gpulab.features.trials.hooks import Hooks, OnDevice, hooked
 from gpulab.features.trials.parts import MAIN, PROCESSES, THREAD, PartsRequest, PartsSeen
 
 _WARM_STEPS = 3
@@ -60,23 +61,22 @@ def parts_of(request: PartsRequest) -> PartsSeen:
 
 
 def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
-    loading = PartKind.LOADING, PartKind.LOADING.value
-    found = [(key, record, _lane(record)) for key, record in hooks.seen.items()]
-    workers = hooks.worker_record()
-    if workers.passes:
-        found = [each for each in found if each[0] != loading]
-        found.append((loading, workers, PROCESSES))
-    for (kind, name), record, lane in found:
-        running = None if on_device else min(1.0, record.cpu_s / max(record.wall_s, 1e-9))
+    for (kind, name), part in hooks.parts.items():
+        passes, wall_s = part.sum(PASSES), part.sum(WALL)
+        if not passes:
+            continue
+        device_s = part.device_s if isinstance(part, OnDevice) else 0.0
         yield StepPart(
             kind=kind,
             name=name,
-            passes=record.passes / steps,
-            seconds=(record.device_s or record.wall_s) / steps,
-            running=running,
-            lane=lane,
+            passes=passes / steps,
+            seconds=(device_s or wall_s) / steps,
+            running=None if on_device else min(1.0, part.sum(RAN) / max(wall_s, 1e-9)),
+            lane=_lane(part),
         )
 
 
-def _lane(record: Record) -> str:
-    return MAIN if record.threads <= {get_ident()} else THREAD
+def _lane(part: Part) -> str:
+    if part.sum(PASSES, first=1):
+        return PROCESSES
+    return MAIN if part.threads <= {get_ident()} else THREAD

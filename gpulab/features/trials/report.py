@@ -4,7 +4,10 @@ it is, and from windows of a program's running steps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import exp
 from operator import attrgetter
+from statistics import median
 
 from msgspec.structs import replace
 
@@ -12,7 +15,7 @@ from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Measure, StepPart, TriedFix
 from gpulab.features.trials import result
-from gpulab.features.trials.events import TrialsMeasured
+from gpulab.features.trials.events import TrialsMeasured, TriedChange
 from gpulab.features.trials.parts import BARE, PLAIN, name_of
 from gpulab.features.trials.result import (
     BY_OTHERS,
@@ -20,13 +23,15 @@ from gpulab.features.trials.result import (
     LESS,
     FixReport,
     PartReport,
+    TrialsReport,
+    TriedReport,
     WhatIfReport,
 )
-from gpulab.features.trials.windows import trials_report
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport, fields_of
 from gpulab.report.state import Keep
 from gpulab.stats.comparison import Comparison
+from gpulab.stats.statistics import log_ratios, median_interval
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
@@ -42,6 +47,9 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
     if job.subject.parts:
         return report.with_parts(what_if=_what_if(job, report))
     return report
+
+
+# --- variants of a step of the lab ----------------------------------------------------------------
 
 
 def _fix_report(tried: TriedFix, report: RunReport) -> FixReport:
@@ -86,7 +94,7 @@ def _what_if(job: Measure, report: RunReport) -> WhatIfReport:
         less=LESS,
         hooks_cost=speedup.moved(lambda ratio: ratio - 1) if speedup else None,
         elapsed_s=report.progress.elapsed_s,
-        parts=sorted(parts, key=lambda part: -(part.gain.value if part.gain else 0.0)),
+        parts=sorted(parts, key=_gain_of),
     )
 
 
@@ -96,18 +104,18 @@ def _part_report(
     result = PartReport(**fields_of(part, "name", "lane", "why_not"), kind=part.kind.value)
     if not step_s or not delay_s:
         return result
-    share = part.seconds / step_s if part.seconds else None
-    delay = delay_s / step_s
-    slope = _slope(report, name_of(part.kind, part.name, others=False), delay)
-    result = replace(result, share=share, slope=slope)
-    if slope is None or share is None:
+    result = _with_slope(
+        result,
+        part.seconds / step_s if part.seconds else None,
+        _slope(report, name_of(part.kind, part.name, others=False), delay_s / step_s),
+    )
+    others = _slope(report, name_of(part.kind, part.name, others=True), delay_s / step_s)
+    if result.gain is None or result.share is None or others is None:
         return result
-    gain, gain_from = slope, BY_SLOPE
-    if others := _slope(report, name_of(part.kind, part.name, others=True), delay):
-        # where all others were delayed, for each second that the part is made shorter
-        gain, gain_from = others.moved(lambda value: 1 - value), BY_OTHERS
-    scale = LESS * share
-    return replace(result, gain=gain.moved(lambda value: scale * value), gain_from=gain_from)
+    # where all others were delayed, for each second that the part is made shorter
+    scale = LESS * result.share
+    gain = others.moved(lambda value: scale * (1 - value))
+    return replace(result, gain=gain, gain_from=BY_OTHERS)
 
 
 def _slope(report: RunReport, variant: str, delay: float) -> Estimate | None:
@@ -116,6 +124,60 @@ def _slope(report: RunReport, variant: str, delay: float) -> Estimate | None:
     if comparison is None or comparison.speedup is None:
         return None
     return comparison.speedup.moved(lambda ratio: (1 / ratio - 1) / delay)
+
+
+# --- windows of the running steps of a program ----------------------------------------------------
+
+
+def trials_report(changes: Sequence[TriedChange]) -> TrialsReport:
+    """Return the parts and the fixes, those that gain most first."""
+    parts = [_delayed_part(change) for change in changes if change.kind == "part"]
+    fixes = [_switched_fix(change) for change in changes if change.kind == "fix"]
+    return TrialsReport(
+        less=LESS,
+        parts=sorted(parts, key=_gain_of),
+        fixes=sorted(fixes, key=lambda fix: -(fix.speedup.value if fix.speedup else 0.0)),
+    )
+
+
+def _delayed_part(change: TriedChange) -> PartReport:
+    part = PartReport(kind="part", name=change.name, lane="", why_not=change.why_not)
+    pairs = [pair for pair in change.pairs if pair.delay_s > 0]
+    if not pairs:
+        return part
+    share = median(pair.part_s / pair.plain_s for pair in pairs) or None
+    slopes = [(pair.changed_s - pair.plain_s) / pair.delay_s for pair in pairs]
+    return _with_slope(part, share, _estimate(slopes))
+
+
+def _switched_fix(change: TriedChange) -> TriedReport:
+    pairs = [pair for pair in change.pairs if pair.in_effect]
+    fix = TriedReport(
+        **fields_of(change, "name", "was", "now", "alters", "why_not"),
+        pairs=len(change.pairs),
+        in_effect=len(pairs),
+    )
+    if not pairs:
+        return fix
+    ratios = log_ratios([pair.changed_s for pair in pairs], [pair.plain_s for pair in pairs])
+    return replace(fix, speedup=_estimate(ratios).moved(lambda ratio: exp(-ratio)))
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
+    interval = median_interval(values)
+    return interval.estimate if interval else Estimate(value=median(values), n=len(values))
+
+
+def _with_slope(part: PartReport, share: float | None, slope: Estimate | None) -> PartReport:
+    part = replace(part, share=share, slope=slope)
+    if slope is None or share is None:
+        return part
+    return replace(part, gain=slope.moved(lambda value: LESS * share * value), gain_from=BY_SLOPE)
+
+
+def _gain_of(part: PartReport) -> float:
+    """For a list with the largest first."""
+    return -(part.gain.value if part.gain else 0.0)
 
 
 FEATURE = Feature(

@@ -13,7 +13,7 @@ from msgspec.structs import replace as replace_fields
 
 from gpulab.core.jobs import Measure, RunRequest, StepPart, StepRequest, TriedFix
 from gpulab.core.statuses import CeilingChoice
-from gpulab.features.trials.fixes import FIXES, Fix, StepSeen, gaining
+from gpulab.features.trials.fixes import FIXES, StepSeen, gaining
 from gpulab.features.trials.parts import PartsRequest, PartsSeen, judged, variants_of
 from gpulab.features.trials.result import ALL_TOGETHER
 from gpulab.options import Options, UsageError
@@ -61,15 +61,14 @@ class Fixes:
         except LookError as error:
             raise UsageError(f"--try {launch.label}: {error}") from None
         self._asked = fixes_named(names, self._seen)
-        self.why_not = {fix.name: self._seen.why_not[fix.name] for fix in self._asked}
-        self.able = [fix for fix in self._asked if not self.why_not[fix.name]]
+        self.why_not = {fix.name: fix.why_not for fix in self._asked}
+        self.able = [fix for fix in self._asked if not fix.why_not]
 
     def request(self) -> RunRequest:
         """Each of them by itself."""
-        tried = (TriedFix(**fix._asdict(), why_not=self.why_not[fix.name]) for fix in self._asked)
-        return self._request(self.text(), tried, self._settings)
+        return self._request(self.text(), self._asked, self._settings)
 
-    def together(self, gained: Sequence[Fix]) -> RunRequest:
+    def together(self, gained: Sequence[TriedFix]) -> RunRequest:
         """Those that gained, all in one."""
         names = ", ".join(fix.name for fix in gained)
         text = scenario_text(self._step, self._seen, (), gained)
@@ -81,7 +80,7 @@ class Fixes:
         gained = gaining(report.fixes)
         return self.together(gained) if len(gained) > 1 else None
 
-    def text(self, gained: Sequence[Fix] = ()) -> str:
+    def text(self, gained: Sequence[TriedFix] = ()) -> str:
         """The scenario that tries them."""
         return scenario_text(self._step, self._seen, self.able, gained)
 
@@ -92,7 +91,7 @@ class Fixes:
         return replace_fields(planned, job=replace_fields(planned.job, subject=subject))
 
 
-def fixes_named(names: Sequence[str], seen: StepSeen) -> list[Fix]:
+def fixes_named(names: Sequence[str], seen: StepSeen) -> list[TriedFix]:
     """Those fixes in the order in which they are applied, all without names. UsageError where there
     is none of a name.
     """
@@ -101,11 +100,18 @@ def fixes_named(names: Sequence[str], seen: StepSeen) -> list[Fix]:
     if unknown:
         those = ", ".join(name for name in known if not seen.why_not[name]) or "none"
         raise UsageError(f"--try {shown(unknown[0])}: no such fix; these apply: {those}")
-    return [fix for fix in FIXES if not names or fix.name in names]
+    return [
+        replace_fields(fix, why_not=seen.why_not[fix.name])
+        for fix in FIXES
+        if not names or fix.name in names
+    ]
 
 
 def scenario_text(
-    request: StepRequest, seen: StepSeen, fixes: Sequence[Fix], together: Sequence[Fix] = ()
+    request: StepRequest,
+    seen: StepSeen,
+    fixes: Sequence[TriedFix],
+    together: Sequence[TriedFix] = (),
 ) -> str:
     """Each of `fixes` by itself, and those `together` in one variant."""
     functions = _functions()
@@ -124,7 +130,7 @@ def scenario_text(
     )
 
 
-def _changes(fixes: Sequence[Fix]) -> list[str]:
+def _changes(fixes: Sequence[TriedFix]) -> list[str]:
     return [f"with_{fix.name}" for fix in fixes]
 
 

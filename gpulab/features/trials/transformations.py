@@ -5,7 +5,6 @@ that tries them, so each stands by itself: names of torch, and `built`.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 
 import torch
 
@@ -14,21 +13,8 @@ from gpulab.function_step import BuiltStep
 
 def tf32(built: BuiltStep) -> None:
     """Products and convolutions of fp32 on tensor cores, with 10 bits of mantissa."""
-
-    kinds = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)
-
-    @contextmanager
-    def tf32_allowed():
-        before = [kind.fp32_precision for kind in kinds]
-        for kind in kinds:
-            kind.fp32_precision = "tf32"
-        try:
-            yield
-        finally:
-            for kind, precision in zip(kinds, before, strict=True):
-                kind.fp32_precision = precision
-
-    built.contexts.append(tf32_allowed)
+    for kind in (torch.backends.cuda.matmul, torch.backends.cudnn.conv):
+        built.runs_with(kind, "fp32_precision", "tf32")
     built.computes_in("tf32")
 
 
@@ -102,17 +88,7 @@ def loader_workers(built: BuiltStep) -> None:
 
 def cudnn_benchmark(built: BuiltStep) -> None:
     """torch.backends.cudnn.benchmark: the fastest algorithm for each shape of a convolution."""
-
-    @contextmanager
-    def benchmarked():
-        before = torch.backends.cudnn.benchmark
-        torch.backends.cudnn.benchmark = True
-        try:
-            yield
-        finally:
-            torch.backends.cudnn.benchmark = before
-
-    built.contexts.append(benchmarked)
+    built.runs_with(torch.backends.cudnn, "benchmark", True)
 
 
 def cuda_graph(built: BuiltStep) -> None:

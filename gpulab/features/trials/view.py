@@ -39,13 +39,12 @@ def tried(report: RunReport, together: RunReport | None = None) -> Block | None:
         return None
     rows = [fix for fix in fixes if not fix.why_not]
     rows += together.fixes if together else []
-    parts: list[Block] = [_fixes(rows, quick=report.quick)]
-    if reasons := [Text(line) for line in _reasons(rows)]:
-        parts += ["", *reasons]
-    parts += _others("do not apply here", [(fix.name, fix.why_not) for fix in fixes])
-    if words := _what_ran_together(report, together):
-        parts += ["", Text(words)]
-    return Group(*parts)
+    return _apart(
+        [_fixes(rows, quick=report.quick)],
+        [Text(line) for line in _reasons(rows)],
+        _others("do not apply here", [(fix.name, fix.why_not) for fix in fixes]),
+        [Text(line) for line in _what_ran_together(report, together)],
+    )
 
 
 def delayed(report: RunReport, _: RunReport | None = None) -> Block | None:
@@ -55,7 +54,7 @@ def delayed(report: RunReport, _: RunReport | None = None) -> Block | None:
     found: WhatIfReport | None = report.get("what_if")
     if found is None:
         return None
-    return Group(_parts(found.parts, found.less), "", _cost(found), *_not_delayed(found.parts))
+    return _apart([_parts(found)], [_cost(found)], _not_delayed(found))
 
 
 def trials(report: RunReport) -> Block | None:
@@ -63,17 +62,14 @@ def trials(report: RunReport) -> Block | None:
     found: TrialsReport | None = report.get("trials")
     if found is None:
         return None
-    blocks: list[Block] = []
-    if found.parts:
-        words = (
-            f"{_SLOPE}Each part was delayed in every other window of the running steps: their "
-            "times and the bill include the delays"
-        )
-        blocks += ["", _parts(found.parts, found.less), Text(words, "dim")]
-        blocks += _not_delayed(found.parts)
-    if found.fixes:
-        blocks += ["", *_switches(found.fixes)]
-    return Group(*blocks)
+    words = (
+        f"{_SLOPE}Each part was delayed in every other window of the running steps: their times "
+        "and the bill include the delays"
+    )
+    delays: list[Block] = []
+    if any(not part.why_not for part in found.parts):
+        delays = [_parts(found), Text(words, "dim")]
+    return Group("", _apart(delays, _not_delayed(found), _switches(found.fixes)))
 
 
 def part_name(part: PartReport | StepPart) -> str:
@@ -82,24 +78,28 @@ def part_name(part: PartReport | StepPart) -> str:
     return name if part.lane in ("", MAIN) else f"{name} ({part.lane})"
 
 
-def _what_ran_together(report: RunReport, together: RunReport | None) -> str:
-    """The fixes that gained and were tried together, or why there was nothing to try; empty where
+def _apart(*groups: Sequence[Block]) -> Group:
+    """Groups of blocks below each other, an empty line between them."""
+    blocks: list[Block] = []
+    for group in filter(None, groups):
+        blocks += ["", *group]
+    return Group(*blocks[1:])
+
+
+def _what_ran_together(report: RunReport, together: RunReport | None) -> Iterable[str]:
+    """The fixes that gained and were tried together, or why there was nothing to try; nothing where
     their run is not known.
     """
     names = [fix.name for fix in gaining(report.fixes)]
     if together is not None:
-        return f"{ALL_TOGETHER}: {', '.join(names)}"
-    if not report.timed or len(names) > 1:
-        return ""
-    what = names[0] if names else "none"
-    return f"fixes that gain: {what}, so there is nothing to try together"
+        yield f"{ALL_TOGETHER}: {', '.join(names)}"
+    elif report.timed and len(names) <= 1:
+        what = names[0] if names else "none"
+        yield f"fixes that gain: {what}, so there is nothing to try together"
 
 
 def _fixes(rows: Sequence[FixReport], *, quick: bool) -> Table:
-    table = columns_table()
-    table.add_column("fix", no_wrap=True)
-    table.add_column("gained", justify="right", no_wrap=True)
-    table.add_column("99 % interval", justify="right", no_wrap=True)
+    table = _fixes_table("gained")
     table.add_column("error /allowed", justify="right")
     table.add_column("verdict", no_wrap=True)
     for fix in rows:
@@ -114,6 +114,15 @@ def _fixes(rows: Sequence[FixReport], *, quick: bool) -> Table:
     return table
 
 
+def _fixes_table(head: str) -> Table:
+    """With columns of a fix and of what it gained."""
+    table = columns_table()
+    table.add_column("fix", no_wrap=True)
+    for each in (head, "99 % interval"):
+        table.add_column(each, justify="right", no_wrap=True)
+    return table
+
+
 def _reasons(rows: Sequence[FixReport]) -> Iterable[str]:
     for fix in rows:
         if fix.reason is not None and fix.verdict != Verdict.FASTER:
@@ -123,10 +132,9 @@ def _reasons(rows: Sequence[FixReport]) -> Iterable[str]:
 
 
 def _switches(fixes: Sequence[TriedReport]) -> list[Block]:
-    table = columns_table()
-    table.add_column("fix", no_wrap=True)
-    for head in ("times", "99 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
+    if not fixes:
+        return []
+    table = _fixes_table("times")
     table.add_column("in effect", no_wrap=True)
     lines = []
     for fix in fixes:
@@ -142,12 +150,12 @@ def _switches(fixes: Sequence[TriedReport]) -> list[Block]:
     return [table, *lines]
 
 
-def _parts(parts: Sequence[PartReport], less: float) -> Table:
+def _parts(found: WhatIfReport | TrialsReport) -> Table:
     table = columns_table()
     table.add_column("part", overflow="fold", min_width=9)
-    for head in ("share", "slope", "99 % interval", f"{less:.0%} less", "99 % interval"):
+    for head in ("share", "slope", "99 % interval", f"{found.less:.0%} less", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    for part in parts:
+    for part in found.parts:
         if part.why_not:
             continue
         table.add_row(
@@ -161,8 +169,9 @@ def _parts(parts: Sequence[PartReport], less: float) -> Table:
     return table
 
 
-def _not_delayed(parts: Sequence[PartReport]) -> list[Block]:
-    return _others("cannot be delayed", [(part_name(part), part.why_not) for part in parts])
+def _not_delayed(found: WhatIfReport | TrialsReport) -> list[Block]:
+    reasons = [(part_name(part), part.why_not) for part in found.parts]
+    return _others("cannot be delayed", reasons)
 
 
 def _others(title: str, names: Sequence[tuple[str, str]]) -> list[Block]:
@@ -173,7 +182,7 @@ def _others(title: str, names: Sequence[tuple[str, str]]) -> list[Block]:
     others = [(name, why_not) for name, why_not in names if why_not]
     for name, why_not in others:
         table.add_row(Text(name, "dim"), Text(why_not, "dim"))
-    return ["", Text(title, "bold"), table] if others else []
+    return [Text(title, "bold"), table] if others else []
 
 
 def _interval(estimate: Estimate | None, form: str) -> str:

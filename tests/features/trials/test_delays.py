@@ -5,6 +5,7 @@ from time import perf_counter, sleep
 
 import pytest
 import torch
+from gpulab.features.trials.delayed import PASSES
 
 from gpulab.core.jobs import Delay, PartKind
 from gpulab.features.trials.hooks import HookedLab, Hooks
@@ -110,6 +111,11 @@ def test_a_thread_that_was_waiting_owes_no_pause():
     assert pause_beside(threading.Event.wait) < OWED_S / 2
 
 
+def passes_of(hooks):
+    passes = {name: part.sum(PASSES) for (_, name), part in hooks.parts.items()}
+    return {name: count for name, count in passes.items() if count}
+
+
 def test_forward_backward_and_optimizer_are_parts_of_any_program():
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters())
@@ -120,18 +126,14 @@ def test_forward_backward_and_optimizer_are_parts_of_any_program():
 
     hooks = Hooks(CPU, (), recording=True)
     work = hooks.of(Work(step))
-    backward = torch.Tensor.backward
+    backward = torch.autograd.backward
     with work.context():
         work.step()
         work.step()
-    assert {name: record.passes for (_, name), record in hooks.seen.items()} == {
-        "forward": 2,
-        "backward": 2,
-        "optimizer": 2,
-    }
-    assert torch.Tensor.backward is backward
+    assert passes_of(hooks) == {"forward": 2, "backward": 2, "optimizer": 2}
+    assert torch.autograd.backward is backward
     work.step()
-    assert hooks.seen[PartKind.FORWARD, "forward"].passes == 2
+    assert passes_of(hooks)["forward"] == 2
 
 
 def test_an_operation_is_a_part_by_its_name():
@@ -140,4 +142,64 @@ def test_an_operation_is_a_part_by_its_name():
     work = hooks.of(Work(lambda: (values @ values, values + values)))
     with work.context():
         work.step()
-    assert {name: record.passes for (_, name), record in hooks.seen.items()} == {"aten::mm": 1}
+    assert passes_of(hooks) == {"aten::mm": 1}
+
+
+class Event:
+    """Of a device whose clock says when each was recorded."""
+
+    seconds = 0.0
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        Event.seconds += 0.5
+        self.at = Event.seconds
+
+    def elapsed_time(self, other):
+        return 1e3 * (other.at - self.at)
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """A GPU; the cycles of the delays that it was given."""
+    cycles = []
+    monkeypatch.setattr("gpulab.features.trials.hooks.cycles_per_s", lambda: 1e9)
+    monkeypatch.setattr(torch.cuda, "_sleep", cycles.append)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    return cycles
+
+
+def step_on(hooks):
+    lab = HookedLab(Lab(), hooks)
+
+    def step():
+        with lab.phase("part"):
+            torch.rand(2)
+        with lab.phase("other"):
+            torch.rand(2)
+
+    return hooks.of(Work(step))
+
+
+def test_a_part_of_a_device_is_made_longer_there_and_all_others_by_a_cycle(device):
+    delays = [
+        Delay(kind=PartKind.PHASE, name="part", seconds=1e-3),
+        Delay(kind=PartKind.PHASE, name="other"),
+    ]
+    work = step_on(Hooks(torch.device("cuda"), delays))
+    with work.context():
+        work.step()
+    assert device == [1_000_000, 1]
+
+
+def test_a_part_of_a_device_is_timed_by_its_events_and_not_delayed(device):
+    hooks = Hooks(torch.device("cuda"), (), recording=True)
+    work = step_on(hooks)
+    with work.context():
+        work.step()
+        hooks.clear()
+        work.step()
+    assert hooks.parts[PartKind.PHASE, "part"].device_s == pytest.approx(0.5)
+    assert not device

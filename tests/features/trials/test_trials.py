@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gpulab.features.trials.events import TrialPair, TriedChange
-from gpulab.features.trials.windows import trials_report
+from gpulab.features.trials.report import trials_report
 
 LOOP = """
     import sys, time

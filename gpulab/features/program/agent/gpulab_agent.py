@@ -37,7 +37,7 @@ _AWAITED = {*_PARENTS, _OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, _GROUPS, 
 _FOLLOWER = "_gpulab_follower"
 """The name by which Dynamo finds what stands there."""
 _SAMPLES, _STACKS = "_gpulab_samples", "_gpulab_stacks"
-_TRIALS = "_gpulab_trials"
+_PARTS, _TRIALS = "_gpulab_parts", "_gpulab_trials"
 _TRIED = ("GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY")
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
@@ -61,7 +61,8 @@ class Agent:
                 module = _load(_FOLLOWER, "gpulab_follower.py")
                 self._follower = module.Follower(self._folder, self.samples)
                 if any(name in os.environ for name in _TRIED):
-                    trials = _load(_TRIALS, "gpulab_trials.py")
+                    _load(_PARTS, "../../trials/delayed.py")
+                    trials = _load(_TRIALS, "../../trials/in_program.py")
                     self._follower.trials = trials.Trials(self._folder)
             except Exception:
                 self._failed = True

@@ -48,15 +48,8 @@ _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_OWN_MODULES = (
-    "gpulab_agent",
-    "_gpulab_follower",
-    "_gpulab_arrivals",
-    "_gpulab_marks",
-    "_gpulab_samples",
-    "_gpulab_stacks",
-    "_gpulab_trials",
-)
+_OWN_FILES = ("follower", "arrivals", "marks", "samples", "stacks", "parts", "trials")
+_OWN_MODULES = ("gpulab_agent", *(f"_gpulab_{name}" for name in _OWN_FILES))
 _ENTRIES = (
     "_optimizer_stepped",
     "_module_called",

@@ -123,7 +123,7 @@ _RESUME = bytes([opmap["RESUME"]]) if "RESUME" in opmap else b"none"
 _TRACKER = "multiprocessing/resource_tracker.py"
 _COMPREHENSIONS = (".<listcomp>", ".<dictcomp>", ".<setcomp>", ".<genexpr>", ".<lambda>")
 _FEATURES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_OWN = (f"{_FEATURES}/program/", f"{_FEATURES}/goodput/marks.py")
+_OWN = (f"{_FEATURES}/program/", f"{_FEATURES}/trials/", f"{_FEATURES}/goodput/marks.py")
 _CAUSES = (
     ("/torch/_dynamo/convert_frame.py", COMPILE),
     ("/torch/_inductor/compile_fx.py", COMPILE),

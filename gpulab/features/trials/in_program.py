@@ -14,11 +14,13 @@ import sys
 from collections.abc import Callable, Generator
 from functools import partial, wraps
 from json import dumps
-from mmap import mmap
-from threading import get_ident
-from time import perf_counter, sleep, thread_time
-from typing import Any
-from zlib import crc32
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpulab.features.trials import delayed as parts
+else:  # the agent has loaded it by this name
+    import _gpulab_parts as parts
 
 DELAYS, SWITCHES = "GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY"
 """The variables with the names that were asked for; empty: all; not set: none."""
@@ -29,14 +31,8 @@ _ROUNDS, _PAIRS_OF_ROUND, _ENOUGH, _NARROW = 3, 4, 8, 0.02
 """Pairs of each change in turn; from `_ENOUGH` on no more where all their ratios are so near."""
 _DELAY = 0.15
 """Of a step."""
-_LEAST_DELAY_S = 20e-6
-"""Shorter ones are saved up."""
 _WAITS = 0.1
 """Below this share of the CPU a part waits: its delay sleeps, and does not compute."""
-_BUSY = bytes(16_384)
-_SLOTS, _FIELDS = 64, 4
-_PASSES, _WALL, _RAN, _DELAYED = range(_FIELDS)
-_CYCLES = 20_000_000
 _COMPILES = "the program compiles: its code is left alone"
 _FUSED, _FOREACH = "fused", "foreach"
 _KINDS = {"_single_tensor_": "for-loop", "_multi_tensor_": _FOREACH, "_fused_": _FUSED}
@@ -54,7 +50,7 @@ class Trials:
         self._folder, self._pid = folder, os.getpid()
         self._file = os.path.join(folder, f"{self._pid}-{os.urandom(4).hex()}.trials")
         self._delays, self._switches = _names(DELAYS), _names(SWITCHES)
-        self._loading, self._optimizer = _Part("loading"), _Part("optimizer")
+        self._loading, self._optimizer = _Longer("loading"), _Longer("optimizer")
         self._seen = _Seen()
         self._watches = False
         self._changes: list[Any] = []
@@ -73,7 +69,7 @@ class Trials:
         for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
             kind = getattr(module, name, None)
             if kind is not None:
-                kind.fetch = self._loading.around(kind.fetch)
+                kind.fetch = self._loading.part.around(kind.fetch)
 
     def watch_optimizers(self, module: Any) -> None:
         """`module` is torch.optim.optimizer, just imported. The hooks stay: torch walks over all of
@@ -81,13 +77,13 @@ class Trials:
         """
 
         def before(optimizer: Any, *_: Any) -> None:
-            if self._watches and not _is_compiling():
+            if self._watches and not parts.is_compiling():
                 self._seen.optimizers[id(optimizer)] = optimizer
-                self._optimizer.enter()
+                self._optimizer.part.enter()
 
         def after(*_: Any) -> None:
-            if self._watches and not _is_compiling():
-                self._optimizer.leave()
+            if self._watches and not parts.is_compiling():
+                self._optimizer.part.leave()
 
         if hasattr(module, "register_optimizer_step_pre_hook"):
             module.register_optimizer_step_pre_hook(before)
@@ -118,10 +114,10 @@ class Trials:
         self._steps += 1
         if self._steps < self._wanted and perf_counter() - self._begun < _LONGEST_S:
             return
-        _synchronise()
+        parts.synchronise()
         self._wanted = self._plan.send((perf_counter() - self._begun) / self._steps)
         self._steps = 0
-        _synchronise()
+        parts.synchronise()
         self._begun = perf_counter()
         for change in self._changes:
             change.window_begins()
@@ -134,19 +130,19 @@ class Trials:
             steps += 1
         ranks = os.environ.get("WORLD_SIZE", "1")
         if ranks != "1":
-            self._changes = [
-                _Change("", f"{ranks} ranks: a change of one would measure the wait", PART)
-            ]
+            kind = FIX if self._delays is None else PART
+            why_not = f"{ranks} ranks: a change of one would measure the wait"
+            self._changes = [_Change("all", why_not, kind)]
             self._write()
             return
         self._watches = not compiles
-        parts, seen = self._parts(compiles), self._watch(compiles)
-        self._changes = list(parts)
-        for part in parts:
+        longer, seen = self._longer(compiles), self._watch(compiles)
+        self._changes = list(longer)
+        for part in longer:
             part.window_begins()
         count = max(1, min(_MOST_STEPS, int(_WINDOW_S * steps / seconds)))
         step_s = yield count
-        for part in parts:
+        for part in longer:
             part.prepare(step_s, self._steps)
         self._changes += self._switched(seen)
         count = max(1, min(_MOST_STEPS, int(_WINDOW_S / step_s)))
@@ -178,22 +174,22 @@ class Trials:
         change.pairs.append((seconds[False], seconds[True], delay_s, part_s, holds))
         self._write()
 
-    def _parts(self, compiles: bool) -> list[Any]:
+    def _longer(self, compiles: bool) -> list[Any]:
         """Hooks on the parts of a step."""
         if self._delays is None:
             return []
         torch = sys.modules["torch"]
-        parts = [*map(self._named, self._delays), self._loading]
-        own = forward, backward, _ = _Part("forward"), _Part("backward"), self._optimizer
+        longer = [*map(self._named, self._delays), self._loading]
+        own = forward, backward, _ = _Longer("forward"), _Longer("backward"), self._optimizer
         if compiles:
-            parts += [_Change(part.name, _COMPILES, PART) for part in own]
+            longer += [_Change(part.name, _COMPILES, PART) for part in own]
         else:
-            self._wrap(torch.nn.Module, "__call__", forward.around)
-            self._wrap(torch.autograd, "backward", backward.around)
-            parts += own
+            self._wrap(torch.nn.Module, "__call__", forward.part.around)
+            self._wrap(torch.autograd, "backward", backward.part.around)
+            longer += own
         if torch.cuda.is_initialized():
-            parts.append(_Device("device"))
-        return parts
+            longer.append(_Device("device", kind=PART))
+        return longer
 
     def _named(self, name: str) -> Any:
         """A function of the program's main file, or a method of a class there."""
@@ -203,8 +199,8 @@ class Trials:
             owner = getattr(owner, step, None)
         if not callable(getattr(owner, last, None)):
             return _Change(name, "the main file has no function of this name", PART)
-        part = _Part(name)
-        self._wrap(owner, last, part.around)
+        part = _Longer(name)
+        self._wrap(owner, last, part.part.around)
         return part
 
     def _watch(self, compiles: bool) -> _Seen:
@@ -235,19 +231,7 @@ class Trials:
         return refused + [each for each in every if not asked or each.name in asked]
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
-        before, is_own = getattr(owner, name), name in vars(owner)
-        wrapped = wrapper(before)
-        setattr(owner, name, wrapped)
-
-        def undo() -> None:
-            if vars(owner).get(name) is not wrapped:
-                return  # somebody has wrapped it again
-            if is_own:
-                setattr(owner, name, before)
-            else:
-                delattr(owner, name)
-
-        self._undo.append(undo)
+        self._undo.append(parts.wrap(owner, name, wrapper))
 
     def _put_back(self) -> None:
         if self._active is not None:
@@ -305,99 +289,41 @@ class _Change:
         return 0.0, 0.0, True
 
 
-class _Part(_Change):
-    """A part of a step, which is timed, and made longer while it is on. What workers of a loader
-    do is seen in memory that they share, a slot each.
-    """
+class _Longer(_Change):
+    """A part that is made longer while it is on."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, kind=PART)
-        self._shared = memoryview(mmap(-1, 8 * (_SLOTS * _FIELDS + 2))).cast("d")
-        self._inside: dict[int, tuple[float, float]] = {}
-        self._debt = self._window = self._pass_delay_s = 0.0
-
-    def around(self, function: Any) -> Any:
-        part = self
-
-        @wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            if get_ident() in part._inside or _is_compiling():
-                return function(*args, **kwargs)
-            part.enter()
-            try:
-                return function(*args, **kwargs)
-            except BaseException as error:
-                if error.__traceback__ is not None:
-                    error.__traceback__ = error.__traceback__.tb_next
-                raise
-            finally:
-                part.leave()
-
-        return called
-
-    def enter(self) -> None:
-        self._inside[get_ident()] = perf_counter(), thread_time()
-
-    def leave(self) -> None:
-        begun_s, ran_s = self._inside.pop(get_ident(), (0.0, 0.0))
-        if not begun_s:
-            return
-        first = _slot() * _FIELDS
-        # a step may end within a part: what comes between two windows is in none of them
-        self._shared[first + _PASSES] += 1
-        self._shared[first + _WALL] += perf_counter() - max(begun_s, self._window)
-        self._shared[first + _RAN] += thread_time() - ran_s
-        delay_s, busy = self._shared[-2], self._shared[-1]
-        if not delay_s:
-            self._debt = 0.0
-            return
-        self._debt += delay_s
-        if self._debt < _LEAST_DELAY_S:
-            return
-        started = perf_counter()
-        (_spin if busy else sleep)(self._debt)
-        took_s = perf_counter() - started
-        self._debt -= took_s
-        self._shared[first + _DELAYED] += took_s
+        self.part = parts.Part()
 
     def window_begins(self) -> None:
-        self._window = perf_counter()
-        for place in range(_SLOTS * _FIELDS):
-            self._shared[place] = 0.0
+        self.part.window_begins()
 
     def prepare(self, step_s: float, count: int) -> None:
         """Choose its delay, by a window of `count` steps."""
-        passes = self._sum(_PASSES)
+        passes = self.part.sum(parts.PASSES)
         if not passes:
             self.why_not = "no step calls it"
             return
-        self._pass_delay_s = _DELAY * step_s * count / passes
-        self._shared[-1] = float(self._sum(_RAN) >= _WAITS * self._sum(_WALL))
+        self._delay_s = _DELAY * step_s * count / passes
+        self._busy = self.part.sum(parts.RAN) >= _WAITS * self.part.sum(parts.WALL)
 
     def on(self) -> None:
-        self._shared[-2] = self._pass_delay_s
+        self.part.be_longer(self._delay_s, busy=self._busy)
 
     def off(self) -> None:
-        self._shared[-2] = 0.0
+        self.part.be_longer(0.0, busy=False)
 
     def read(self) -> tuple[float, float, bool]:
-        return self._sum(_DELAYED), self._sum(_WALL), True
-
-    def _sum(self, field: int) -> float:
-        return sum(self._shared[slot * _FIELDS + field] for slot in range(_SLOTS))
+        return self.part.sum(parts.DELAYED), self.part.sum(parts.WALL), True
 
 
-class _Device(_Part):
+class _Device(_Change):
     """The work of a GPU: its stream waits at the end of each step, and the host does not."""
 
     def prepare(self, step_s: float, count: int) -> None:
-        for _ in range(2):  # the first loads the kernel: half of the delay would be missing
-            _synchronise()
-            begun = perf_counter()
-            sys.modules["torch"].cuda._sleep(_CYCLES)
-            _synchronise()
-        self._cycles = int(_DELAY * step_s * _CYCLES / (perf_counter() - begun))
         self._delay_s, self._slept = _DELAY * step_s, 0
+        self._cycles = int(self._delay_s * parts.cycles_per_s())
 
     def step_ended(self) -> None:
         sys.modules["torch"].cuda._sleep(self._cycles)
@@ -573,29 +499,3 @@ def _move_counts(optimizer: Any, *, fused: bool) -> None:
 def _names(variable: str) -> list[str] | None:
     text = os.environ.get(variable)
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _slot() -> int:
-    data = sys.modules.get("torch.utils.data._utils.worker")
-    info = data.get_worker_info() if data is not None else None
-    return 0 if info is None else 1 + info.id % (_SLOTS - 1)
-
-
-def _spin(seconds: float) -> None:
-    """Compute so long, mostly without the lock of the interpreter, which others may need."""
-    end = perf_counter() + seconds
-    while perf_counter() < end - _LEAST_DELAY_S:
-        crc32(_BUSY)
-    while perf_counter() < end:
-        pass
-
-
-def _is_compiling() -> bool:
-    compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    return compiler is not None and bool(compiler.is_compiling())
-
-
-def _synchronise() -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.synchronize()
