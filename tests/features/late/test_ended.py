@@ -69,6 +69,11 @@ def test_a_rank_that_left_is_named_and_not_the_one_that_lost_its_peer():
     assert (found.rank, found.code, found.signal) == (0, None, None)
 
 
+def test_a_rank_that_left_without_a_word_is_named_by_what_its_parent_says():
+    found = ended({0: 0, 1: 1}, came=(50, 50), ends=(None, 20.5))
+    assert (found.rank, found.code, found.signal) == (0, 0, 0)
+
+
 def test_the_first_that_fails_is_named():
     assert ended({0: 1, 1: 1}, came=(50, 50), ends=(19.9, 19.5)).rank == 1
 
