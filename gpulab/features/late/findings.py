@@ -15,7 +15,6 @@ _WHY = {
     "gc": "Python's garbage collector takes {excess} more in it",
     "other": "what it does outside of these parts takes {excess} longer",
     "cpu stolen": "its thread waits {excess} longer for a CPU: other work runs there",
-    "throttled": "its GPU runs at a lower clock",
     "line": "one line takes {excess} longer",
     "unknown": "cause not determined",
 }

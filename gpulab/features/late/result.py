@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
-from gpulab.features.late.statuses import LateCause
+
+class LateCause(StrEnum):
+    """Why a rank comes late: a part of its step takes longer than that of the others, its thread
+    did not get its CPU, one line takes longer, or nothing measured says why.
+    """
+
+    LOADER = "loader"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+    GC = "gc"
+    OTHER = "other"
+    CPU_STOLEN = "cpu stolen"
+    LINE = "line"
+    UNKNOWN = "unknown"
 
 
 class JobRank(msgspec.Struct, frozen=True, kw_only=True):
@@ -12,8 +28,7 @@ class JobRank(msgspec.Struct, frozen=True, kw_only=True):
 
     `late_s`: how much later than the median of the others it comes, where that is most; `last` is
     the share of those collectives to which it comes last. `loader_s` to `gc_s` are what its main
-    thread did, `other_s` the rest of its own time, `run_s` its CPU time and `delay_s` how long it
-    waited for a CPU; None where the system does not say.
+    thread did, `other_s` the rest of its own time.
     """
 
     rank: int
@@ -26,12 +41,6 @@ class JobRank(msgspec.Struct, frozen=True, kw_only=True):
     optimizer_s: float
     gc_s: float
     other_s: float
-    run_s: float | None = None
-    delay_s: float | None = None
-    clock: float | None = None
-    """Of its GPU, over the highest; None without one."""
-    slowed: float | None = None
-    """The share of readings in which heat or hardware slowed its clock."""
 
 
 class JobCollective(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +71,11 @@ class LateRank(msgspec.Struct, frozen=True, kw_only=True):
     late_s: float
     share: float
     last: float
-    """Of the collectives of its worst place, the share to which it came last."""
+    """The share of steps in which it came last."""
     cause: LateCause
     excess_s: float
     collective: int
-    """Its worst place, in `collectives`."""
+    """In `collectives`, the one to which it comes last with most waiting."""
     row: str = ""
     """Of its bill: what it has `row_s` more of than the others, in the whole run."""
     row_s: float = 0.0

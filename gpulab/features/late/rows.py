@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
 from gpulab.core.statuses import RankActivity
-from gpulab.features.late.timelines import Call, Key, Timeline, Timelines
+from gpulab.features.late.timelines import Call, Timeline, Timelines
 
 SETTLED = 3
 """First steps that do not count."""
@@ -34,7 +34,6 @@ class Place:
 class Row:
     """One collective to which all ranks came: when, on one clock."""
 
-    key: Key
     step: int
     place: Place
     arrivals: dict[int, float]
@@ -45,16 +44,13 @@ class Row:
     transfer_s: float | None = None
     """Once all had come, where the device says how long each was in it: no main thread waits."""
 
-    def late_s(self, rank: int) -> float:
-        """After the median of the others; negative where it came before them."""
-        return after_others(self.arrivals, rank)
-
     @property
     def last_rank(self) -> int:
         return max(self.arrivals, key=lambda rank: self.arrivals[rank])
 
 
 def after_others(moments: Mapping[int, float], rank: int) -> float:
+    """Return how much later than the median of the others a rank was; negative: before them."""
     others = [at for other, at in moments.items() if other != rank]
     return moments[rank] - median(others)
 
@@ -105,35 +101,38 @@ def clock_offsets(timelines: Timelines) -> dict[str, float]:
     all hosts, but for the clocks; where no end is known, the first arrivals of each host are.
     """
     hosts = sorted({timeline.host for timeline in timelines.ranks.values()})
-    offsets = dict.fromkeys(hosts, 0.0)
     if len(hosts) == 1:
-        return offsets
+        return {hosts[0]: 0.0}
     ranks = {rank: RankSpans(timeline, 0.0) for rank, timeline in timelines.ranks.items()}
-    releases: dict[str, list[float]] = defaultdict(list)
-    arrivals: dict[str, list[float]] = defaultdict(list)
+    came = _apart(timelines, ranks, hosts[0], lambda _, at: at)
+    released = _apart(timelines, ranks, hosts[0], _released)
+    return {**dict.fromkeys(hosts, 0.0), **came, **released}
+
+
+def _apart(
+    timelines: Timelines,
+    ranks: Mapping[int, RankSpans],
+    first: str,
+    moment: Callable[[RankSpans, float], float | None],
+) -> dict[str, float]:
+    """Return by how much a moment of the newest collectives is later than on the first host."""
+    differences: dict[str, list[float]] = defaultdict(list)
     for calls in list(timelines.calls.values())[-_FOR_CLOCKS:]:
-        released: dict[str, list[float]] = defaultdict(list)
-        came: dict[str, list[float]] = defaultdict(list)
+        earliest: dict[str, float] = {}
         for rank, call in calls.items():
-            host = ranks[rank].timeline.host
-            came[host].append(call.at)
-            if (span := _waiting_span(ranks[rank], call.at)) is not None:
-                released[host].append(span[1])
-        for found, differences in ((released, releases), (came, arrivals)):
-            if hosts[0] not in found:
-                continue
-            for host in hosts[1:]:
-                if host in found:
-                    differences[host].append(min(found[host]) - min(found[hosts[0]]))
-    for host in hosts[1:]:
-        known = releases[host] or arrivals[host]
-        offsets[host] = median(known) if known else 0.0
-    return offsets
+            host, at = timelines.ranks[rank].host, moment(ranks[rank], call.at)
+            if at is not None:
+                earliest[host] = min(at, earliest.get(host, at))
+        if first in earliest:
+            for host, at in earliest.items():
+                differences[host].append(at - earliest[first])
+    return {host: median(of_host) for host, of_host in differences.items()}
 
 
-def _waiting_span(rank: RankSpans, at: float) -> tuple[float, float] | None:
-    """Return what a rank that came then waits in: a call of the program, or a backward."""
-    return rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
+def _released(rank: RankSpans, at: float) -> float | None:
+    """Return the end of what a rank that came then waits in: a call, or a backward."""
+    span = rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
+    return span[1] if span else None
 
 
 def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) -> list[Row]:
@@ -165,7 +164,7 @@ def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) ->
         same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
         counts[step, same] += 1
         place = Place(key[0], kind.name, str(kind.sizes), kind.line, counts[step, same])
-        rows.append(_row(key, step, place, calls, ranks))
+        rows.append(_row(step, place, calls, ranks))
     return rows
 
 
@@ -173,9 +172,7 @@ def _first(calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> float:
     return min(call.at - ranks[rank].offset_s for rank, call in calls.items())
 
 
-def _row(
-    key: Key, step: int, place: Place, calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]
-) -> Row:
+def _row(step: int, place: Place, calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> Row:
     """Make the row of one collective. Where the device says how long each rank was in it, a rank
     came that much before the end, which is one for all: on the host it only asked for it.
     """
@@ -183,11 +180,11 @@ def _row(
     sizes = next(iter(calls.values())).kind.sizes
     last = max(called.values())
     if not _device_timed(calls):
-        return Row(key, step, place, called, called, sizes, last)
+        return Row(step, place, called, called, sizes, last)
     took = {rank: call.took_s or 0.0 for rank, call in calls.items()}
     transfer_s = min(took.values())
     arrivals = {rank: last + transfer_s - took_s for rank, took_s in took.items()}
-    return Row(key, step, place, arrivals, called, sizes, last, transfer_s)
+    return Row(step, place, arrivals, called, sizes, last, transfer_s)
 
 
 def _device_timed(calls: Mapping[int, Call]) -> bool:

@@ -25,7 +25,6 @@ from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
 from gpulab.core.values import (
-    Amount,
     Count,
     Line,
     Moment,
@@ -144,11 +143,7 @@ class _Collectives(_Message, frozen=True, kw_only=True, tag="collectives"):
     kinds: Annotated[list[CollectiveKind], msgspec.Meta(max_length=_MOST_ROWS)]
     calls: Annotated[list[CollectiveCall], msgspec.Meta(max_length=_MOST_ROWS)]
     spans: Annotated[list[RankSpan], msgspec.Meta(max_length=_MOST_ROWS)]
-    run_s: Seconds | None
-    delay_s: Seconds | None
     stack: Annotated[list[Line], msgspec.Meta(max_length=100)]
-    clock: Amount | None = None
-    slowed: bool | None = None
 
 
 class _Exited(_Message, frozen=True, kw_only=True, tag="exited"):

@@ -11,8 +11,7 @@ from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.features.late.booked import with_row
 from gpulab.features.late.ended import ended_rank
 from gpulab.features.late.missing import missing_rank
-from gpulab.features.late.result import JobRank, JobReport, LateRank
-from gpulab.features.late.statuses import LateCause
+from gpulab.features.late.result import JobRank, JobReport, LateCause, LateRank
 from gpulab.features.late.timelines import Timelines
 from gpulab.features.program.events import ChildExited, ProcessFollowed
 
@@ -43,8 +42,6 @@ def ended(exits, *, came=(50, 51), ends=(None, None), heard=(20.0, 20.0)):
                 calls=calls,
                 spans=[],
                 stack=[],
-                run_s=None,
-                delay_s=None,
             )
         )
     followed = [ProcessFollowed(pid=10 + rank, parent=1, rank=rank, ranked=True) for rank in (0, 1)]
@@ -127,3 +124,22 @@ def test_collection_counts_by_what_it_takes_of_the_steps():
     late = proved(imports, gc_s=0.008)
     assert (late.cause, late.row) == (LateCause.GC, "garbage collection")
     assert late.row_s == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("ran_s", "cause"), [(3.0, LateCause.LINE), (1.0, LateCause.CPU_STOLEN)])
+def test_who_computes_more_is_kept_from_its_cpu_more_and_that_is_no_cause(ran_s, cause):
+    """Rank 1 is kept from it by 2 s more, which with three times the work is no more than the other."""
+    bills = [
+        ProcessBill(
+            role="program",
+            rank=rank,
+            wall_s=10.0,
+            rows=[
+                BillRow(cause="backward", seconds=ran, function="main"),
+                BillRow(cause="preempted", seconds=ran if not rank else 3.0),
+            ],
+        )
+        for rank, ran in enumerate((1.0, ran_s))
+    ]
+    report = SimpleNamespace(get=lambda name: BillReport(bills=bills))
+    assert with_row(job(late_s=0.02), report).late.cause == cause

@@ -38,8 +38,6 @@ _ALL_KEPT, _BLOCK, _FEWER = 16_384, 256, 8
 """Of a group all collectives are kept up to here, then a block of them of so many."""
 _STANDS_AFTER_S, _FRAMES = 2.0, 6
 _FAILURES = 3
-_SM, _SLOWED = 1, 0x8 | 0x20 | 0x40 | 0x80
-"""Of NVML: the clock, and the reasons heat, hardware and power brake."""
 _API = (
     "all_reduce",
     "all_gather",
@@ -67,7 +65,6 @@ class Arrivals:
     def __init__(self, write: Callable[..., None]) -> None:
         self._write = write
         self._main = threading.main_thread().ident or 0
-        self._native = threading.main_thread().native_id or 0
         self._spans: deque[tuple[str, float, float, str]] = deque(maxlen=_MOST_SPANS)
         self._off = False
         self._ending = threading.Event()
@@ -81,7 +78,6 @@ class Arrivals:
         """The call of the program that may go on, since when, and its line."""
         self._last_s = perf_counter()
         """When the newest collective came, on this host's monotonic clock."""
-        self._clock: _Clock | None = None
         self._optimizer = 0
         self._stepping = self._collecting = 0.0
         self._unwrap: list[Callable[[], None]] = []
@@ -95,14 +91,6 @@ class Arrivals:
     def following(self, begun: float, ended: float) -> None:
         """The follower took this time, or recorded in it: it is not the program's."""
         self._spans.append((FOLLOWING, begun, ended, ""))
-
-    def watch_device(self, uuid: str) -> None:
-        """The GPU of this rank; called in the main thread."""
-        if self._clock is None:
-            try:
-                self._clock = _Clock(uuid)
-            except Exception:  # a device without a driver's library, or a part of one
-                return
 
     def watch_optimizers(self, module: Any) -> None:
         """`module` is torch.optim.optimizer, just imported, in the main thread."""
@@ -232,11 +220,8 @@ class Arrivals:
             self._last_s = max(self._last_s, calls[-1][2])
         if now - self._last_s > _STANDS_AFTER_S:
             stack = self._stack()
-        run_s, delay_s = self._scheduled()
-        clock, slowed = self._clock.read() if self._clock is not None else (None, None)
         beyond = max(len(calls), len(spans), 1)
         for start in range(0, beyond, _OF_A_LINE):
-            last = start + _OF_A_LINE >= beyond
             self._write(
                 type="collectives",
                 host=self._host,
@@ -244,11 +229,7 @@ class Arrivals:
                 kinds=kinds if start == 0 else [],
                 calls=calls[start : start + _OF_A_LINE],
                 spans=[_rounded(span) for span in spans[start : start + _OF_A_LINE]],
-                run_s=run_s if last else None,
-                delay_s=delay_s if last else None,
                 stack=stack,
-                clock=clock if last else None,
-                slowed=slowed if last else None,
             )
 
     def _calls(self, offset_s: float, kinds: list[list[Any]]) -> list[Any]:
@@ -311,15 +292,6 @@ class Arrivals:
             frame = frame.f_back
         return [line for line in lines if line][:_FRAMES]
 
-    def _scheduled(self) -> tuple[float | None, float | None]:
-        """Seconds that the main thread ran, and that it was ready to run and did not."""
-        try:
-            with open(f"/proc/self/task/{self._native}/schedstat") as file:
-                run_ns, delay_ns = file.read().split()[:2]
-            return int(run_ns) / 1e9, int(delay_ns) / 1e9
-        except (OSError, ValueError):
-            return None, None
-
     def _forked(self) -> None:
         self._off = True
         self._ending.set()
@@ -346,34 +318,6 @@ def _seconds_between(took_s: float) -> int:
     while every < _MOST_S and took_s > every * _SHARE:
         every *= 2
     return every
-
-
-class _Clock:
-    """The SM clock of a GPU, by the driver's library. OSError where there is none."""
-
-    def __init__(self, uuid: str) -> None:
-        import ctypes
-
-        self._ctypes = ctypes
-        self._library: Any = ctypes.CDLL("libnvidia-ml.so.1")
-        self._device = ctypes.c_void_p()
-        failed = self._library.nvmlInit_v2()
-        name = uuid.encode()
-        if failed or self._library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(self._device)):
-            raise OSError("no such GPU")
-
-    def read(self) -> tuple[float | None, bool | None]:
-        """The clock over the highest, and whether heat or hardware slows it."""
-        ctypes, library, device = self._ctypes, self._library, self._device
-        clock, highest, reasons = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_ulonglong()
-        share = slowed = None
-        if not library.nvmlDeviceGetClockInfo(device, _SM, ctypes.byref(clock)):
-            failed = library.nvmlDeviceGetMaxClockInfo(device, _SM, ctypes.byref(highest))
-            if not failed and highest.value:
-                share = clock.value / highest.value
-        if not library.nvmlDeviceGetCurrentClocksThrottleReasons(device, ctypes.byref(reasons)):
-            slowed = bool(reasons.value & _SLOWED)
-        return share, slowed
 
 
 def _rounded(span: tuple[str, float, float, str]) -> list[Any]:

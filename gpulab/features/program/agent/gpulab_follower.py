@@ -698,8 +698,6 @@ class Follower:
             properties = torch.cuda.get_device_properties(torch.cuda.current_device())
             uuid = str(properties.uuid)
             uuid = uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid
-            if self._arrivals is not None:
-                self._arrivals.watch_device(uuid)
             device.update(
                 kind="cuda",
                 name=properties.name,
