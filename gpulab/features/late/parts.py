@@ -9,13 +9,8 @@ from itertools import pairwise
 from gpulab.core.statuses import RankActivity
 from gpulab.features.late.rows import RankSpans, Row
 
-_SPANS = (
-    RankActivity.LOADER,
-    RankActivity.FORWARD,
-    RankActivity.BACKWARD,
-    RankActivity.OPTIMIZER,
-)
-PARTS = (*(kind.value for kind in _SPANS), "gc", "other")
+_SPANS = (RankActivity.LOADER, RankActivity.BACKWARD)
+PARTS = ("loader", "backward", "gc", "other")
 StepParts = dict[int, dict[str, float]]
 """By step, the seconds of each part of it."""
 

@@ -13,9 +13,7 @@ class LateCause(StrEnum):
     """
 
     LOADER = "loader"
-    FORWARD = "forward"
     BACKWARD = "backward"
-    OPTIMIZER = "optimizer"
     GC = "gc"
     OTHER = "other"
     CPU_STOLEN = "cpu stolen"
@@ -36,9 +34,7 @@ class JobRank(msgspec.Struct, frozen=True, kw_only=True):
     late_s: float
     last: float
     loader_s: float
-    forward_s: float
     backward_s: float
-    optimizer_s: float
     gc_s: float
     other_s: float
 

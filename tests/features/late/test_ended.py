@@ -83,8 +83,8 @@ def test_where_nobody_ended_badly_or_one_hangs_no_end_is_named(exits, heard):
 def job(late_s=0.01, gc_s=0.0):
     ranks = [
         JobRank(
-            rank=rank, host="one", late_s=0.0, last=0.0, loader_s=0.0, forward_s=0.0,
-            backward_s=0.0, optimizer_s=0.0, gc_s=gc_s if rank else 0.0, other_s=0.0,
+            rank=rank, host="one", late_s=0.0, last=0.0, loader_s=0.0, 
+            backward_s=0.0, gc_s=gc_s if rank else 0.0, other_s=0.0,
         )
         for rank in range(2)
     ]  # fmt: skip

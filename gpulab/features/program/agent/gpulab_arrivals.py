@@ -14,15 +14,16 @@ import pickle
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from functools import lru_cache, wraps
+from itertools import islice
 from math import inf
 from threading import get_ident
 from time import perf_counter, thread_time, time, time_ns
 from typing import Any
 
-LOADER, FORWARD, BACKWARD, OPTIMIZER = "loader", "forward", "backward", "optimizer"
-GC, CALL, STEP, FOLLOWING = "gc", "call", "step", "following"
+LOADER, BACKWARD, GC, CALL = "loader", "backward", "gc", "call"
+STEP, FOLLOWING = "step", "following"
 """Kinds of spans. A step is the moment that it ends."""
 _EVERY_S, _MOST_S = 1.0, 8.0
 """Between readings, at least and at most."""
@@ -54,9 +55,7 @@ _API = (
     "scatter",
 )
 _NO_CALL = (inf, "")
-_LINES: dict[tuple[Any, int], str] = {}
-_MOST_LINES = 1_000
-_PACKAGES = ("/site-packages/", "/dist-packages/")
+_MOST_CODES = 1_000
 
 
 class Arrivals:
@@ -79,7 +78,7 @@ class Arrivals:
         self._last_s = perf_counter()
         """When the newest collective came, on this host's monotonic clock."""
         self._optimizer = 0
-        self._stepping = self._collecting = 0.0
+        self._collecting = 0.0
         self._unwrap: list[Callable[[], None]] = []
         self._host = "{} {}".format(os.uname().nodename, _boot())
         self._thread = threading.Thread(target=self._run, name="gpulab ranks", daemon=True)
@@ -92,32 +91,13 @@ class Arrivals:
         """The follower took this time, or recorded in it: it is not the program's."""
         self._spans.append((FOLLOWING, begun, ended, ""))
 
-    def watch_optimizers(self, module: Any) -> None:
-        """`module` is torch.optim.optimizer, just imported, in the main thread."""
-        before = getattr(module, "register_optimizer_step_pre_hook", None)
-        after = getattr(module, "register_optimizer_step_post_hook", None)
-        if before is None or after is None:
-            return
-        torch, arrivals, stepped = sys.modules["torch"], self, self._stepped
-
-        def steps(*_: Any) -> None:
-            if not torch.compiler.is_compiling():
-                arrivals._stepping = perf_counter()
-
-        def has_stepped(optimizer: Any, *_: Any) -> None:
-            if not torch.compiler.is_compiling():
-                stepped(optimizer)
-
-        before(steps)
-        after(has_stepped)
-
-    def _stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
+        """A step of the program ends with the one of its first optimizer."""
         if self._off or get_ident() != self._main:
             return
-        now = perf_counter()
-        self._spans.append((OPTIMIZER, self._stepping, now, ""))
         self._optimizer = self._optimizer or id(optimizer)
         if self._optimizer == id(optimizer):
+            now = perf_counter()
             self._spans.append((STEP, now, now, ""))
 
     def _collected(self, phase: str, _: Any) -> None:
@@ -159,9 +139,6 @@ class Arrivals:
         autograd = sys.modules.get("torch.autograd")
         if autograd is not None:
             self._wrap(autograd, "backward", BACKWARD)
-        parallel = sys.modules.get("torch.nn.parallel.distributed")
-        if parallel is not None:
-            self._wrap(parallel.DistributedDataParallel, "forward", FORWARD)
         data = sys.modules.get("torch.utils.data.dataloader")
         if data is not None:
             self._wrap(data._BaseDataLoaderIter, "__next__", LOADER)
@@ -185,7 +162,7 @@ class Arrivals:
                 return function(*args, **kwargs)
             inside, line, begun = True, "", clock()
             if kind == CALL:
-                line = _line_of(sys._getframe(1))
+                line = next(_places(sys._getframe(1)), "").partition(" ")[0]
                 arrivals._calling = begun, line
             try:
                 return function(*args, **kwargs)
@@ -219,7 +196,7 @@ class Arrivals:
         if calls:
             self._last_s = max(self._last_s, calls[-1][2])
         if now - self._last_s > _STANDS_AFTER_S:
-            stack = self._stack()
+            stack = [*islice(_places(sys._current_frames().get(self._main)), _FRAMES)]
         beyond = max(len(calls), len(spans), 1)
         for start in range(0, beyond, _OF_A_LINE):
             self._write(
@@ -283,15 +260,6 @@ class Arrivals:
         begun, line = self._calling
         return line if begun <= at else ""
 
-    def _stack(self) -> list[str]:
-        """Of the main thread, the innermost frame first; of the program where it has one."""
-        frame = sys._current_frames().get(self._main)
-        lines: list[str] = []
-        while frame is not None and len(lines) < 40:
-            lines.append(_line(frame, frame.f_code.co_name))
-            frame = frame.f_back
-        return [line for line in lines if line][:_FRAMES]
-
     def _forked(self) -> None:
         self._off = True
         self._ending.set()
@@ -335,30 +303,20 @@ def _kept(number: int) -> bool:
     return number // _BLOCK % fewer == 0
 
 
-def _line_of(frame: Any) -> str:
-    """As `_line`, remembered: a step calls the same lines."""
-    place = frame.f_code, frame.f_lineno
-    if place not in _LINES and len(_LINES) < _MOST_LINES:
-        _LINES[place] = _line(frame)
-    return _LINES.get(place, "")
-
-
-def _line(frame: Any, function: str = "") -> str:
-    """The line of the program that a frame is in; of torch and Python an empty one."""
+def _places(frame: Any) -> Iterator[str]:
+    """The lines of the program that a frame was called from, with functions, its own one first."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        own = not file.startswith("<") and file != __file__ and "/torch/" not in file
-        if own and not any(folder in file for folder in _PACKAGES) and not _of_python(file):
-            line = f"{os.path.basename(file)}:{frame.f_lineno}"
-            return f"{line} {function}" if function else line
-        if function:
-            return ""
+        code = frame.f_code
+        if _is_own(code):
+            yield f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}"
         frame = frame.f_back
-    return ""
 
 
-def _of_python(file: str) -> bool:
-    return file.startswith(os.path.dirname(os.__file__) + os.sep)
+@lru_cache(_MOST_CODES)
+def _is_own(code: Any) -> bool:
+    """Whether it is the program's, as samples of its stack have it."""
+    own: bool = sys.modules["_gpulab_samples"]._about(code).own
+    return own
 
 
 def _on_cuda() -> bool:

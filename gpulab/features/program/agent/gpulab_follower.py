@@ -330,6 +330,8 @@ class Follower:
         self._step(CALL)
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
+        if self._arrivals is not None:
+            self._arrivals.stepped(optimizer)
         if self._off:
             return
         if len(self._stepped) < _MOST_OPTIMIZERS:
@@ -684,8 +686,6 @@ class Follower:
             sys.modules["_gpulab_arrivals"] = arrivals
             spec.loader.exec_module(arrivals)  # type: ignore[union-attr]
             self._arrivals = arrivals.Arrivals(self._write)
-            if _never_compiled():
-                self._arrivals.watch_optimizers(sys.modules["torch.optim.optimizer"])
         except Exception:
             return
 
