@@ -18,6 +18,7 @@ from gpulab.features.late.parts import PARTS, parts_by_step
 from gpulab.features.late.result import JobCollective, JobRank, JobReport, LateCause, LateRank
 from gpulab.features.late.rows import Place, RankSpans, Row, after_others, clock_offsets, rows_of
 from gpulab.features.late.timelines import Timelines
+from gpulab.report.report import fields_of
 
 LATE, MOST_WAITING = 0.05, 0.75
 """Of a step that a rank is late, and of all waiting that is for it: from there on. Where others
@@ -128,11 +129,8 @@ class _Job:
         transfers = [time_s for row in rows if (time_s := self._transfer(row)) is not None]
         wait_s = sum(row.last - median(row.arrivals.values()) for row in rows)
         return JobCollective(
-            group=place.group,
-            name=place.name,
-            sizes=rows[0].sizes,
-            line=place.line,
-            nth=place.nth,
+            **fields_of(rows[0].kind, "group", "name", "sizes", "line"),
+            nth=place[1],
             steps=len(rows),
             wait_s=wait_s / len(self.of_steps),
             transfer_s=median(transfers) if transfers else None,

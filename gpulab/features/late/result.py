@@ -39,17 +39,21 @@ class JobRank(msgspec.Struct, frozen=True, kw_only=True):
     other_s: float
 
 
-class JobCollective(msgspec.Struct, frozen=True, kw_only=True):
-    """A collective of each step: `line` calls it, empty where torch does by itself; it is the
-    `nth` of its kind in the step, from 1. `wait_s` is from the median rank's coming to the last
-    one's, `transfer_s` from there until the first rank went on, None where nobody saw that; both
-    per step.
-    """
+class NamedCollective(msgspec.Struct, frozen=True, kw_only=True):
+    """A collective; `line` calls it, empty where torch does by itself."""
 
-    group: str
     name: str
     sizes: list[list[int]]
     line: str
+
+
+class JobCollective(NamedCollective, frozen=True, kw_only=True):
+    """A collective of each step, the `nth` of its kind in it, from 1. `wait_s` is from the median
+    rank's coming to the last one's, `transfer_s` from there until the first rank went on, None
+    where nobody saw that; both per step.
+    """
+
+    group: str
     nth: int
     steps: int
     wait_s: float
@@ -77,20 +81,17 @@ class LateRank(msgspec.Struct, frozen=True, kw_only=True):
     row_s: float = 0.0
 
 
-class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
+class MissingRank(NamedCollective, frozen=True, kw_only=True):
     """A rank that others wait for, for `waiting_s` so far: it did not come to that collective, and
     stands there, the innermost line first; empty where it does not answer.
     """
 
     rank: int
-    name: str
-    sizes: list[list[int]]
-    line: str
     waiting_s: float
     stack: list[str]
 
 
-class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
+class EndedRank(NamedCollective, frozen=True, kw_only=True):
     """The rank whose end stopped the others, after so many `steps` of its most frequent kind, or
     about so many where that is not `exact`; the last collective that it `came` to, or else the
     others; and the line where it was sampled last. `code` and `signal` are None where nobody said
@@ -103,9 +104,6 @@ class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     exact: bool
     came: bool
-    name: str
-    sizes: list[list[int]]
-    line: str
     place: str
 
 

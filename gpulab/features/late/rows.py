@@ -7,9 +7,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
+from gpulab.core.payloads import CollectiveKind
 from gpulab.core.statuses import RankActivity
 from gpulab.features.late.timelines import Call, Timeline, Timelines
 
@@ -19,15 +20,8 @@ _LIVE_CALLS, _FOR_CLOCKS = 600, 2_000
 """The newest ones, while the program runs; collectives that clocks of hosts are compared by."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """A collective within a step."""
-
-    group: str
-    name: str
-    sizes: str
-    line: str
-    nth: int
+Place = tuple[str, int]
+"""A collective within a step: what it is and where it is called, and its number of those alike."""
 
 
 @dataclass
@@ -36,11 +30,11 @@ class Row:
 
     step: int
     place: Place
+    kind: CollectiveKind
     arrivals: dict[int, float]
     called: dict[int, float]
     """When each rank's main thread asked for it."""
-    sizes: list[list[int]]
-    last: float = 0.0
+    last: float
     transfer_s: float | None = None
     """Once all had come, where the device says how long each was in it: no main thread waits."""
 
@@ -163,8 +157,10 @@ def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) ->
         kind = max((call.kind for call in calls.values()), key=lambda kind: len(kind.line))
         same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
         counts[step, same] += 1
-        place = Place(key[0], kind.name, str(kind.sizes), kind.line, counts[step, same])
-        rows.append(_row(step, place, calls, ranks))
+        called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
+        last = max(called.values())
+        row = Row(step, (same, counts[step, same]), kind, called, called, last)
+        rows.append(_by_device(row, calls) if _device_timed(calls) else row)
     return rows
 
 
@@ -172,19 +168,14 @@ def _first(calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> float:
     return min(call.at - ranks[rank].offset_s for rank, call in calls.items())
 
 
-def _row(step: int, place: Place, calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> Row:
-    """Make the row of one collective. Where the device says how long each rank was in it, a rank
-    came that much before the end, which is one for all: on the host it only asked for it.
+def _by_device(row: Row, calls: Mapping[int, Call]) -> Row:
+    """Make the row of a collective of which the device says how long each rank was in it: a rank
+    came that much before the end, which is one for all. On the host it only asked for it.
     """
-    called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
-    sizes = next(iter(calls.values())).kind.sizes
-    last = max(called.values())
-    if not _device_timed(calls):
-        return Row(step, place, called, called, sizes, last)
     took = {rank: call.took_s or 0.0 for rank, call in calls.items()}
     transfer_s = min(took.values())
-    arrivals = {rank: last + transfer_s - took_s for rank, took_s in took.items()}
-    return Row(step, place, arrivals, called, sizes, last, transfer_s)
+    arrivals = {rank: row.last + transfer_s - took_s for rank, took_s in took.items()}
+    return replace(row, arrivals=arrivals, transfer_s=transfer_s)
 
 
 def _device_timed(calls: Mapping[int, Call]) -> bool:

@@ -53,7 +53,9 @@ def ended(exits, *, came=(50, 51), ends=(None, None), heard=(20.0, 20.0)):
         ProcessBooked(pid=10 + rank, rank=rank, until=end or 19.0, ended=bool(end), **BILL)
         for rank, end in enumerate(ends)
     ]
-    return ended_rank(timelines, followed, told, booked, missing_rank(timelines))
+    events = {ProcessFollowed: followed, ChildExited: told, ProcessBooked: booked}
+    state = SimpleNamespace(part=lambda kind: timelines, all=events.get)
+    return ended_rank(state, missing_rank(timelines))
 
 
 def test_a_killed_rank_is_named_before_the_ones_that_fail_after_it():

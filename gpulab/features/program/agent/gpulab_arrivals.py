@@ -31,9 +31,9 @@ _LEAST_WAIT_S = 0.2
 _SHARE = 0.002
 """Of its time that a rank may read."""
 _SHORTEST_GC_S = 0.0005
-_MOST_SPANS, _OF_A_LINE, _MOST_AT_ONCE = 20_000, 500, 1_000
-"""That are kept, that a line has, and that a reading writes: of steps of a millisecond the newest
-ones, as torch keeps the newest collectives.
+_MOST_SPANS, _MOST_AT_ONCE = 20_000, 1_000
+"""That are kept, and that a reading writes: of steps of a millisecond the newest ones, as torch
+keeps the newest collectives.
 """
 _ALL_KEPT, _BLOCK, _FEWER = 16_384, 256, 8
 """Of a group all collectives are kept up to here, then a block of them of so many."""
@@ -181,10 +181,7 @@ class Arrivals:
 
     def _read(self) -> None:
         """Write what is new."""
-        spans = []
-        while self._spans:
-            spans.append(self._spans.popleft())
-        spans = spans[-_MOST_AT_ONCE:]
+        spans = [self._spans.popleft() for _ in range(len(self._spans))][-_MOST_AT_ONCE:]
         for kind, begun, ended, line in spans:
             if kind == CALL:
                 self._lines.append((begun, ended, line))
@@ -197,17 +194,15 @@ class Arrivals:
             self._last_s = max(self._last_s, calls[-1][2])
         if now - self._last_s > _STANDS_AFTER_S:
             stack = [*islice(_places(sys._current_frames().get(self._main)), _FRAMES)]
-        beyond = max(len(calls), len(spans), 1)
-        for start in range(0, beyond, _OF_A_LINE):
-            self._write(
-                type="collectives",
-                host=self._host,
-                at=now,
-                kinds=kinds if start == 0 else [],
-                calls=calls[start : start + _OF_A_LINE],
-                spans=[_rounded(span) for span in spans[start : start + _OF_A_LINE]],
-                stack=stack,
-            )
+        self._write(
+            type="collectives",
+            host=self._host,
+            at=now,
+            kinds=kinds,
+            calls=calls[-_MOST_AT_ONCE:],
+            spans=[[kind, round(begun, 6), round(ended, 6)] for kind, begun, ended, _ in spans],
+            stack=stack,
+        )
 
     def _calls(self, offset_s: float, kinds: list[list[Any]]) -> list[Any]:
         rows: list[Any] = []
@@ -286,11 +281,6 @@ def _seconds_between(took_s: float) -> int:
     while every < _MOST_S and took_s > every * _SHARE:
         every *= 2
     return every
-
-
-def _rounded(span: tuple[str, float, float, str]) -> list[Any]:
-    kind, begun, ended, _ = span
-    return [kind, round(begun, 6), round(ended, 6)]
 
 
 def _kept(number: int) -> bool:
