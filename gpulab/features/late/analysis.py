@@ -81,6 +81,7 @@ class _Job:
             self.of_steps[row.step].append(row)
         self.step_s = self._step_time()
         self._parts = {rank: parts_by_step(spans, self.of_steps) for rank, spans in ranks.items()}
+        self._waits = self._waited()
 
     def _step_time(self) -> float | None:
         """Between the first collectives of steps in a row. Of a device their mean: its host runs
@@ -148,8 +149,8 @@ class _Job:
             if (call := self._ranks[rank].around(RankActivity.CALL, at)) is not None:
                 ends.append(call[1])
             elif (span := self._ranks[rank].around(RankActivity.BACKWARD, at)) is not None:
-                same = [each.arrivals[rank] for each in self.of_steps[row.step]]
-                if all(other <= at or other > span[1] for other in same):
+                own = [each.arrivals.get(rank, at) for each in self.of_steps[row.step]]
+                if all(other <= at or other > span[1] for other in own):
                     ends.append(span[1])
         if len(ends) < len(row.arrivals) or min(ends) <= row.last:
             return None
@@ -164,35 +165,33 @@ class _Job:
         slow = longest_s >= SLOW * self.step_s and longest_s >= BEYOND_OTHERS * second_s
         return at if slow else None
 
+    def _waited(self) -> dict[int, dict[int, float]]:
+        """Return by rank the steps in which it came last, and how long the others waited for it."""
+        waits: dict[int, dict[int, float]] = {rank: {} for rank in self._ranks}
+        for step, rows in self.of_steps.items():
+            late_s, rank = max((self._late_s(row, row.last_rank), row.last_rank) for row in rows)
+            waits[rank][step] = max(0.0, late_s)
+        return waits
+
     def rank(self, rank: int) -> JobRank:
-        """A rank where it is late most, in the median step, and the means of its parts."""
-        late_s = {place: self._median_late_s(place, rank) for place in self._by_place}
-        place = max(late_s, key=lambda place: late_s[place])
-        rows = self._by_place[place]
+        """A rank in the mean step."""
+        own, steps = self._waits[rank], len(self.of_steps)
         known = self._parts[rank].values()
         return JobRank(
             rank=rank,
             host=self._ranks[rank].timeline.host.partition(" ")[0],
-            late_s=max(0.0, late_s[place]),
-            last=sum(row.last_rank == rank for row in rows) / len(rows),
+            late_s=sum(own.values()) / steps,
+            last=len(own) / steps,
             **{
                 f"{name}_s": fmean(each[name] for each in known) if known else 0.0 for name in PARTS
             },
         )
 
-    def _median_late_s(self, place: Place, rank: int) -> float:
-        rows = [row for row in self._by_place[place] if rank in row.arrivals]
-        return median(self._late_s(row, rank) for row in rows) if rows else 0.0
-
     def late(self, collectives: Sequence[JobCollective]) -> LateRank | None:
         """The rank that most of the waiting is for, in each step or in some, and not by chance."""
-        steps, step_s = len(self.of_steps), self.step_s
+        steps, step_s, waits = len(self.of_steps), self.step_s, self._waits
         if not step_s or steps < FEWEST:
             return None
-        waits: dict[int, dict[int, float]] = {rank: {} for rank in self._ranks}
-        for step, rows in self.of_steps.items():
-            late_s, rank = max((self._late_s(row, row.last_rank), row.last_rank) for row in rows)
-            waits[rank][step] = max(0.0, late_s)
         total_s = sum(sum(of_rank.values()) for of_rank in waits.values())
         rank, own = max(waits.items(), key=lambda each: sum(each[1].values()))
         late_s = sum(own.values()) / steps

@@ -61,8 +61,8 @@ def _draw_missing(missing: MissingRank, area: Area) -> int:
 
 
 _ABOUT = (
-    "How much later than the median of the others each rank comes to the collective where it is "
-    "late most, the share of those to which it comes last, and what it does in a step, without "
+    "How much later than the median of the others each rank comes in the steps in which it is "
+    "last, as seconds of a step; the share of these steps; and what it does in a step, without "
     "waiting."
 )
 LATE = Panel("ranks", _heading, _rows, _draw, _ABOUT)

@@ -24,9 +24,9 @@ class LateCause(StrEnum):
 class JobRank(msgspec.Struct, frozen=True, kw_only=True):
     """One rank of a program of several. All seconds are per step; waiting for others is in none.
 
-    `late_s`: how much later than the median of the others it comes, where that is most; `last` is
-    the share of those collectives to which it comes last. `loader_s` to `gc_s` are what its main
-    thread did, `other_s` the rest of its own time.
+    `late_s`: how much later than the median of the others it comes in the steps in which it is
+    last; `last` is their share. `loader_s` to `gc_s` are what its main thread did, `other_s` the
+    rest of its own time.
     """
 
     rank: int

@@ -181,6 +181,17 @@ def test_a_collective_that_takes_long_once_all_have_come():
     assert job.collectives[job.slow].transfer_s == pytest.approx(0.05)
 
 
+def test_a_step_may_have_collectives_of_some_ranks_alone():
+    replace = msgspec.structs.replace
+    events = [
+        replace(event, calls=[call for call in event.calls if not call.kind or event.rank < 2])
+        for event in Made(more={3: {"backward": 0.02}}, small=True).events()
+    ]
+    job = analysed(folded(events))
+    assert job.late.rank == 3
+    assert len(job.collectives) == 2
+
+
 def test_a_rank_that_does_not_come_is_named_with_where_it_stands():
     missing = report(stops=1).missing
     assert (missing.rank, missing.name) == (1, "all_reduce")
