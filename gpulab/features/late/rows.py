@@ -131,41 +131,36 @@ def _released(rank: RankSpans, at: float) -> float | None:
 
 def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) -> list[Row]:
     """The collectives that count, in their order."""
-    keys = list(timelines.calls)
-    if live:
-        keys = keys[-_LIVE_CALLS:]
+    keys = list(timelines.calls)[-_LIVE_CALLS if live else 0 :]
     timed = {key[0] for key in keys if _device_timed(timelines.calls[key])}
-    complete = {
-        key: timelines.calls[key]
-        for key in keys
-        if len(timelines.calls[key]) == len(timelines.members(key[0])) > 1
-        and (key[0] not in timed or _device_timed(timelines.calls[key]))
-    }
+    complete: list[tuple[dict[int, float], str, dict[int, Call]]] = []
+    for key in keys:
+        group, calls = key[0], timelines.calls[key]
+        all_came = len(calls) == len(timelines.members(group)) > 1
+        if all_came and (group not in timed or _device_timed(calls)):
+            called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
+            complete.append((called, group, calls))
+    complete.sort(key=lambda each: min(each[0].values()))
     reference = min(ranks, key=lambda rank: (not ranks[rank].step_ends, rank))
     ends = ranks[reference].step_ends
     disturbed = _disturbed(ranks.values(), ends)
     rows: list[Row] = []
     counts: Counter[tuple[int, str]] = Counter()
-    for key, calls in sorted(complete.items(), key=lambda item: _first(item[1], ranks)):
-        if reference in calls and ends:
-            step = bisect_left(ends, calls[reference].at - ranks[reference].offset_s)
+    for called, group, calls in complete:
+        if reference in called and ends:
+            step = bisect_left(ends, called[reference])
             if step < SETTLED or step >= len(ends) or step in disturbed:
                 continue
         else:
             step = rows[-1].step + (0 if ends else 1) if rows else SETTLED
         # a rank that read while it was in the call does not know its line yet
         kind = max((call.kind for call in calls.values()), key=lambda kind: len(kind.line))
-        same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
+        same = f"{group} {kind.name} {kind.sizes} {kind.line}"
         counts[step, same] += 1
-        called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
         last = max(called.values())
         row = Row(step, (same, counts[step, same]), kind, called, called, last)
-        rows.append(_by_device(row, calls) if _device_timed(calls) else row)
+        rows.append(_by_device(row, calls) if group in timed else row)
     return rows
-
-
-def _first(calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> float:
-    return min(call.at - ranks[rank].offset_s for rank, call in calls.items())
 
 
 def _by_device(row: Row, calls: Mapping[int, Call]) -> Row:
