@@ -44,12 +44,10 @@ def with_row(job: JobReport, report: RunReport) -> JobReport:
     if own is None or not others:
         return job
     steps = sum(kind.count for kind in own.steps) or job.steps
-    return replace(job, late=_proved(late, own, others, steps))
+    return replace(job, late=_proved(late, job, own, others, steps))
 
 
-def _proved(late: LateRank, own: Any, others: list[Any], steps: int) -> LateRank:
-    if late.cause == LateCause.GC:  # the collector's row has that of imports too
-        return replace(late, row=_COLLECTOR, row_s=late.excess_s * steps)
+def _proved(late: LateRank, job: JobReport, own: Any, others: list[Any], steps: int) -> LateRank:
     late_s = late.late_s * steps
     taken = [_taken(each) for each in others]
     found = [
@@ -59,6 +57,9 @@ def _proved(late: LateRank, own: Any, others: list[Any], steps: int) -> LateRank
     # what is over twice of it is of something else, such as a preparation that others do not have
     found = [each for each in found if each[0] <= late_s / EXPLAINS]
     excess_s, key = max(found, default=(0.0, None))
+    collected_s = steps * _collected_s(job, late.rank)
+    if collected_s > max(excess_s, EXPLAINS * late_s):
+        return _because(late, LateCause.GC, _COLLECTOR, collected_s, steps)
     stolen_s = _stolen_s(own, others)
     if late.cause != LateCause.LOADER and stolen_s >= EXPLAINS * late_s:
         return _because(late, LateCause.CPU_STOLEN, _PREEMPTED, stolen_s, steps)
@@ -78,6 +79,14 @@ def _proved(late: LateRank, own: Any, others: list[Any], steps: int) -> LateRank
 
 def _because(late: LateRank, cause: LateCause, row: str, row_s: float, steps: int) -> LateRank:
     return replace(late, cause=cause, excess_s=row_s / steps, row=row, row_s=row_s)
+
+
+def _collected_s(job: JobReport, late: int) -> float:
+    """Return the seconds of a step that garbage collection takes beyond the others: most of the
+    whole process are of its imports.
+    """
+    own = sum(rank.gc_s for rank in job.ranks if rank.rank == late)
+    return own - median(rank.gc_s for rank in job.ranks if rank.rank != late)
 
 
 def _stolen_s(own: Any, others: list[Any]) -> float:

@@ -82,16 +82,16 @@ def test_where_nobody_ended_badly_or_one_hangs_no_end_is_named(exits, heard):
     assert ended(exits, ends=(None, 19.9), heard=heard) is None
 
 
-def job(late_s=0.01, cause=LateCause.UNKNOWN, excess_s=0.0):
+def job(late_s=0.01, gc_s=0.0):
     ranks = [
         JobRank(
             rank=rank, host="one", late_s=0.0, last=0.0, loader_s=0.0, 
-            backward_s=0.0, gc_s=0.0, other_s=0.0,
+            backward_s=0.0, gc_s=gc_s if rank else 0.0, other_s=0.0,
         )
         for rank in range(2)
     ]  # fmt: skip
     late = LateRank(
-        rank=1, late_s=late_s, share=0.3, last=1.0, cause=cause, excess_s=excess_s,
+        rank=1, late_s=late_s, share=0.3, last=1.0, cause=LateCause.UNKNOWN, excess_s=0.0,
         collective=0,
     )  # fmt: skip
     return JobReport(steps=100, step_s=0.03, ranks=ranks, late=late)
@@ -123,8 +123,9 @@ def test_waiting_and_preparation_are_no_cause():
 def test_collection_counts_by_what_it_takes_of_the_steps():
     imports = BillRow(cause="garbage collection", seconds=1.2)
     assert proved(imports).row == ""
-    late = proved(imports, cause=LateCause.GC, excess_s=0.008)
-    assert (late.row, late.row_s) == ("garbage collection", pytest.approx(0.8))
+    late = proved(imports, gc_s=0.008)
+    assert (late.cause, late.row) == (LateCause.GC, "garbage collection")
+    assert late.row_s == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(("ran_s", "cause"), [(3.0, LateCause.LINE), (1.0, LateCause.CPU_STOLEN)])
